@@ -1,0 +1,79 @@
+"""What an analysis says about a project: findings, and the fixes that some of them carry."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from codemods.nnx.edits import Edit
+
+
+class Safety(enum.Enum):
+    """How sure it is that a fix keeps the meaning of the program."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"  # applied only when the user asks for unsafe fixes
+
+
+@dataclass(frozen=True, eq=False)
+class Fix:
+    """Edits that are made together, in one or several files, or not at all.
+
+    Attributes:
+        edits: pairs of a source path and an edit of that source.
+        safety: whether the fix may be made without being asked for.
+    """
+
+    edits: tuple[tuple[str, Edit], ...]
+    safety: Safety = Safety.SAFE
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of the sources that the fix changes."""
+        return frozenset(path for path, _ in self.edits)
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """One thing that a rule has to say about one place.
+
+    Attributes:
+        code: the rule's code, such as ``NNX101``.
+        path: the source's path.
+        start: offset of the first byte of the place.
+        end: offset behind its last byte.
+        message: what is wrong there, one line without a full stop.
+        help: the way out, one line; may be empty.
+        fix: edits that mend it. Several findings may share one fix object; it is then made once, for all.
+    """
+
+    code: str
+    path: str
+    start: int
+    end: int
+    message: str
+    help: str = ""
+    fix: Fix | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A source that could not be analysed.
+
+    Attributes:
+        path: the source's path.
+        message: the reason, with line and column where there is one.
+        internal: True if the reason is a defect of the analysis and not of the source.
+    """
+
+    path: str
+    message: str
+    internal: bool = False
+
+
+@dataclass
+class Analysis:
+    """Everything an analysis found: findings in order of path and position, and sources that failed."""
+
+    findings: list[Finding] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)

@@ -1,0 +1,48 @@
+"""What the caller wants of an analysis."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+VERSIONS = ("0.10", "0.11", "0.12")
+
+
+class OptimizerForm(enum.Enum):
+    """How an optimizer that is used without its model is migrated."""
+
+    AUTO = "auto"  # hand the model through where every call site is known, else the compatible class
+    THREAD = "thread"  # hand it through or report; never the compatible class
+    COMPATIBLE = "compatible"  # always nnx.ModelAndOptimizer
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices of one run.
+
+    Attributes:
+        origin: the Flax version that the code was written for, one of :data:`VERSIONS`.
+        targets: the Flax versions that the code shall run on, ascending. Usually one; several ask for
+            spellings that are valid on each of them.
+        optimizer: the form optimizers take.
+        select: rule codes or prefixes that are looked for; empty means the default set.
+        ignore: rule codes or prefixes that are left out; wins over ``select``.
+        lint: whether lint rules run too (they never do while migrating).
+    """
+
+    origin: str = "0.10"
+    targets: tuple[str, ...] = ("0.11",)
+    optimizer: OptimizerForm = OptimizerForm.AUTO
+    select: Collection[str] = field(default_factory=tuple)
+    ignore: Collection[str] = field(default_factory=tuple)
+    lint: bool = False
+
+    @property
+    def target(self) -> str:
+        """The newest version asked for."""
+        return self.targets[-1]
+
+    def crosses(self, version: str) -> bool:
+        """Say whether the migration passes the release of ``version``, as 0.10 → 0.12 passes 0.11."""
+        return VERSIONS.index(self.origin) < VERSIONS.index(version) <= VERSIONS.index(self.target)

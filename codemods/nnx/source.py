@@ -1,0 +1,73 @@
+"""One Python text and the places in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+_LINE = re.compile(rb"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A Python module as text.
+
+    Attributes:
+        path: the name under which findings are reported; unique in a project.
+        data: the text in UTF-8, without a byte order mark. Whatever the file's own encoding is,
+            offsets and columns count bytes of this text, as :mod:`ast` does.
+        module: dotted module name, used to resolve the project's own imports; None if unknown.
+        package: whether the module is the ``__init__`` of a package.
+        notebook: whether the text is made of a notebook's code cells.
+    """
+
+    path: str
+    data: bytes
+    module: str | None = None
+    package: bool = False
+    notebook: bool = False
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree.
+
+        Raises:
+            SyntaxError: if the text is no Python of this interpreter's version.
+            RecursionError: if it is nested too deeply.
+        """
+        return ast.parse(self.data.decode("utf-8"), self.path)
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Byte offset of the first byte of every line."""
+        return [0, *(match.end() for match in _LINE.finditer(self.data))]
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the byte offset of a 1-based line and a 0-based byte column."""
+        return self.line_starts[line - 1] + column
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return the 1-based line and the 1-based character column of a byte offset."""
+        line = bisect_right(self.line_starts, offset)
+        head = self.data[self.line_starts[line - 1] : offset]
+        return line, len(head.decode("utf-8", "replace")) + 1
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Return the byte range of a node that has a position."""
+        start = self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        end = self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        return start, end
+
+    def text(self, node: ast.AST) -> str:
+        """Return the source text of a node that has a position."""
+        start, end = self.span(node)
+        return self.data[start:end].decode("utf-8")
+
+    def line(self, number: int) -> str:
+        """Return the text of a 1-based line without its end."""
+        start = self.line_starts[number - 1]
+        end = self.line_starts[number] if number < len(self.line_starts) else len(self.data)
+        return self.data[start:end].decode("utf-8", "replace").rstrip("\r\n")
