@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codemods.nnx.findings import Analysis
+from codemods.nnx.catalogue import RULES
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts
+from codemods.nnx.findings import Analysis, Failure, Finding
 from codemods.nnx.options import Options
+from codemods.nnx.project import Project
+from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
+from codemods.nnx.walk import walk
 
 
 def analyse(sources: Sequence[Source], options: Options) -> Analysis:
@@ -21,4 +27,35 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
     Returns:
         Findings in order of path and position, and the sources that failed.
     """
-    return Analysis()
+    result = Analysis()
+    modules: list[ModuleFacts] = []
+    for source in sources:
+        try:
+            modules.append(walk(source))
+        except SyntaxError as error:
+            place = f"line {error.lineno}: " if error.lineno else ""
+            result.failures.append(Failure(source.path, f"{place}{error.msg}"))
+        except (RecursionError, MemoryError):
+            result.failures.append(Failure(source.path, "nested too deeply to be analysed"))
+        except ValueError as error:  # null bytes
+            result.failures.append(Failure(source.path, str(error)))
+    context = Context(Project(modules), options)
+    found: list[Finding] = []
+    for rule in chosen(options):
+        found += rule.check(context)
+    result.findings = sorted(found, key=lambda f: (f.path, f.start, f.code))
+    return result
+
+
+def chosen(options: Options) -> list[Rule]:
+    """Return the rules that options ask for."""
+    return [rule for rule in RULES if _wanted(rule, options)]
+
+
+def _wanted(rule: Rule, options: Options) -> bool:
+    if any(rule.code.startswith(prefix) for prefix in options.ignore):
+        return False
+    if options.select:
+        return any(rule.code.startswith(prefix) for prefix in options.select)
+    return rule.default and (rule.kind is not Kind.LINT or options.lint)
+

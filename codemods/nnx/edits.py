@@ -18,11 +18,13 @@ class Edit:
         start: offset of the first replaced byte in the UTF-8 text.
         end: offset behind the last replaced byte; equal to ``start`` for an insertion.
         text: the new bytes, UTF-8.
+        joins: whether other insertions at the same place do no harm, as names added to an import.
     """
 
     start: int
     end: int
     text: bytes
+    joins: bool = False
 
 
 def merged(edits: Iterable[Edit]) -> list[Edit]:
@@ -36,7 +38,7 @@ def merged(edits: Iterable[Edit]) -> list[Edit]:
     """
     ordered = sorted(set(edits))
     for one, two in zip(ordered, ordered[1:]):
-        if two.start < one.end or two.start == one.start:
+        if two.start < one.end or (two.start == one.start and not (one.joins and two.joins)):
             raise OverlapError(f"edits at {one.start}:{one.end} and {two.start}:{two.end} overlap")
     return ordered
 

@@ -45,6 +45,7 @@ class Finding:
         message: what is wrong there, one line without a full stop.
         help: the way out, one line; may be empty.
         fix: edits that mend it. Several findings may share one fix object; it is then made once, for all.
+        notable: whether the user should read it even after it was fixed.
     """
 
     code: str
@@ -54,6 +55,7 @@ class Finding:
     message: str
     help: str = ""
     fix: Fix | None = None
+    notable: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,29 @@
+"""What the rules of one run share: the project, its value flow and the results of whole families."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from codemods.nnx.flow import Flow
+from codemods.nnx.options import Options
+from codemods.nnx.project import Project
+
+if TYPE_CHECKING:
+    from codemods.nnx.findings import Finding
+
+
+class Context:
+    """One analysis of one project."""
+
+    def __init__(self, project: Project, options: Options) -> None:
+        self.project = project
+        self.options = options
+        self.flow = Flow(project)
+
+    @cached_property
+    def optimizer_findings(self) -> tuple[Finding, ...]:
+        """Everything the optimizer family has to say; its rules share one analysis."""
+        from codemods.nnx.optimizer.migrate import migrate
+
+        return tuple(migrate(self))

@@ -1,0 +1,179 @@
+"""What one module says: its scopes, functions, classes, calls and attribute accesses."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from codemods.nnx.source import Source
+from codemods.nnx.values import Call, Param, Value
+
+Env = dict[str, Value]
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(eq=False)
+class Scope:
+    """A module, class body or function body.
+
+    Attributes:
+        module: the module it belongs to.
+        node: its syntax.
+        parent: the scope around it; None for a module.
+        function: the function whose body it is.
+        owner: the class whose body it is.
+        bindings: every value that each name is bound to, in order.
+        env: the values of names at the end of the scope.
+        globals: names declared ``global`` or ``nonlocal``.
+    """
+
+    module: ModuleFacts
+    node: ast.AST
+    parent: Scope | None = None
+    function: FunctionFacts | None = None
+    owner: ClassFacts | None = None
+    bindings: dict[str, list[Value]] = field(default_factory=dict)
+    env: Env = field(default_factory=dict)
+    globals: set[str] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class FunctionFacts:
+    """A function.
+
+    Attributes:
+        node: its syntax.
+        scope: its body's scope; ``scope.parent`` is where it is defined.
+        owner: the class of a method.
+        name: its name; ``<lambda>`` for a lambda.
+        params: its parameters in order, starred ones excluded.
+        positional: how many of them may be passed by position.
+        vararg: name of ``*args``.
+        kwarg: name of ``**kwargs``.
+        defaults: values of defaults by parameter name, in the scope around.
+        decorators: values of its decorators, outermost first, in the scope around.
+        returns: values that it returns or yields.
+        generator: whether it yields.
+        binding: how a method is called: ``instance``, ``class`` or ``static``; ``function`` otherwise.
+        is_property: whether it is a property.
+    """
+
+    node: FunctionNode
+    scope: Scope
+    owner: ClassFacts | None
+    name: str
+    params: dict[str, Param] = field(default_factory=dict)
+    positional: int = 0
+    vararg: str | None = None
+    kwarg: str | None = None
+    defaults: dict[str, Value] = field(default_factory=dict)
+    decorators: tuple[Value, ...] = ()
+    returns: list[Value] = field(default_factory=list)
+    generator: bool = False
+    binding: str = "function"
+    is_property: bool = False
+
+    @property
+    def self_param(self) -> Param | None:
+        """The parameter that receives the instance of a method."""
+        if self.binding != "instance":
+            return None
+        return next(iter(self.params.values()), None)
+
+    @property
+    def annotations(self) -> dict[str, ast.expr]:
+        """Annotations by parameter name."""
+        arguments = self.node.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        return {a.arg: a.annotation for a in every if a.annotation is not None}
+
+
+@dataclass(eq=False)
+class ClassFacts:
+    """A class.
+
+    Attributes:
+        bases: values of its base classes, in the scope around.
+        decorators: values of its decorators.
+        methods: its own functions by name.
+        fields: names that are annotated in its body, in order, with their annotation.
+        stores: values assigned to ``self.name`` in its methods, with the method.
+    """
+
+    node: ast.ClassDef
+    scope: Scope
+    name: str
+    bases: tuple[Value, ...] = ()
+    decorators: tuple[Value, ...] = ()
+    methods: dict[str, FunctionFacts] = field(default_factory=dict)
+    fields: dict[str, ast.expr] = field(default_factory=dict)
+    stores: dict[str, list[tuple[FunctionFacts, Value]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallEvent:
+    """A call, with the values of all names where it happens.
+
+    Attributes:
+        statement: the smallest statement around it.
+        loops: the loops around it in its scope, outermost first.
+        used: whether its result is used (it is not an expression statement).
+    """
+
+    value: Call
+    scope: Scope
+    env: Env
+    statement: ast.stmt
+    loops: tuple[ast.AST, ...]
+    used: bool
+
+    @property
+    def node(self) -> ast.Call:
+        """The syntax of the call."""
+        return self.value.node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttrEvent:
+    """An attribute that is read, stored or deleted.
+
+    Attributes:
+        context: ``load``, ``store`` or ``del``.
+        stored: the value of a store.
+    """
+
+    node: ast.Attribute
+    base: Value
+    scope: Scope
+    env: Env
+    statement: ast.stmt
+    context: str
+    stored: Value | None = None
+
+
+@dataclass(eq=False)
+class ModuleFacts:
+    """Everything one walk over a module finds.
+
+    Attributes:
+        imports: all import statements.
+        stars: modules whose names are imported with ``*``.
+        annotations: annotation expressions with the scope in which they stand.
+        values: the value of every expression that was evaluated, and of every definition.
+    """
+
+    source: Source
+    scope: Scope = field(init=False)
+    functions: list[FunctionFacts] = field(default_factory=list)
+    classes: list[ClassFacts] = field(default_factory=list)
+    calls: list[CallEvent] = field(default_factory=list)
+    attributes: list[AttrEvent] = field(default_factory=list)
+    annotations: list[tuple[ast.expr, Scope]] = field(default_factory=list)
+    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
+    stars: list[str] = field(default_factory=list)
+    values: dict[ast.AST, Value] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The dotted name of the module, or its path where it has none."""
+        return self.source.module or self.source.path

@@ -1,0 +1,73 @@
+"""Activations of functions, and values placed in them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A value in one activation of the scope that it was written in.
+
+    Attributes:
+        frame: the activation; None for a module's or class's body.
+        stale: loops whose round before the current one is meant.
+    """
+
+    value: Value
+    frame: Frame | None = None
+    stale: frozenset[ast.AST] = frozenset()
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """An activation of a function.
+
+    Frames are made by :class:`codemods.nnx.flow.Flow` only, which returns the same object for the same activation,
+    so that they can be compared by identity.
+
+    Attributes:
+        site: what made the call; None for an open frame, whose caller is not known.
+        args: positional arguments, ``self`` excluded.
+        keywords: arguments by name.
+        closure: the activation in which the function was defined.
+        receiver: ``self`` or ``cls`` of a method.
+        partial: whether an argument was unpacked, so that the parameters are not all known.
+    """
+
+    function: FunctionFacts
+    site: Value | None = None
+    args: tuple[Bound, ...] = ()
+    keywords: dict[str, Bound] = field(default_factory=dict)
+    closure: Frame | None = None
+    receiver: Bound | None = None
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part(Value):
+    """A copy of ``of``, or of something in it, made by ``nnx.merge``, ``nnx.clone`` or the like at ``site``."""
+
+    site: Value
+    of: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed(Value):
+    """``base[index]`` with both followed as far as they go."""
+
+    base: Value
+    index: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Round(Value):
+    """The element of ``base`` in the current round of a loop in an activation."""
+
+    base: Value
+    loop: ast.AST
+    frame: Frame | None

@@ -1,0 +1,75 @@
+"""What the analysis knows of Flax, JAX and the standard library."""
+
+from __future__ import annotations
+
+# Functions that return a function which behaves like their first argument as far as objects are concerned.
+TRANSPARENT = frozenset(
+    {
+        "flax.nnx.jit", "flax.nnx.vmap", "flax.nnx.pmap", "flax.nnx.scan", "flax.nnx.remat", "flax.nnx.checkpoint",
+        "flax.nnx.shard_map", "flax.nnx.split_rngs", "flax.nnx.fork_rngs", "flax.nnx.cached_partial",
+        "flax.nnx.custom_vjp", "flax.nnx.checkify", "flax.nnx.state_axes",
+        "jax.jit", "jax.vmap", "jax.pmap", "jax.checkpoint", "jax.remat", "jax.shard_map", "jax.named_call",
+        "jax.custom_vjp", "jax.custom_jvp", "jax.named_scope",
+        "functools.partial", "functools.wraps", "functools.lru_cache", "functools.cache", "functools.partialmethod",
+        "contextlib.contextmanager", "typing.no_type_check", "typing.overload",
+    }
+)  # fmt: skip
+
+# Functions that return a function of gradients of their first argument.
+GRADIENTS = frozenset(
+    {"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev"}
+)
+
+# Functions that call some of their arguments: positions of the functions, then the position of the first operand
+# that each gets; None stands for "the loop's counter or slice, then the operand".
+CALLS_BODY: dict[str, tuple[tuple[int, ...], int, bool]] = {
+    "flax.nnx.fori_loop": ((2,), 3, True),
+    "flax.nnx.while_loop": ((0, 1), 2, False),
+    "flax.nnx.cond": ((1, 2), 3, False),
+    "flax.nnx.eval_shape": ((0,), 1, False),
+    "jax.lax.fori_loop": ((2,), 3, True),
+    "jax.lax.while_loop": ((0, 1), 2, False),
+    "jax.lax.cond": ((1, 2), 3, False),
+    "jax.lax.scan": ((0,), 1, False),
+    "jax.eval_shape": ((0,), 1, False),
+}
+
+# Functions that return an independent copy of their first argument (of the object graph in it).
+COPIES = frozenset({"flax.nnx.clone", "copy.deepcopy", "copy.copy"})
+
+# Names of flax.nnx that users also reach through its submodules, which come and go between releases.
+_HOMES = {
+    "optimizer": {"Optimizer", "ModelAndOptimizer"},
+    "training.optimizer": {"Optimizer", "ModelAndOptimizer"},
+    "module": {"Module"},
+    "object": {"Object"},
+    "pytreelib": {"Pytree", "Object"},
+    "graph": {"split", "merge", "state", "update", "clone", "graphdef", "pop", "cached_partial", "GraphDef"},
+    "statelib": {"State"},
+    "state": {"State"},
+    "variablelib": {"Variable", "Param", "VariableState", "BatchStat", "Cache", "Intermediate"},
+    "rnglib": {"Rngs", "RngStream", "RngState", "RngKey", "RngCount", "split_rngs", "fork_rngs", "reseed"},
+    "nn.linear": {"Linear", "Conv", "Embed", "Einsum", "LinearGeneral", "ConvTranspose"},
+    "nn.stochastic": {"Dropout"},
+    "nn.attention": {"MultiHeadAttention"},
+    "nn.normalization": {"BatchNorm", "LayerNorm", "RMSNorm", "GroupNorm"},
+    "nn.recurrent": {"RNN", "Bidirectional", "LSTMCell", "GRUCell", "OptimizedLSTMCell", "SimpleCell"},
+    "transforms.compilation": {"jit"},
+    "transforms.autodiff": {"grad", "value_and_grad", "remat", "DiffState"},
+    "transforms.iteration": {"scan", "vmap", "pmap", "Carry", "StateAxes"},
+}
+
+
+def canonical(name: str) -> str:
+    """Return the public name of a symbol of Flax or JAX that was reached through one of its submodules.
+
+    >>> canonical("flax.nnx.training.optimizer.Optimizer")
+    'flax.nnx.Optimizer'
+    """
+    if name.startswith("flax.experimental.nnx"):
+        name = "flax.nnx" + name[len("flax.experimental.nnx") :]
+    if name.startswith("flax.nnx."):
+        home, _, last = name[len("flax.nnx.") :].rpartition(".")
+        if home and last in _HOMES.get(home, ()):
+            return f"flax.nnx.{last}"
+    return name

@@ -1,0 +1,218 @@
+"""The compatible form: ``nnx.ModelAndOptimizer`` keeps ``.model`` and ``update(grads)`` in Flax 0.11 and 0.12."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound
+from codemods.nnx.imports import extend, spell
+from codemods.nnx.optimizer.explicit import CannotChange
+from codemods.nnx.optimizer.groups import Group, Reason
+from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
+from codemods.nnx.optimizer.plan import Plan
+from codemods.nnx.rewrite import RewriteError, keyword_to_front, positional_to_keyword
+from codemods.nnx.values import Attr, Free, Ref, Sequence, Star
+
+_NAME = "ModelAndOptimizer"
+
+
+class CompatibleForm:
+    """Plans the compatible class for one group."""
+
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+        self.flow: Flow = origins.flow
+
+    def plan(self, group: Group, why: Reason | None) -> Plan:
+        """Return the edits of a group.
+
+        Args:
+            group: the optimizers and their uses.
+            why: the use that prevented the explicit form; None if the user asked for this one.
+
+        Raises:
+            CannotChange: if the group cannot take this form either.
+        """
+        for update in group.updates:
+            if not update.old and not update.unclear:
+                raise CannotChange(Reason("update() already gets the model here, but not everywhere", update.event.scope, update.event.node))
+        plan = Plan()
+        references: list[tuple[ast.expr, Scope]] = []
+        because = f" because {why}" if why is not None else ""
+        for constructor in group.constructors:
+            references += self._constructor(plan, constructor, because)
+        for cls in group.subclasses:
+            outer = cls.scope.parent or cls.scope
+            for node, base in zip(cls.node.bases, cls.bases, strict=True):
+                if self._is_old(Bound(base, self.flow.open_frame(outer))):
+                    references.append((node, outer))
+                    plan.remark("NNX110", outer, cls.node, f"{cls.name} derives from nnx.{_NAME}, which keeps what nnx.Optimizer was")
+            self._inner_constructor(plan, cls.methods.get("__init__"))
+        for update in group.updates:
+            if not update.event.value.args and not update.unclear:
+                try:
+                    plan.edit(update.event.scope, keyword_to_front(update.event.scope.module.source, update.event.node, "grads"))
+                except RewriteError as error:
+                    raise CannotChange(Reason(str(error), update.event.scope, update.event.node)) from error
+                plan.remark("NNX102", update.event.scope, update.event.node, f"nnx.{_NAME}.update takes the gradients by position only")
+        references += self._annotations(group)
+        self._rename(plan, references, group)
+        if not plan.sound():
+            raise CannotChange(why or _at(group.constructors[0], "its edits would overlap"))
+        return plan
+
+    def _is_old(self, bound: Bound) -> bool:
+        return self.flow.resolve(bound).value == Ref(OLD)
+
+    def _constructor(self, plan: Plan, constructor: Constructor, because: str) -> list[tuple[ast.expr, Scope]]:
+        """Plan one constructor; return the expressions of the class that must be renamed."""
+        if constructor.kind == COMPATIBLE or constructor.cls is not None:
+            return []
+        event = constructor.event
+        call, scope = event.value, event.scope
+        bound = [a for a in (constructor.partial.args[1:] if constructor.partial else ())]
+        starred = [a for a in call.args if isinstance(a, Star)]
+        for star in starred:
+            inner = self.flow.resolve(self.flow.here(star.value, scope)).value
+            if isinstance(inner, Sequence) and len(inner.items) + len(call.args) - 1 > 2:
+                raise CannotChange(_at(constructor, "`wrt` is among its unpacked arguments"))
+        if not starred and len(call.args) + len(bound) > 2:
+            position = 2 - len(bound)
+            if position < 0 or position >= len(call.args):
+                raise CannotChange(_at(constructor, "`wrt` is bound by position"))
+            plan.edit(scope, positional_to_keyword(scope.module.source, call.node, position, "wrt"))
+        plan.remark(
+            "NNX103",
+            scope,
+            call.node,
+            f"this optimizer becomes nnx.{_NAME}, which works as before{because}",
+            "pass the model to update() wherever it is used, then make it nnx.Optimizer",
+            notable=True,
+        )
+        return [self._class_expression(constructor)]
+
+    def _class_expression(self, constructor: Constructor) -> tuple[ast.expr, Scope]:
+        """Return the expression that names the class, at the constructor or where an alias of it is made."""
+        event = constructor.event
+        node: ast.expr = event.node.func
+        if constructor.partial is not None:
+            node = constructor.partial.node.args[0]
+            return node, event.scope
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        if isinstance(node, ast.Name):
+            value = event.scope.module.values.get(node)
+            if isinstance(value, Free) and len(value.scope.bindings.get(value.name, ())) == 1:
+                value = value.scope.bindings[value.name][0]
+            if isinstance(value, Attr) and isinstance(value.node, ast.Attribute):
+                return value.node, event.scope  # Opt = nnx.Optimizer
+        return node, event.scope
+
+    def _inner_constructor(self, plan: Plan, init: FunctionFacts | None) -> None:
+        """Make a positional ``wrt`` of ``super().__init__`` a keyword."""
+        if init is None:
+            return
+        event = self.flow.super_constructor(init)
+        if event is not None and len(event.value.args) > 2 and not event.value.starred:
+            plan.edit(init.scope, positional_to_keyword(init.scope.module.source, event.node, 2, "wrt"))
+
+    # -- the class's name -------------------------------------------------------------------------
+
+    def _annotations(self, group: Group) -> list[tuple[ast.expr, Scope]]:
+        """Return the names of the old class in annotations of the group's parameters, results and fields."""
+        found = []
+        for function in self.flow.project.functions():
+            outer = function.scope.parent
+            if outer is None:
+                continue
+            for name, annotation in function.annotations.items():
+                nodes = list(self._names(annotation, outer))
+                if nodes and self._belongs(self.flow.here(function.params[name], function.scope) if name in function.params else None, group):
+                    found += [(n, outer) for n in nodes]
+            returns = getattr(function.node, "returns", None)
+            if returns is not None:
+                nodes = list(self._names(returns, outer))
+                if nodes and any(self._holds(self.flow.here(r, function.scope), group) for r in function.returns):
+                    found += [(n, outer) for n in nodes]
+        for cls in self.flow.project.classes():
+            for name, annotation in cls.fields.items():
+                nodes = list(self._names(annotation, cls.scope))
+                instances = [self.flow.here(e.value, e.scope) for e in self.flow.constructions(cls)] if nodes else []
+                if any(self._belongs(self.flow.with_value(i, Attr(i.value, name)), group) for i in instances):
+                    found += [(n, cls.scope) for n in nodes]
+        return found
+
+    def _names(self, annotation: ast.expr, scope: Scope) -> list[ast.expr]:
+        return [
+            node
+            for node in ast.walk(annotation)
+            if isinstance(node, ast.Name | ast.Attribute)
+            and self._is_old(self.flow.here(self.flow.spelled(node, scope), scope))
+        ]
+
+    def _belongs(self, bound: Bound | None, group: Group) -> bool:
+        return bound is not None and bool(self.origins.of(bound) & group.members)
+
+    def _holds(self, bound: Bound, group: Group) -> bool:
+        return bool(self.origins.contained(bound) & group.members)
+
+    def _rename(self, plan: Plan, references: list[tuple[ast.expr, Scope]], group: Group) -> None:
+        """Rename expressions of the old class: attributes in place, imported names through their import."""
+        by_module: dict[tuple[ModuleFacts, str], list[tuple[ast.Name, Scope]]] = {}
+        for node, scope in dict.fromkeys(references):
+            source = scope.module.source
+            if isinstance(node, ast.Attribute):
+                end = source.span(node)[1]
+                plan.edit(scope, Edit(end - len(node.attr), end, _NAME.encode()))
+            elif isinstance(node, ast.Name):
+                by_module.setdefault((scope.module, node.id), []).append((node, scope))
+            else:
+                first = group.constructors[0] if group.constructors else None
+                if first is not None:
+                    raise CannotChange(_at(first, "its class is chosen by an expression"))
+        for (module, name), uses in by_module.items():
+            self._rename_imported(plan, module, name, uses, group)
+
+    def _rename_imported(
+        self, plan: Plan, module: ModuleFacts, name: str, uses: list[tuple[ast.Name, Scope]], group: Group
+    ) -> None:
+        nodes = {node for node, _ in uses}
+        statement, alias = _import_of(module, name)
+        every = {n for n in ast.walk(module.source.tree) if isinstance(n, ast.Name) and n.id == name}
+        if statement is not None and alias is not None and every <= nodes:
+            start = module.source.span(alias)[0]
+            plan.edit(module.scope, Edit(start, start + len(alias.name), _NAME.encode()))
+            if alias.asname:
+                return
+            new = _NAME
+        elif statement is not None and _NAME not in module.scope.bindings:
+            plan.edit(module.scope, extend(module.source, statement, _NAME))
+            new = _NAME
+        else:
+            spelling = spell(self.flow, uses[0][1], _NAME)
+            if spelling is None:
+                raise CannotChange(Reason(f"nnx.{_NAME} cannot be named there without a clash", uses[0][1], uses[0][0]))
+            plan.edit(module.scope, *spelling.edits)
+            new = spelling.text
+        for node, scope in uses:
+            start, end = module.source.span(node)
+            plan.edit(scope, Edit(start, end, new.encode()))
+
+
+def _import_of(module: ModuleFacts, name: str) -> tuple[ast.ImportFrom | None, ast.alias | None]:
+    """Return the import of the old class that binds a name."""
+    for statement in module.imports:
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                if (alias.asname or alias.name) == name and alias.name == "Optimizer":
+                    return statement, alias
+    return None, None
+
+
+def _at(constructor: Constructor, words: str) -> Reason:
+    return Reason(words, constructor.event.scope, constructor.event.node)
+
+

@@ -1,0 +1,140 @@
+"""The form of Flax 0.11: ``nnx.Optimizer(model, tx, wrt=...)`` and ``update(model, grads)``."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from codemods.nnx.facts import Env, Scope
+from codemods.nnx.flow import Flow
+from codemods.nnx.imports import spell
+from codemods.nnx.optimizer.gradients import hints
+from codemods.nnx.optimizer.groups import Group, Reason, Update
+from codemods.nnx.optimizer.identity import Identity, Spellings
+from codemods.nnx.optimizer.origins import COMPATIBLE, Constructor, Origins
+from codemods.nnx.optimizer.plan import Plan
+from codemods.nnx.optimizer.thread import Threading
+from codemods.nnx.rewrite import RewriteError, add_keyword, insert_first, positional_to_keyword, replace
+from codemods.nnx.values import Star, Value
+
+
+class CannotChange(Exception):
+    """A group cannot take a form; carries the use that prevents it."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+class ExplicitForm:
+    """Plans the form with an explicit model for one group."""
+
+    def __init__(self, origins: Origins, identity: Identity) -> None:
+        self.origins = origins
+        self.flow: Flow = origins.flow
+        self.spellings = Spellings(identity)
+        self.identity = identity
+
+    def plan(self, group: Group) -> Plan:
+        """Return the edits of a group.
+
+        Raises:
+            CannotChange: if one use of the group prevents the form.
+        """
+        for cls in group.subclasses:
+            raise CannotChange(Reason(f"{cls.name} derives from nnx.Optimizer", cls.scope.parent or cls.scope, cls.node))
+        for constructor in group.constructors:
+            if constructor.kind == COMPATIBLE:
+                raise CannotChange(_at(constructor, "this one is a nnx.ModelAndOptimizer"))
+        if group.reasons:
+            raise CannotChange(group.reasons[0])
+        plan = Plan()
+        for constructor in group.constructors:
+            self._constructor(plan, constructor)
+        threading = Threading(self.flow, self.identity, self.spellings, group, plan)
+        for update in group.updates:
+            self._update(plan, update, threading)
+        for event in group.reads:
+            if event.context != "load":
+                raise CannotChange(Reason("the optimizer's model is replaced or deleted", event.scope, event.node))
+            text = self._spelled(event.node.value, event.base, event.scope, event.env, [], threading, event.node)
+            plan.edit(event.scope, replace(event.scope.module.source, event.node, text))
+            plan.remark("NNX104", event.scope, event.node, f"the optimizer no longer holds the model; read `{text}` instead")
+        if not threading.finish():
+            raise CannotChange(threading.reason)
+        if not plan.sound():
+            first = group.constructors[0]
+            raise CannotChange(_at(first, "its edits would overlap"))
+        return plan
+
+    def _constructor(self, plan: Plan, constructor: Constructor) -> None:
+        call, scope = constructor.event.value, constructor.event.scope
+        keywords = [*call.keywords, *(constructor.partial.keywords if constructor.partial else ())]
+        if any(name == "wrt" for name, _ in keywords):
+            return
+        held = len(constructor.partial.args) - 1 if constructor.partial else 0
+        if call.starred or any(isinstance(a, Star) for a in call.args) or held:
+            raise CannotChange(_at(constructor, "its arguments are unpacked or bound before"))
+        source = scope.module.source
+        if len(call.args) > 2:
+            plan.edit(scope, positional_to_keyword(source, call.node, 2, "wrt"))
+            plan.remark("NNX101", scope, call.node, "`wrt` of nnx.Optimizer is keyword-only since Flax 0.11")
+            return
+        param = spell(self.flow, scope, "Param")
+        if param is None:
+            raise CannotChange(_at(constructor, "nnx.Param cannot be named here without a clash"))
+        try:
+            plan.edit(scope, add_keyword(source, call.node, "wrt", param.text), *param.edits)
+        except RewriteError as error:
+            raise CannotChange(_at(constructor, str(error))) from error
+        plan.remark("NNX101", scope, call.node, "nnx.Optimizer needs `wrt` since Flax 0.11")
+
+    def _update(self, plan: Plan, update: Update, threading: Threading) -> None:
+        event = update.event
+        if update.unclear:
+            raise CannotChange(Reason("the arguments of update() are unpacked", event.scope, event.node))
+        if not update.old:
+            return
+        if update.receiver is None:
+            raise CannotChange(Reason("its update method is stored under another name", event.scope, event.node))
+        near = hints(self.flow, event, event.scope)
+        text = self._spelled(update.receiver, update.value, event.scope, event.env, near, threading, event.node)
+        drop = "grads" if not event.value.args else None
+        try:
+            plan.edit(event.scope, insert_first(event.scope.module.source, event.node, [text], drop))
+        except RewriteError as error:
+            raise CannotChange(Reason(str(error), event.scope, event.node)) from error
+        plan.remark("NNX102", event.scope, event.node, f"update() takes the model since Flax 0.11; it is `{text}` here")
+
+    def _spelled(
+        self,
+        receiver: ast.expr,
+        value: Value,
+        scope: Scope,
+        env: Env,
+        near: list[ast.expr],
+        threading: Threading,
+        node: ast.AST,
+    ) -> str:
+        """Return an expression of the model at a use, handing the model there if need be."""
+        text = threading.known(receiver, value, scope) or self.spellings.at(receiver, value, scope, env, near)
+        if text is None:
+            text = threading.hand(receiver, value, scope, env)
+        if text is None:
+            raise CannotChange(threading.failure or Reason("no expression there is provably the model it was made for", scope, node))
+        return text
+
+
+def _at(constructor: Constructor, words: str) -> Reason:
+    return Reason(words, constructor.event.scope, constructor.event.node)
+
+
+def fresh(name: str, scope: Scope) -> str:
+    """Return ``name``, or a variant of it, that no scope of the module uses."""
+    used = set(re.findall(r"[^\W\d]\w*", scope.module.source.data.decode("utf-8")))
+    candidate, number = name, 2
+    while candidate in used:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate
+
+

@@ -1,0 +1,335 @@
+"""Optimizer groups: all uses of optimizers that value flow connects, which change together or not at all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Scope
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound
+from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
+from codemods.nnx.values import Attr, Call, Const, Param, Value
+
+Member = Constructor | Param | ClassFacts
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """A call of ``Optimizer.update``.
+
+    Attributes:
+        receiver: the expression of the optimizer; None where the bound method was stored before.
+        value: the value of the receiver.
+        inner: whether it is ``super().update`` or ``self.update`` in a subclass.
+    """
+
+    event: CallEvent
+    receiver: ast.expr | None
+    value: Value
+    inner: bool = False
+
+    @property
+    def old(self) -> bool:
+        """Whether the call has the form of 0.10: gradients, but no model."""
+        call = self.event.value
+        names = {name for name, _ in call.keywords}
+        if "model" in names:
+            return False
+        return len(call.args) == 1 or (not call.args and "grads" in names)
+
+    @property
+    def unclear(self) -> bool:
+        """Whether unpacked arguments hide the form of the call."""
+        return self.event.value.starred and not (len(self.event.value.args) == 1 and not isinstance(self.event.node.args[0], ast.Starred))
+
+
+@dataclass(frozen=True, eq=False)
+class Reason:
+    """A use that keeps a group from taking the form with an explicit model.
+
+    Attributes:
+        words: what is done there, to follow "because".
+        scope: where it stands.
+        node: its place.
+    """
+
+    words: str
+    scope: Scope
+    node: ast.AST
+
+    def __str__(self) -> str:
+        return f"{self.words} (line {self.node.lineno} of {self.scope.module.source.path})"  # type: ignore[attr-defined]
+
+
+@dataclass(eq=False)
+class Group:
+    """Optimizers and all their uses."""
+
+    members: set[Member] = field(default_factory=set)
+    updates: list[Update] = field(default_factory=list)
+    reads: list[AttrEvent] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+
+    @property
+    def constructors(self) -> list[Constructor]:
+        """The calls that make the optimizers, in order of their places."""
+        found = [m for m in self.members if isinstance(m, Constructor)]
+        return sorted(found, key=lambda c: (c.event.scope.module.source.path, c.event.node.lineno, c.event.node.col_offset))
+
+    @property
+    def subclasses(self) -> list[ClassFacts]:
+        """The project's classes that derive from an optimizer."""
+        return sorted((m for m in self.members if isinstance(m, ClassFacts)), key=lambda c: c.node.lineno)
+
+    @property
+    def outside(self) -> list[Param]:
+        """Parameters that get an optimizer from outside the project."""
+        return [m for m in self.members if isinstance(m, Param)]
+
+
+class Groups:
+    """Collects the uses of optimizers and joins what belongs together."""
+
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+        self.flow: Flow = origins.flow
+        self._parent: dict[Member, Member] = {}
+        self._groups: dict[Member, Group] = {}
+        self._uses: list[tuple[frozenset[Member] | set[Member], object]] = []
+
+    def collect(self) -> list[Group]:
+        """Return the groups of the project, in order of their first constructor."""
+        for constructor in self.origins.constructors.values():
+            members: set[Member] = {constructor}
+            if constructor.cls is not None:
+                members |= set(self._optimizer_classes(constructor.cls))
+            self._join(members)
+        for cls in self.flow.project.classes():
+            if self.origins.optimizer_base(cls):
+                self._join(set(self._optimizer_classes(cls)))
+        self._collect_calls()
+        self._collect_reads()
+        self._collect_returns()
+        self._collect_stores()
+        for members, use in self._uses:
+            group = self._groups.setdefault(self._root(next(iter(members))), Group())
+            if isinstance(use, Update):
+                group.updates.append(use)
+            elif isinstance(use, AttrEvent):
+                group.reads.append(use)
+            elif isinstance(use, Reason):
+                group.reasons.append(use)
+        for member in self._parent:
+            self._groups.setdefault(self._root(member), Group()).members.add(member)
+        return list(self._groups.values())
+
+    def _optimizer_classes(self, cls: ClassFacts) -> Iterator[ClassFacts]:
+        for parent in self.flow.mro(cls)[0]:
+            if self.origins.optimizer_base(parent):
+                yield parent
+
+    # -- joining ----------------------------------------------------------------------------------
+
+    def _root(self, member: Member) -> Member:
+        self._parent.setdefault(member, member)
+        while self._parent[member] is not member:
+            self._parent[member] = self._parent[self._parent[member]]
+            member = self._parent[member]
+        return member
+
+    def _join(self, members: Iterable[Member]) -> None:
+        roots = [self._root(m) for m in members]
+        for other in roots[1:]:
+            self._parent[self._root(other)] = self._root(roots[0])
+
+    def _use(self, members: Iterable[Member], use: object) -> None:
+        every = set(members)
+        if every:
+            self._join(every)
+            self._uses.append((every, use))
+
+    # -- uses -------------------------------------------------------------------------------------
+
+    def _collect_calls(self) -> None:
+        relevant = bool(self.origins.constructors) or any(self.origins.optimizer_base(c) for c in self.flow.project.classes())
+        for event in self.flow.project.calls():
+            callee = event.value.callee
+            if isinstance(callee, Attr) and callee.name == "update":
+                self._update(event, callee)
+            elif relevant and isinstance(event.node.func, ast.Name):
+                resolved = self.flow.follow(self.flow.here(event.value, event.scope), callee)
+                if isinstance(resolved.value, Attr) and resolved.value.name == "update":
+                    members = self.origins.of(Bound(resolved.value.base, resolved.frame))
+                    self._use(self._plain(members), Update(event, None, callee))
+            if relevant:
+                self._consider(event)
+
+    def _update(self, event: CallEvent, callee: Attr) -> None:
+        base = self.flow.here(callee.base, event.scope)
+        assert isinstance(event.node.func, ast.Attribute)
+        cls = self._inside(callee.base, event.scope)
+        if cls is not None:
+            self._use([cls], Update(event, event.node.func.value, callee.base, inner=True))
+            return
+        members = self._plain(self.origins.of(base))
+        self._use(members, Update(event, event.node.func.value, callee.base))
+
+    def _plain(self, members: Iterable[Constructor | Param]) -> set[Member]:
+        """Leave out optimizers whose class has an ``update`` of its own."""
+        return {
+            m
+            for m in members
+            if not (isinstance(m, Constructor) and m.cls is not None and self.flow.method(m.cls, "update") is not None)
+        }
+
+    def _inside(self, base: Value, scope: Scope) -> ClassFacts | None:
+        """Return the subclass whose inherited ``update`` a ``super().update`` or ``self.update`` calls."""
+        function = scope.function
+        outer: Scope | None = scope
+        while outer is not None and (function is None or function.owner is None):
+            outer = outer.parent
+            function = outer.function if outer is not None else None
+        if function is None or function.owner is None or not self.origins.optimizer_base(function.owner):
+            return None
+        cls = function.owner
+        if isinstance(base, Call) and self.flow.callee_name(self.flow.here(base, scope)) == "builtins.super":
+            return cls if not any("update" in p.methods for p in self.flow.mro(cls)[0][1:]) else None
+        resolved = self.flow.resolve(self.flow.here(base, scope)).value
+        if resolved is function.self_param and self.flow.method(cls, "update") is None:
+            return cls
+        return None
+
+    def _collect_reads(self) -> None:
+        for event in self.flow.project.attributes():
+            if event.node.attr != "model":
+                continue
+            function = event.scope.function
+            if function is not None and function.owner is not None and event.base is function.self_param:
+                if self.origins.optimizer_base(function.owner):
+                    self._use([function.owner], event)
+                continue
+            self._use(self.origins.of(self.flow.here(event.base, event.scope)), event)
+
+    # -- uses that need the model inside ------------------------------------------------------------
+
+    def _consider(self, event: CallEvent) -> None:
+        """Note calls that see an optimizer as a whole."""
+        call = self.flow.here(event.value, event.scope)
+        callee = self.flow.follow(call, event.value.callee)
+        name = getattr(callee.value, "name", "") if type(callee.value).__name__ == "Ref" else ""
+        values = [*event.value.args, *(v for _, v in event.value.keywords)]
+        if name in {"builtins.hasattr", "builtins.getattr", "builtins.setattr", "builtins.delattr"}:
+            if len(values) > 1 and isinstance(values[1], Const) and values[1].value == "model":
+                members = self.origins.of(self.flow.with_value(call, values[0]))
+                self._use(members, Reason(f"the model is reached through {name.partition('.')[2]}()", event.scope, event.node))
+            return
+        if name in _CONTENT:
+            if values and not _only_optimizer_state(self.flow, call, event.value.args[1:]):
+                members = self.origins.contained(self.flow.with_value(call, values[0]))
+                if members and not self.carries_model(call, values[0]):
+                    short = name.removeprefix("flax.")
+                    self._use(members, Reason(f"{short}() sees the optimizer without its model", event.scope, event.node))
+            return
+        if name in _COPYING:
+            for value in values[:1]:
+                members = self.origins.contained(self.flow.with_value(call, value))
+                self._use(members, Reason("the optimizer is copied together with its model", event.scope, event.node))
+            return
+        if self._harmless(name, call, callee):
+            return
+        for value in values:
+            if isinstance(value, Const):
+                continue
+            members = self.origins.contained(self.flow.with_value(call, value))
+            self._use(members, Reason("it is passed to code outside the project", event.scope, event.node))
+
+    def _harmless(self, name: str, call: Bound, callee: Bound) -> bool:
+        if name:
+            return name.startswith(_HARMLESS_PREFIXES) or name in _HARMLESS
+        value = callee.value
+        if type(value).__name__ == "Class":
+            return True
+        if isinstance(value, Attr) and value.name in _CONTAINER_METHODS:
+            return True
+        if isinstance(value, Attr) and value.name == "update" and self.origins.of(Bound(value.base, callee.frame)):
+            return True
+        if isinstance(value, Attr) and value.name == "replace":
+            return True
+        if self.flow.invoked(call):
+            return True
+        # a transform given its options first: nnx.jit(donate_argnums=0)(step)
+        return isinstance(value, Call) and bool(self.flow.wrapper_name(callee, value) or self.flow.callee_name(callee))
+
+    def carries_model(self, call: Bound, value: Value) -> bool:
+        """Say whether a container or object holds, before each optimizer, the model of it."""
+        from codemods.nnx.optimizer.identity import Identity
+
+        identity = Identity(self.origins)
+        slots = self._slots(self.flow.with_value(call, value))
+        held = [(i, s) for i, s in enumerate(slots) if self.origins.of(s)]
+        if not held:
+            return False
+        return all(any(identity.proven(m, o) for m in slots[:i]) for i, o in held)
+
+    def _slots(self, whole: Bound) -> list[Bound]:
+        whole = self.flow.resolve(whole)
+        if self.origins.of(whole):
+            return [whole]
+        names = sorted(self.origins.fields(whole))
+        if names:
+            found = []
+            for name in names:
+                values = self.flow.field(whole, name)
+                if len(values) == 1:
+                    found.append(self.flow.resolve(values[0]))
+            return found
+        return [self.flow.resolve(e) for e in self.flow.elements(whole)]
+
+    def _collect_returns(self) -> None:
+        """Note optimizers that leave the project through functions that nothing in it calls."""
+        for function in self.flow.project.functions():
+            if self.flow.callers(function) or function.name == "<lambda>":
+                continue
+            for value in function.returns:
+                members = self.origins.contained(self.flow.here(value, function.scope))
+                made = {m for m in members if isinstance(m, Constructor)}
+                self._use(made, Reason(f"{function.name}() returns it and nothing in the project calls that", function.scope, function.node))
+
+    def _collect_stores(self) -> None:
+        """Note optimizers that are stored in objects whose class is not known."""
+        for event in self.flow.project.attributes():
+            if event.context != "store" or event.stored is None:
+                continue
+            base = self.flow.resolve(self.flow.here(event.base, event.scope))
+            if self.flow.class_of(base) is not None:
+                continue
+            members = self.origins.of(self.flow.here(event.stored, event.scope))
+            self._use(members, Reason("it is stored in an object of unknown class", event.scope, event.node))
+
+
+_CONTENT = frozenset(
+    f"flax.nnx.{name}"
+    for name in ("split", "state", "variables", "graphdef", "pop", "update", "iter_graph", "to_tree", "to_pure_dict")
+)
+_COPYING = frozenset({"flax.nnx.clone", "copy.deepcopy", "copy.copy"})
+_HARMLESS_PREFIXES = ("flax.nnx.", "jax.", "optax.", "functools.", "typing.", "dataclasses.", "contextlib.", "chex.")
+_HARMLESS = frozenset(
+    f"builtins.{name}"
+    for name in (
+        "print", "len", "isinstance", "issubclass", "type", "id", "repr", "str", "list", "tuple", "dict", "zip",
+        "enumerate", "range", "callable", "vars", "iter", "next", "set", "sorted", "reversed", "super", "hash", "dir", "bool",
+    )
+)  # fmt: skip
+_CONTAINER_METHODS = frozenset({"append", "extend", "insert", "add", "items", "keys", "values", "get", "pop", "setdefault", "update"})
+_OPTIMIZER_STATE = frozenset({"OptState", "OptArray", "OptVariable"})
+
+
+def _only_optimizer_state(flow: Flow, call: Bound, filters: tuple[Value, ...]) -> bool:
+    """Say whether filters select nothing of the model."""
+    names = {getattr(flow.follow(call, f).value, "name", "").rpartition(".")[2] for f in filters}
+    return bool(names) and names <= _OPTIMIZER_STATE
+
+
+__all__ = ["COMPATIBLE", "OLD", "Group", "Groups", "Member", "Reason", "Update"]

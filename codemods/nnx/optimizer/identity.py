@@ -1,0 +1,331 @@
+"""Proving that an expression is the very model that an optimizer was made for.
+
+Flax 0.10 stepped the object that the constructor got. Only an expression that is that object, on every way to the
+place, may be handed to ``update`` in its stead.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.facts import CallEvent, Env, Scope
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound, Indexed, Part, Round
+from codemods.nnx.optimizer.origins import Constructor, Origins
+from codemods.nnx.values import Attr, Call, Choice, Comprehension, Const, Free, Item, Loop, Mapping, Param, Sequence, Unknown, Value
+
+_LEVELS = 8  # how many callers up a proof may go
+_WAYS = 200  # how many call chains it may try
+
+
+class Identity:
+    """Proofs of identity between models and the optimizers made for them."""
+
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+        self.flow: Flow = origins.flow
+        self._ways = 0
+
+    def model_argument(self, constructor: Constructor, at: Bound) -> Bound | None:
+        """Return the model that a constructor got, in the activation of the call."""
+        call = constructor.event.value
+        if constructor.cls is not None:
+            return self._subclass_model(constructor, at)
+        arguments = [*(constructor.partial.args[1:] if constructor.partial else ()), *call.args]
+        keywords = [*(constructor.partial.keywords if constructor.partial else ()), *call.keywords]
+        named = next((value for key, value in keywords if key == "model"), None)
+        model = arguments[0] if arguments else named
+        return self.flow.with_value(at, model) if model is not None else None
+
+    def _subclass_model(self, constructor: Constructor, at: Bound) -> Bound | None:
+        """Return the model that a subclass hands on to the constructor of Flax."""
+        call = constructor.event.value
+        assert constructor.cls is not None
+        init = self.flow.method(constructor.cls, "__init__")
+        if init is None:
+            model = call.argument(0, "model")
+            return self.flow.with_value(at, model) if model is not None else None
+        event = self.flow.super_constructor(init)
+        if event is None:
+            return None
+        handed = event.value.argument(0, "model")
+        frames = [f for f in self.flow.entries(init) if f.site is call]
+        return Bound(handed, frames[0]) if handed is not None and frames else None
+
+    def proven(self, model: Bound, optimizer: Bound) -> bool:
+        """Say whether ``model`` is the model of ``optimizer`` on every way to them."""
+        self._ways = 0
+        return self._proven(model, optimizer, 0)
+
+    def _proven(self, model: Bound, optimizer: Bound, level: int) -> bool:
+        self._ways += 1
+        if self._ways > _WAYS:
+            return False
+        answer = self._is_model(model, optimizer, 0)
+        if isinstance(answer, bool):
+            return answer
+        if level >= _LEVELS:
+            return False
+        flow = self.flow
+        function = answer.function
+        frames = flow.received(function) if answer is function.self_param else flow.entries(function)
+        if not frames:
+            return False
+        for frame in frames:
+            with flow.assuming(function, frame):
+                if not self._proven(model, optimizer, level + 1):
+                    return False
+        return True
+
+    def _is_model(self, model: Bound, optimizer: Bound, depth: int) -> bool | Param:
+        """Answer yes or no, or name the parameter whose argument must be known first."""
+        flow = self.flow
+        if depth > 20:
+            return False
+        optimizer = flow.resolve(optimizer)
+        value = optimizer.value
+        constructor = self.origins.constructors.get(value)
+        if constructor is not None:
+            argument = self.model_argument(constructor, optimizer)
+            if argument is None:
+                return False
+            if flow.same(model, argument):
+                return True
+            return self._unknown(flow.resolve(model)) or self._unknown(flow.resolve(argument)) or False
+        model = flow.resolve(model)
+        mine = model.value
+        if isinstance(value, Part):
+            if isinstance(mine, Part) and mine.site is value.site and model.frame is optimizer.frame:
+                return self._is_model(mine.of, value.of, depth + 1)
+            return self._unknown(model) or self._unknown(value.of) or False
+        pairs = self._pairs(model, optimizer)
+        if pairs is None:
+            return self._unknown(optimizer) or self._unknown(model) or False
+        for one, two in pairs:
+            answer = self._is_model(one, two, depth + 1)
+            if answer is not True:
+                return answer
+        return True
+
+    def _pairs(self, model: Bound, optimizer: Bound) -> list[tuple[Bound, Bound]] | None:
+        """Reduce a question about a choice or container to questions about what it is made of."""
+        flow, value, mine = self.flow, optimizer.value, model.value
+        if isinstance(value, Choice):
+            if isinstance(mine, Choice) and mine.node is value.node and len(mine.options) == len(value.options):
+                models: list[Value] = list(mine.options)
+            else:
+                models = [mine] * len(value.options)
+            return [
+                (flow.with_value(model, m), flow.with_value(optimizer, o))
+                for m, o in zip(models, value.options, strict=True)
+                if not (isinstance(o, Const) and o.value is None)
+            ]
+        if isinstance(value, Loop) and value.again is not None:
+            if isinstance(mine, Loop) and mine.node is value.node and mine.again is not None:
+                before, again = flow.with_value(model, mine.before), flow.older(model, mine.again, mine.node)
+            else:
+                before = again = model
+            pairs = [(again, flow.older(optimizer, value.again, value.node))]
+            if not (isinstance(value.before, Const) and value.before.value is None):
+                pairs.append((before, flow.with_value(optimizer, value.before)))
+            return pairs if value.again is not value else pairs[1:]
+        if isinstance(value, Indexed | Round) and type(mine) is type(value):
+            return self._elementwise(model, optimizer)
+        return None
+
+    def _elementwise(self, model: Bound, optimizer: Bound) -> list[tuple[Bound, Bound]] | None:
+        """Compare elements of two containers that are reached by the same index or in the same round."""
+        flow, one, two = self.flow, model.value, optimizer.value
+        assert isinstance(one, Indexed | Round) and isinstance(two, Indexed | Round)
+        if isinstance(one, Indexed) and isinstance(two, Indexed):
+            if not flow.same(one.index, two.index):
+                return None
+        elif not (isinstance(one, Round) and isinstance(two, Round) and one.loop is two.loop and one.frame is two.frame):
+            return None
+        left = flow.resolve(flow.with_value(model, one.base))
+        right = flow.resolve(flow.with_value(optimizer, two.base))
+        if isinstance(left.value, Mapping) and isinstance(right.value, Mapping):
+            return self._by_key(left, right)
+        if isinstance(left.value, Sequence) and isinstance(right.value, Sequence):
+            a, b = left.value.items, right.value.items
+            if len(a) == len(b):
+                return [(flow.with_value(left, x), flow.with_value(right, y)) for x, y in zip(a, b, strict=True)]
+        if isinstance(right.value, Comprehension):
+            return self._comprehended(left, right)
+        return None
+
+    def _by_key(self, left: Bound, right: Bound) -> list[tuple[Bound, Bound]] | None:
+        assert isinstance(left.value, Mapping) and isinstance(right.value, Mapping)
+        models = {k.value: v for k, v in left.value.items if isinstance(k, Const)}
+        pairs = []
+        for key, value in right.value.items:
+            if not isinstance(key, Const) or key.value not in models:
+                return None
+            pairs.append((self.flow.with_value(left, models[key.value]), self.flow.with_value(right, value)))
+        return pairs
+
+    def _comprehended(self, left: Bound, right: Bound) -> list[tuple[Bound, Bound]] | None:
+        """``opts = [nnx.Optimizer(m, tx) for m in models]``: each belongs to the model of the same place."""
+        flow, made = self.flow, right.value
+        assert isinstance(made, Comprehension)
+        element = flow.resolve(flow.with_value(right, made.element))
+        constructor = self.origins.constructors.get(element.value)
+        argument = self.model_argument(constructor, element) if constructor is not None else None
+        if argument is None:
+            return None
+        argument = flow.resolve(argument)
+        source = argument.value
+        if isinstance(source, Round) and source.loop is made.loop:
+            if flow.same(flow.with_value(argument, source.base), left):
+                return []
+        if isinstance(source, Indexed) and isinstance(source.index.value, Round) and made.key is not None:
+            same_key = flow.same(source.index, flow.with_value(right, made.key))
+            if same_key and flow.same(flow.with_value(argument, source.base), left):
+                return []
+        return None
+
+    def _unknown(self, bound: Bound, depth: int = 0) -> Param | None:
+        """Return the parameter, of a function whose caller is not settled yet, on which a value depends."""
+        value = bound.value
+        if depth > 20:
+            return None
+        if isinstance(value, Param):
+            frame = bound.frame
+            if frame is not None and frame.site is None and not frame.args and not frame.keywords:
+                if frame.receiver is not None and value is not frame.function.self_param:
+                    inner = self._unknown(self.flow.resolve(frame.receiver), depth + 1)
+                    if inner is not None:
+                        return inner
+                settled = self.flow.assumed(value.function)
+                if settled is None or (settled.site is None and value is not value.function.self_param):
+                    return value
+            return None
+        if isinstance(value, Attr | Indexed | Round | Item):
+            return self._unknown(self.flow.follow(bound, value.base), depth + 1)
+        if isinstance(value, Part):
+            return self._unknown(self.flow.resolve(value.of), depth + 1)
+        if isinstance(value, Choice):
+            ways: tuple[Value, ...] = value.options
+        elif isinstance(value, Loop):
+            ways = (value.before,)
+        elif isinstance(value, Call):
+            ways = (value.callee, *value.args[:1])
+        else:
+            return None
+        for way in ways:
+            found = self._unknown(self.flow.follow(bound, way), depth + 1)
+            if found is not None:
+                return found
+        return None
+
+
+def evaluate(node: ast.expr, env: Env, scope: Scope) -> Value | None:
+    """Return the value of a name, attribute or subscript path in an environment; None for anything else."""
+    if isinstance(node, ast.Name):
+        return env[node.id] if node.id in env else visible(scope, node.id)
+    if isinstance(node, ast.Attribute):
+        base = evaluate(node.value, env, scope)
+        return Attr(base, node.attr) if base is not None else None
+    if isinstance(node, ast.Subscript):
+        base = evaluate(node.value, env, scope)
+        if isinstance(node.slice, ast.Constant):
+            index: Value | None = Const(node.slice.value)
+        else:
+            index = evaluate(node.slice, env, scope)
+        return Item(base, index) if base is not None and index is not None else None
+    return None
+
+
+def visible(scope: Scope, name: str) -> Value | None:
+    """Return the value of a name of an enclosing scope; None if there is none."""
+    outer = scope.parent
+    while outer is not None:
+        if outer.owner is None and name in outer.bindings:
+            return Free(outer, name)
+        outer = outer.parent
+    return None
+
+
+class Spellings:
+    """Expressions by which a place could name the model of an optimizer."""
+
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        self.flow = identity.flow
+
+    def at(self, optimizer: ast.expr, value: Value, scope: Scope, env: Env, hints: list[ast.expr]) -> str | None:
+        """Return an expression that is the optimizer's model, best first; None if none is proven.
+
+        Args:
+            optimizer: the expression of the optimizer.
+            value: its value.
+            scope: the scope of the place.
+            env: the names that are known there.
+            hints: expressions that are likely, such as the argument of the gradient call.
+        """
+        target = self.flow.here(value, scope)
+        tried: set[str] = set()
+        for text, candidate in self.candidates(optimizer, value, scope, env, hints):
+            if text not in tried:
+                tried.add(text)
+                if self.identity.proven(self.flow.here(candidate, scope), target):
+                    return text
+        return None
+
+    def candidates(
+        self, optimizer: ast.expr, value: Value, scope: Scope, env: Env, hints: list[ast.expr]
+    ) -> Iterator[tuple[str, Value]]:
+        """Yield expressions with their values, likely ones first."""
+        for hint in hints:
+            found = evaluate(hint, env, scope)
+            if found is not None:
+                yield ast.unparse(hint), found
+        origins = self.identity.origins.of(self.flow.here(value, scope))
+        for origin in origins:
+            if isinstance(origin, Constructor) and origin.event.scope is scope and origin.event.node.args:
+                node = origin.event.node.args[0]
+                found = evaluate(node, env, scope)
+                if found is not None:
+                    yield ast.unparse(node), found
+        if isinstance(optimizer, ast.Attribute):
+            base = evaluate(optimizer.value, env, scope)
+            if base is not None:
+                for name in self.identity.origins.fields(self.flow.resolve(self.flow.here(base, scope))):
+                    if name != optimizer.attr:
+                        yield f"{ast.unparse(optimizer.value)}.{name}", Attr(base, name)
+        if isinstance(optimizer, ast.Subscript):
+            index = optimizer.slice
+            key = Const(index.value) if isinstance(index, ast.Constant) else evaluate(index, env, scope)
+            if key is not None:
+                for name, container in self._names(scope, env):
+                    yield f"{name}[{ast.unparse(index)}]", Item(container, key)
+        names = list(self._names(scope, env))
+        names.sort(key=lambda pair: "model" not in pair[0])
+        yield from names
+        for name, holder in names:
+            instance = self.flow.resolve(self.flow.here(holder, scope))
+            for field in self.identity.origins.fields(instance):
+                yield f"{name}.{field}", Attr(holder, field)
+
+    def _names(self, scope: Scope, env: Env) -> Iterator[tuple[str, Value]]:
+        for name, value in env.items():
+            if self._object(value):
+                yield name, value
+        outer = scope.parent
+        seen = set(env)
+        while outer is not None:
+            if outer.owner is None:
+                for name, bound in outer.bindings.items():
+                    if name not in seen and self._object(bound[0]):
+                        seen.add(name)
+                        yield name, Free(outer, name)
+            outer = outer.parent
+
+    def _object(self, value: Value) -> bool:
+        """Say whether a name could hold a module: not an import, a function, a class or a constant."""
+        from codemods.nnx.values import Class, Function, ModuleRef, Ref
+
+        if isinstance(value, Attr) and isinstance(value.base, ModuleRef):
+            return False
+        return not isinstance(value, Function | Class | ModuleRef | Ref | Const | Unknown)

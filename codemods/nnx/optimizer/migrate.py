@@ -1,0 +1,222 @@
+"""The decision for each optimizer group: the explicit form, the compatible class, or a question to the user."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, Fix, Safety
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Indexed, Round
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.options import OptimizerForm
+from codemods.nnx.optimizer.compatible import CompatibleForm
+from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
+from codemods.nnx.optimizer.gradients import Gradient, gradient, hints
+from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
+from codemods.nnx.optimizer.identity import Identity, evaluate
+from codemods.nnx.optimizer.origins import OLD, Constructor, Origins
+from codemods.nnx.optimizer.plan import finding
+from codemods.nnx.rewrite import RewriteError, insert_first
+from codemods.nnx.values import Attr, Call, Class, Item, Param, Ref, Value
+
+
+def family(code: str) -> Callable[[Context], Iterator[Finding]]:
+    """Return the check of one rule of the family, all of which share one analysis."""
+
+    def check(context: Context) -> Iterator[Finding]:
+        return (found for found in context.optimizer_findings if found.code == code)
+
+    return check
+
+
+def migrate(context: Context) -> Iterator[Finding]:
+    """Yield what the family has to say about a project."""
+    if not context.options.crosses("0.11"):
+        return
+    flow = context.flow
+    origins = Origins(flow)
+    identity = Identity(origins)
+    groups = Groups(origins).collect()
+    for group in groups:
+        yield from _misused(flow, origins, group)
+        if any(c.kind == OLD for c in group.constructors) or any(origins.optimizer_base(c) == OLD for c in group.subclasses):
+            if _outdated(flow, group):
+                yield from _migrated(context, origins, identity, group)
+        elif group.outside and not group.constructors:
+            yield from _from_outside(flow, group)
+    linked = {update.event for group in groups for update in group.updates}
+    open_ended = any(r.words.endswith("calls that") for g in groups for r in g.reasons)
+    yield from _likely(flow, linked, offer=not open_ended)
+
+
+def _outdated(flow: Flow, group: Group) -> bool:
+    """Say whether a group uses what 0.11 no longer has."""
+    for constructor in group.constructors:
+        if constructor.kind != OLD:
+            continue
+        own = constructor.cls is not None and flow.method(constructor.cls, "__init__") is not None
+        keywords = [*constructor.event.value.keywords, *(constructor.partial.keywords if constructor.partial else ())]
+        if not own and not any(name in {"wrt", None} for name, _ in keywords):
+            return True
+    for cls in group.subclasses:
+        init = cls.methods.get("__init__")
+        event = flow.super_constructor(init) if init is not None else None
+        if event is not None and not any(name in {"wrt", None} for name, _ in event.value.keywords):
+            return True
+    stored = any("model" in cls.stores for cls in group.subclasses)
+    return any(update.old for update in group.updates) or (bool(group.reads) and not stored)
+
+
+def _migrated(context: Context, origins: Origins, identity: Identity, group: Group) -> Iterator[Finding]:
+    form = context.options.optimizer
+    why: Reason | None = None
+    if form is not OptimizerForm.COMPATIBLE:
+        try:
+            yield from ExplicitForm(origins, identity).plan(group).findings()
+            return
+        except CannotChange as error:
+            why = error.reason
+    if form is not OptimizerForm.THREAD:
+        try:
+            yield from CompatibleForm(origins).plan(group, why).findings()
+            return
+        except CannotChange as error:
+            why = error.reason
+    assert why is not None
+    yield from _undecided(group, why)
+
+
+def _undecided(group: Group, why: Reason) -> Iterator[Finding]:
+    """Report a group that takes neither form."""
+    help = "migrate these uses together by hand: nnx.Optimizer(model, tx, wrt=...) and update(model, grads)"
+    for constructor in group.constructors:
+        yield finding(
+            "NNX103", constructor.event.scope, constructor.event.node, f"this optimizer is left as it is because {why}", help
+        )
+    for update in group.updates:
+        if update.old:
+            yield finding("NNX102", update.event.scope, update.event.node, f"left as it is because {why}", help)
+
+
+def _from_outside(flow: Flow, group: Group) -> Iterator[Finding]:
+    """Report uses of optimizers that only an annotation tells of."""
+    for update in group.updates:
+        if update.old and not update.inner:
+            yield _unseen(flow, update.event, offer=True)
+    for event in group.reads:
+        yield finding(
+            "NNX104",
+            event.scope,
+            event.node,
+            "nnx.Optimizer has no model since Flax 0.11, and where this optimizer is made is not in sight",
+            "take the model as a parameter, or annotate and make it as nnx.ModelAndOptimizer",
+        )
+
+
+def _likely(flow: Flow, linked: set[CallEvent], offer: bool) -> Iterator[Finding]:
+    """Report updates that have the shape of an optimizer's, by an object of which nothing is known."""
+    for event in flow.project.calls():
+        callee = event.value.callee
+        if event in linked or not isinstance(callee, Attr) or callee.name != "update":
+            continue
+        if len(event.value.args) != 1 or event.value.starred:
+            continue
+        receiver = flow.resolve(flow.here(callee.base, event.scope))
+        if not isinstance(receiver.value, Param | Attr | Indexed | Item | Round) or flow.class_of(receiver) is not None:
+            continue
+        if isinstance(receiver.value, Param) and (receiver.value is receiver.value.function.self_param or flow.annotated(receiver.value)):
+            continue
+        found = gradient(flow, flow.here(event.value.args[0], event.scope))
+        if found is not None and _of_nnx(flow, found):
+            yield _unseen(flow, event, offer)
+
+
+def _of_nnx(flow: Flow, found: Gradient) -> bool:
+    value = found.transform.value
+    assert isinstance(value, Call)
+    name = flow.wrapper_name(found.transform, value)
+    return name in GRADIENTS and name.startswith("flax.nnx.")
+
+
+def _unseen(flow: Flow, event: CallEvent, offer: bool) -> Finding:
+    """Return the finding on an update whose optimizer is made elsewhere, with the likely edit as an unsafe fix."""
+    near = hints(flow, event, event.scope)
+    fix = None
+    help = "give the function the model and call update(model, grads), or make the optimizer a nnx.ModelAndOptimizer"
+    for node in near:
+        if isinstance(node, ast.Name | ast.Attribute) and evaluate(node, event.env, event.scope) is not None:
+            text = ast.unparse(node)
+            help = f"if it was made for `{text}`, write update({text}, ...)"
+            if offer:
+                try:
+                    edit = insert_first(event.scope.module.source, event.node, [text], None if event.value.args else "grads")
+                except RewriteError:
+                    continue
+                fix = Fix(((event.scope.module.source.path, edit),), Safety.UNSAFE)
+    message = "update() needs the model since Flax 0.11, but where this optimizer is made is not in sight"
+    return finding("NNX107", event.scope, event.node, message, help, fix)
+
+
+# -- uses that are wrong on every version ---------------------------------------------------------
+
+
+def _misused(flow: Flow, origins: Origins, group: Group) -> Iterator[Finding]:
+    for update in group.updates:
+        yield from _swapped(flow, update)
+        yield from _filtered(flow, origins, update)
+
+
+def _swapped(flow: Flow, update: Update) -> Iterator[Finding]:
+    call, scope = update.event.value, update.event.scope
+    if len(call.args) == 2 and not call.starred:
+        first, second = (gradient(flow, flow.here(a, scope)) for a in call.args)
+        if first is not None and second is None:
+            yield finding(
+                "NNX105",
+                scope,
+                update.event.node,
+                "update() gets the gradients first and the model second; nothing is trained and no error is raised",
+                "write update(model, grads)",
+            )
+
+
+def _filtered(flow: Flow, origins: Origins, update: Update) -> Iterator[Finding]:
+    call, scope = update.event.value, update.event.scope
+    grads = call.args[-1] if call.args else call.keyword("grads")
+    found = gradient(flow, flow.here(grads, scope)) if grads is not None else None
+    if found is None or not _of_nnx(flow, found):
+        return
+    taken = _class_name(flow, found.filter, found) if found.filter is not None else "flax.nnx.Param"
+    for member in origins.of(flow.here(update.value, scope)):
+        if not isinstance(member, Constructor) or member.cls is not None:
+            continue
+        chosen = member.event.value.argument(2, "wrt")
+        kind = "flax.nnx.Param"
+        if chosen is not None:
+            resolved = flow.resolve(flow.here(chosen, member.event.scope)).value
+            kind = _named(resolved)
+        if kind and taken and kind != taken:
+            yield finding(
+                "NNX106",
+                scope,
+                update.event.node,
+                f"the optimizer updates {_short(kind)}, but the gradients were taken of {_short(taken)}",
+                "pass the same filter: argnums=nnx.DiffState(0, filter) and wrt=filter",
+            )
+
+
+def _class_name(flow: Flow, value: Value, found: Gradient) -> str:
+    return _named(flow.follow(found.transform, value).value)
+
+
+def _named(value: Value) -> str:
+    if isinstance(value, Ref):
+        return value.name
+    return value.facts.name if isinstance(value, Class) else ""
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("flax.")

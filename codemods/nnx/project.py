@@ -1,0 +1,74 @@
+"""All modules of a project, and how their names refer to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
+
+
+class Project:
+    """The modules that are analysed together.
+
+    Attributes:
+        modules: their facts, in the order of the sources.
+    """
+
+    def __init__(self, modules: Sequence[ModuleFacts]) -> None:
+        self.modules = modules
+        self._by_name: dict[str, ModuleFacts] = {}
+        self._by_tail: dict[str, list[str]] = {}
+        for module in modules:
+            self._by_name[module.name] = module
+            self._by_tail.setdefault(module.name.rpartition(".")[2], []).append(module.name)
+        self._found: dict[tuple[str, str], ModuleFacts | None] = {}
+
+    def find(self, name: str, importer: str = "") -> ModuleFacts | None:
+        """Return the project's module that ``importer`` means by a dotted name; None if it is not the project's.
+
+        A name is looked up as it is, then beside the importing module and in the folders around it (as for scripts,
+        whose folder is on the path), then as the end of the one module name that ends so.
+        """
+        key = (name, importer)
+        if key not in self._found:
+            self._found[key] = self._search(name, importer)
+        return self._found[key]
+
+    def _search(self, name: str, importer: str) -> ModuleFacts | None:
+        if name in self._by_name:
+            return self._by_name[name]
+        folder = importer
+        while folder:
+            folder = folder.rpartition(".")[0]
+            module = self._by_name.get(f"{folder}.{name}" if folder else name)
+            if module is not None:
+                return module
+        ends = [full for full in self._by_tail.get(name.rpartition(".")[2], ()) if full.endswith("." + name)]
+        return self._by_name[ends[0]] if len(ends) == 1 and "." in name else None
+
+    def calls(self) -> Iterator[CallEvent]:
+        """Yield every call."""
+        for module in self.modules:
+            yield from module.calls
+
+    def attributes(self) -> Iterator[AttrEvent]:
+        """Yield every attribute access."""
+        for module in self.modules:
+            yield from module.attributes
+
+    def functions(self) -> Iterator[FunctionFacts]:
+        """Yield every function."""
+        for module in self.modules:
+            yield from module.functions
+
+    def classes(self) -> Iterator[ClassFacts]:
+        """Yield every class."""
+        for module in self.modules:
+            yield from module.classes
+
+
+def enclosing_function(scope: Scope | None) -> FunctionFacts | None:
+    """Return the function whose activation a scope's values belong to."""
+    while scope is not None and scope.function is None:
+        scope = scope.parent
+    return scope.function if scope is not None else None

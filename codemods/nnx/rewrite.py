@@ -1,0 +1,208 @@
+"""Changes of one expression with LibCST, returned as the smallest edit of its source.
+
+LibCST is imported when the first expression changes, never before.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from codemods.nnx.edits import Edit, minimal
+from codemods.nnx.source import Source
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class RewriteError(ValueError):
+    """An expression cannot be changed as asked for, for example because its arguments are unpacked."""
+
+
+def _changed(source: Source, node: ast.Call, change: Callable[[cst.Call], cst.Call]) -> Edit:
+    """Parse a call with LibCST, change it and return the difference."""
+    import libcst as cst
+
+    start, end = source.span(node)
+    old = source.data[start:end]
+    text = old.decode("utf-8")
+    # in parentheses an expression may go on over line ends, as it may in its statement
+    try:
+        parsed = cst.parse_expression(f"({text})")
+    except (cst.ParserSyntaxError, RecursionError) as error:
+        raise RewriteError(f"LibCST cannot parse the call: {error.__class__.__name__}") from error
+    if not isinstance(parsed, cst.Call):
+        raise RewriteError("the call could not be found in its own text")
+    module = cst.Module([], default_newline=_newline(old))
+    before = module.code_for_node(parsed)
+    if before != f"({text})":
+        raise RewriteError("LibCST does not reproduce the call byte for byte")
+    after = module.code_for_node(change(parsed))
+    return minimal(start, old, after[1:-1].encode("utf-8"))
+
+
+def _newline(data: bytes) -> str:
+    return "\r\n" if b"\r\n" in data else "\r" if b"\r" in data and b"\n" not in data else "\n"
+
+
+def add_keyword(source: Source, node: ast.Call, name: str, value: str) -> Edit:
+    """Add ``name=value`` behind the last argument, in the call's own layout.
+
+    Raises:
+        RewriteError: if the call cannot be parsed.
+    """
+
+    def change(call: cst.Call) -> cst.Call:
+        import libcst as cst
+
+        argument = cst.Arg(
+            value=cst.parse_expression(value),
+            keyword=cst.Name(name),
+            equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
+        )
+        return _with_last(call, argument)
+
+    return _changed(source, node, change)
+
+
+def _with_last(call: cst.Call, argument: cst.Arg) -> cst.Call:
+    """Append an argument: on a line of its own if the last one has one, with a trailing comma if it has one."""
+    import libcst as cst
+
+    args = list(call.args)
+    if not args:
+        return call.with_changes(args=[argument])
+    last = args[-1]
+    trailing = isinstance(last.comma, cst.Comma)
+    # white space between the last argument (or its comma) and the parenthesis
+    closing = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    if len(args) > 1:
+        comma = args[-2].comma
+        separator = comma.whitespace_after if isinstance(comma, cst.Comma) else cst.SimpleWhitespace(" ")
+    else:
+        separator = call.whitespace_before_args
+    if isinstance(closing, cst.ParenthesizedWhitespace):
+        indent = separator.last_line if isinstance(separator, cst.ParenthesizedWhitespace) else closing.last_line
+        before = closing.with_changes(last_line=indent)
+        after: cst.BaseParenthesizableWhitespace = cst.ParenthesizedWhitespace(
+            first_line=cst.TrailingWhitespace(newline=closing.first_line.newline),
+            indent=closing.indent,
+            last_line=closing.last_line,
+        )
+        if not isinstance(separator, cst.ParenthesizedWhitespace):
+            # several arguments share the line: `f(a, b,\n)`
+            if closing.first_line.comment is None:
+                before, after = cst.SimpleWhitespace(" "), closing
+    else:
+        if isinstance(separator, cst.ParenthesizedWhitespace) and len(args) > 1:
+            before = separator.with_changes(first_line=cst.TrailingWhitespace(newline=separator.first_line.newline), empty_lines=[])
+        else:
+            before = cst.SimpleWhitespace(" ")
+        after = closing
+    args[-1] = last.with_changes(
+        comma=(last.comma if isinstance(last.comma, cst.Comma) else cst.Comma()).with_changes(whitespace_after=before),
+        whitespace_after_arg=last.whitespace_after_arg if trailing else cst.SimpleWhitespace(""),
+    )
+    if trailing:
+        argument = argument.with_changes(comma=cst.Comma(whitespace_after=after))
+    else:
+        argument = argument.with_changes(whitespace_after_arg=after)
+    return call.with_changes(args=[*args, argument])
+
+
+def insert_first(source: Source, node: ast.Call, values: list[str], drop: str | None = None) -> Edit:
+    """Put positional arguments before all others, in the call's own layout.
+
+    Args:
+        source: the text of the call.
+        node: the call.
+        values: the expressions that are put first.
+        drop: the name of a keyword argument that moves to the position behind ``values``.
+
+    Raises:
+        RewriteError: if the call cannot be parsed.
+    """
+
+    def change(call: cst.Call) -> cst.Call:
+        import libcst as cst
+
+        args = list(call.args)
+        if drop is not None:
+            index = next(i for i, a in enumerate(args) if a.keyword is not None and a.keyword.value == drop)
+            moved = args[index].with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+            if index == 0:
+                args[0] = moved
+            else:
+                first, target = args[0], args[index]
+                args[index] = first.with_changes(comma=target.comma, whitespace_after_arg=target.whitespace_after_arg)
+                args[0] = moved.with_changes(comma=first.comma, whitespace_after_arg=first.whitespace_after_arg)
+                # the others keep their order: rotate what stood between
+                args[1 : index + 1] = _rotated(args[1 : index + 1])
+        if args:
+            own_line = isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace)
+            separator = (
+                cst.ParenthesizedWhitespace(
+                    first_line=cst.TrailingWhitespace(newline=call.whitespace_before_args.first_line.newline),
+                    indent=call.whitespace_before_args.indent,
+                    last_line=call.whitespace_before_args.last_line,
+                )
+                if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace) and own_line
+                else cst.SimpleWhitespace(" ")
+            )
+            new = [cst.Arg(cst.parse_expression(v), comma=cst.Comma(whitespace_after=separator)) for v in values]
+        else:
+            new = [cst.Arg(cst.parse_expression(v)) for v in values]
+        return call.with_changes(args=[*new, *args])
+
+    return _changed(source, node, change)
+
+
+def _rotated(args: list[cst.Arg]) -> list[cst.Arg]:
+    """Move the last argument to the front; separators stay where they are."""
+    if len(args) < 2:
+        return args
+    moved = [args[-1], *args[:-1]]
+    return [
+        new.with_changes(comma=old.comma, whitespace_after_arg=old.whitespace_after_arg)
+        for new, old in zip(moved, args, strict=True)
+    ]
+
+
+def keyword_to_front(source: Source, node: ast.Call, name: str) -> Edit:
+    """Make the keyword argument ``name`` the first positional one.
+
+    Raises:
+        RewriteError: if the call cannot be parsed.
+    """
+    return insert_first(source, node, [], drop=name)
+
+
+def positional_to_keyword(source: Source, node: ast.Call, index: int, name: str) -> Edit:
+    """Write ``name=`` before a positional argument."""
+    start, _ = _argument_span(source, node.args[index])
+    return Edit(start, start, f"{name}=".encode())
+
+
+def _argument_span(source: Source, node: ast.expr) -> tuple[int, int]:
+    """Return the range of an argument with the parentheses around it."""
+    start, end = source.span(node)
+    data = source.data
+    while True:
+        left = start
+        while data[left - 1 : left].isspace():
+            left -= 1
+        right = end
+        while data[right : right + 1].isspace():
+            right += 1
+        # an opening parenthesis that follows a name, a bracket or a comma-less argument list belongs to the call
+        if data[left - 1 : left] == b"(" and data[right : right + 1] == b")" and data[left - 2 : left - 1] in b" \t\n\r(,=":
+            start, end = left - 1, right + 1
+        else:
+            return start, end
+
+
+def replace(source: Source, node: ast.AST, text: str) -> Edit:
+    """Replace a whole node."""
+    start, end = source.span(node)
+    return Edit(start, end, text.encode("utf-8"))

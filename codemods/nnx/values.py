@@ -1,0 +1,195 @@
+"""Symbolic values: what an expression denotes, as far as the text of one scope tells.
+
+A value belongs to one activation of the scope in which it is written. :mod:`codemods.nnx.flow` follows values
+through calls, fields and modules.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
+
+
+class Value:
+    """Base of all symbolic values; compared by identity unless a subclass says otherwise."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Value):
+    """A literal: a string, number, None, True, False or Ellipsis."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Ref(Value):
+    """A name of a package outside the project, such as ``flax.nnx.Optimizer``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRef(Value):
+    """A module by its dotted name, as the module ``importer`` spells it; the project's own or another's."""
+
+    name: str
+    importer: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown(Value):
+    """Some object, different at each place."""
+
+    node: ast.AST
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function(Value):
+    """A function, method or lambda of the project."""
+
+    facts: FunctionFacts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Class(Value):
+    """A class of the project."""
+
+    facts: ClassFacts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Param(Value):
+    """A parameter of a function."""
+
+    function: FunctionFacts
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Free(Value):
+    """A variable of an enclosing scope, or a global, as it is when the inner function runs."""
+
+    scope: Scope
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Value):
+    """The result of a call.
+
+    Attributes:
+        keywords: pairs of a name and a value; the name of ``**mapping`` is None.
+        starred: whether an argument is unpacked with ``*`` or ``**``.
+    """
+
+    node: ast.Call
+    callee: Value
+    args: tuple[Value, ...]
+    keywords: tuple[tuple[str | None, Value], ...]
+    starred: bool = False
+
+    def keyword(self, name: str) -> Value | None:
+        """Return the argument passed by ``name=``, if there is one."""
+        return next((value for key, value in self.keywords if key == name), None)
+
+    def argument(self, position: int, name: str) -> Value | None:
+        """Return the argument at a 0-based position or under a name; None if it is missing or unpacked."""
+        if position < len(self.args):
+            unpacked = any(isinstance(a, Star) for a in self.args[: position + 1])
+            return None if unpacked else self.args[position]
+        return self.keyword(name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Star(Value):
+    """The unpacking ``*value`` in a call or display."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attr(Value):
+    """An attribute of a value; ``node`` is None for one that no expression spells."""
+
+    base: Value
+    name: str
+    node: ast.AST | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item(Value):
+    """``base[index]``, also a position of an unpacked tuple."""
+
+    base: Value
+    index: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Each(Value):
+    """The element of ``base`` in the current round of a loop or comprehension."""
+
+    base: Value
+    loop: ast.AST
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence(Value):
+    """A tuple or list display."""
+
+    node: ast.AST
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapping(Value):
+    """A dict display; the key of ``**other`` is None."""
+
+    node: ast.AST
+    items: tuple[tuple[Value | None, Value], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comprehension(Value):
+    """A list, set, generator or dict comprehension over one loop.
+
+    Attributes:
+        loop: what its :class:`Each` values refer to.
+        key: the key of a dict comprehension.
+        element: the value of one round.
+    """
+
+    loop: ast.AST
+    key: Value | None
+    element: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice(Value):
+    """One of several values, depending on the way taken to ``node``."""
+
+    node: ast.AST
+    options: tuple[Value, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Loop(Value):
+    """A variable at the head of a loop: its value from before, or that of the round before."""
+
+    node: ast.AST
+    before: Value
+    again: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changed(Value):
+    """A container after ``container[index] = value``, ``.append(value)`` or the like."""
+
+    node: ast.AST
+    before: Value
+    value: Value
