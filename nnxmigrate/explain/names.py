@@ -25,7 +25,6 @@ _NAMES = (
     ("Static", "0.10.7 and 0.12", "On 0.11 plain attributes are static as they are."),
     ("fork", "0.10", "Use `rngs.fork(split=N)`."),
     ("ForkStates", "0.10", "Use `rngs.fork(split=N)`."),
-    ("split_rngs", "every version from 0.10.0", "Check the spelling."),
     ("with_sharding_constraint", "before 0.11.2", "Use jax.lax.with_sharding_constraint."),
     ("freeze", "0.10.7 and 0.11.0", "It is nnx.to_arrays in 0.11.1 to 0.12.0 and gone later."),
     ("mutable", "0.10.7 and 0.11.0", "It is nnx.to_refs in 0.11.1 to 0.12.0 and gone later."),
@@ -84,7 +83,7 @@ ENTRIES = (
     Entry(
         "nnx-name",
         "the installed Flax has no such name in nnx",
-        _wordings(r"\w+"),
+        _wordings(rf"(?!({'|'.join(name for name, _, _ in _NAMES)})')\w+"),
         "The name is misspelt (nnx.param for nnx.Param, nnx.rngs for nnx.Rngs), or belongs to another release.",
         "Check the spelling; `nnxmigrate lint` names the nearest, and `nnxmigrate doctor` shows the installed Flax.",
         "every version",
