@@ -131,6 +131,11 @@ class Flow:
         finally:
             self._assumed, self._memo = saved, memo
 
+    @property
+    def assumptions(self) -> frozenset[Frame]:
+        """The frames that are taken for open ones at present."""
+        return frozenset(self._assumed.values())
+
     def assumed(self, function: FunctionFacts) -> Frame | None:
         """Return the frame that is taken for a function's open one."""
         return self._assumed.get(function)
@@ -773,7 +778,7 @@ class Flow:
         """Return what a generated constructor was given for a field."""
         value = instance.value
         if not isinstance(value, Call):
-            return Bound(Attr(value, name), instance.frame, instance.stale)
+            return None
         given = value.argument(self.dataclass_fields(cls).index(name), name)
         if given is not None:
             return self.with_value(instance, given)
@@ -864,6 +869,47 @@ class Flow:
             self._frame(function, None, (), {}, closure, self.here(event.value, event.scope))
             for event in self.constructions(function.owner)
         ]
+
+    # -- open ends ------------------------------------------------------------------------------------
+
+    def open_param(self, bound: Bound, depth: int = 0) -> Param | None:
+        """Return the parameter on which a value depends and whose argument is not settled; None if there is none."""
+        value = bound.value
+        if depth > 20:
+            return None
+        if isinstance(value, Param):
+            frame = bound.frame
+            if frame is not None and frame.site is None and not frame.args and not frame.keywords:
+                if frame.receiver is not None and value is not frame.function.self_param:
+                    inner = self.open_param(self.resolve(frame.receiver), depth + 1)
+                    if inner is not None:
+                        return inner
+                settled = self.assumed(value.function)
+                if settled is None or (settled.site is None and value is not value.function.self_param):
+                    return value
+            return None
+        if isinstance(value, Attr | Indexed | Round | Item):
+            return self.open_param(self.follow(bound, value.base), depth + 1)
+        if isinstance(value, Part):
+            return self.open_param(self.resolve(value.of), depth + 1)
+        if isinstance(value, Choice):
+            ways: tuple[Value, ...] = value.options
+        elif isinstance(value, Loop):
+            ways = (value.before,)
+        elif isinstance(value, Call):
+            ways = (value.callee, *value.args[:1])
+        else:
+            return None
+        for way in ways:
+            found = self.open_param(self.follow(bound, way), depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def settlements(self, param: Param) -> list[Frame]:
+        """Return the activations that the project makes of the function of an open parameter."""
+        function = param.function
+        return self.received(function) if param is function.self_param else self.entries(function)
 
     # -- identity ---------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ through calls, fields and modules.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -113,16 +113,16 @@ class Star(Value):
     value: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Attr(Value):
     """An attribute of a value; ``node`` is None for one that no expression spells."""
 
     base: Value
     name: str
-    node: ast.AST | None = None
+    node: ast.AST | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Item(Value):
     """``base[index]``, also a position of an unpacked tuple."""
 
@@ -130,7 +130,7 @@ class Item(Value):
     index: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Each(Value):
     """The element of ``base`` in the current round of a loop or comprehension."""
 

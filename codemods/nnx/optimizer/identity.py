@@ -13,7 +13,7 @@ from codemods.nnx.facts import CallEvent, Env, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.optimizer.origins import Constructor, Origins
-from codemods.nnx.values import Attr, Call, Choice, Comprehension, Const, Free, Item, Loop, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Choice, Class, Comprehension, Const, Free, Function, Item, Loop, Mapping, ModuleRef, Param, Ref, Sequence, Unknown, Value
 
 _LEVELS = 8  # how many callers up a proof may go
 _WAYS = 200  # how many call chains it may try
@@ -69,7 +69,7 @@ class Identity:
             return False
         flow = self.flow
         function = answer.function
-        frames = flow.received(function) if answer is function.self_param else flow.entries(function)
+        frames = flow.settlements(answer)
         if not frames:
             return False
         for frame in frames:
@@ -92,16 +92,16 @@ class Identity:
                 return False
             if flow.same(model, argument):
                 return True
-            return self._unknown(flow.resolve(model)) or self._unknown(flow.resolve(argument)) or False
+            return flow.open_param(flow.resolve(model)) or flow.open_param(flow.resolve(argument)) or False
         model = flow.resolve(model)
         mine = model.value
         if isinstance(value, Part):
             if isinstance(mine, Part) and mine.site is value.site and model.frame is optimizer.frame:
                 return self._is_model(mine.of, value.of, depth + 1)
-            return self._unknown(model) or self._unknown(value.of) or False
+            return flow.open_param(model) or flow.open_param(value.of) or False
         pairs = self._pairs(model, optimizer)
         if pairs is None:
-            return self._unknown(optimizer) or self._unknown(model) or False
+            return flow.open_param(optimizer) or flow.open_param(model) or False
         for one, two in pairs:
             answer = self._is_model(one, two, depth + 1)
             if answer is not True:
@@ -183,40 +183,6 @@ class Identity:
             same_key = flow.same(source.index, flow.with_value(right, made.key))
             if same_key and flow.same(flow.with_value(argument, source.base), left):
                 return []
-        return None
-
-    def _unknown(self, bound: Bound, depth: int = 0) -> Param | None:
-        """Return the parameter, of a function whose caller is not settled yet, on which a value depends."""
-        value = bound.value
-        if depth > 20:
-            return None
-        if isinstance(value, Param):
-            frame = bound.frame
-            if frame is not None and frame.site is None and not frame.args and not frame.keywords:
-                if frame.receiver is not None and value is not frame.function.self_param:
-                    inner = self._unknown(self.flow.resolve(frame.receiver), depth + 1)
-                    if inner is not None:
-                        return inner
-                settled = self.flow.assumed(value.function)
-                if settled is None or (settled.site is None and value is not value.function.self_param):
-                    return value
-            return None
-        if isinstance(value, Attr | Indexed | Round | Item):
-            return self._unknown(self.flow.follow(bound, value.base), depth + 1)
-        if isinstance(value, Part):
-            return self._unknown(self.flow.resolve(value.of), depth + 1)
-        if isinstance(value, Choice):
-            ways: tuple[Value, ...] = value.options
-        elif isinstance(value, Loop):
-            ways = (value.before,)
-        elif isinstance(value, Call):
-            ways = (value.callee, *value.args[:1])
-        else:
-            return None
-        for way in ways:
-            found = self._unknown(self.flow.follow(bound, way), depth + 1)
-            if found is not None:
-                return found
         return None
 
 
@@ -324,8 +290,6 @@ class Spellings:
 
     def _object(self, value: Value) -> bool:
         """Say whether a name could hold a module: not an import, a function, a class or a constant."""
-        from codemods.nnx.values import Class, Function, ModuleRef, Ref
-
         if isinstance(value, Attr) and isinstance(value.base, ModuleRef):
             return False
         return not isinstance(value, Function | Class | ModuleRef | Ref | Const | Unknown)

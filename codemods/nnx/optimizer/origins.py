@@ -40,8 +40,9 @@ class Origins:
             constructor = self._constructor(event)
             if constructor is not None:
                 self.constructors[event.value] = constructor
-        self._known: dict[Bound, frozenset[Constructor | Param]] = {}
-        self._running: set[Bound] = set()
+        self._known: dict[object, frozenset[Constructor | Param]] = {}
+        self._running: set[object] = set()
+        self._level = 0
 
     def _constructor(self, event: CallEvent) -> Constructor | None:
         call = self.flow.here(event.value, event.scope)
@@ -76,17 +77,34 @@ class Origins:
         A parameter stands for an optimizer from outside the project that an annotation promises.
         """
         bound = self.flow.resolve(bound)
-        if bound in self._known:
-            return self._known[bound]
-        if bound in self._running:
+        key = (bound, self.flow.assumptions)
+        if key in self._known:
+            return self._known[key]
+        if key in self._running:
             return frozenset()
         outermost = not self._running
-        self._running.add(bound)
-        found = frozenset(self._of(bound))
-        self._running.discard(bound)
+        self._running.add(key)
+        found = frozenset(self._followed(bound))
+        self._running.discard(key)
         if outermost:
-            self._known[bound] = found
+            self._known[key] = found
         return found
+
+    def _followed(self, bound: Bound) -> set[Constructor | Param]:
+        """Follow what depends on an argument, such as a merged graph definition, into every caller."""
+        param = self.flow.open_param(bound)
+        if isinstance(bound.value, Param) or self._level > 4 or param is None:
+            return self._of(bound)
+        found: set[Constructor | Param] = set()
+        settled = bool(frames := self.flow.settlements(param))
+        self._level += 1
+        for frame in frames:
+            with self.flow.assuming(param.function, frame):
+                settled = settled and not isinstance(self.flow.resolve(bound).value, Indexed)
+                found |= self.of(bound)
+        self._level -= 1
+        # what is taken out of something unknown could be anything that is in it
+        return found if settled else found | self._of(bound)
 
     def _of(self, bound: Bound) -> set[Constructor | Param]:
         flow, value = self.flow, bound.value
