@@ -1,0 +1,5 @@
+"""Run the program with ``python -m nnxmigrate``."""
+
+from nnxmigrate.cli import main
+
+main()

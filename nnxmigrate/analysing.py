@@ -1,0 +1,73 @@
+"""Running the analysis over groups of files, in several processes where that pays."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator, Sequence
+
+from codemods.nnx import analyse as pure
+from codemods.nnx.findings import Analysis, Failure
+from codemods.nnx.options import Options
+from codemods.nnx.source import Source
+
+#: Below this number of bytes a second process costs more than it saves.
+WORTH_A_POOL = 1_000_000
+
+Group = Sequence[Source]
+
+
+class Analyser:
+    """The analysis of a project's groups of files; a group that did not change is not analysed again.
+
+    Args:
+        options: what is looked for.
+        jobs: number of processes; None for as many as there are processors, if the work is worth it.
+    """
+
+    def __init__(self, options: Options, jobs: int | None = None) -> None:
+        self._options = options
+        self._jobs = jobs
+        self._known: dict[tuple[Source, ...], Analysis] = {}
+
+    def __call__(self, groups: Sequence[Group]) -> Analysis:
+        """Return what is found in all groups, in the order of the groups' files."""
+        new = [group for group in groups if tuple(group) not in self._known]
+        for group, analysis in zip(new, self._analyses(new), strict=True):
+            self._known[tuple(group)] = analysis
+        return joined([self._known[tuple(group)] for group in groups])
+
+    def _analyses(self, groups: Sequence[Group]) -> Iterator[Analysis]:
+        jobs = self._jobs or self._processes_that_pay(groups)
+        if min(jobs, len(groups)) < 2:
+            return (analysed(group, self._options) for group in groups)
+        from nnxmigrate.processes import analysed_in_processes
+
+        return iter(analysed_in_processes(groups, self._options, jobs))
+
+    def _processes_that_pay(self, groups: Sequence[Group]) -> int:
+        size = sum(len(source.data) for group in groups for source in group)
+        return (os.cpu_count() or 1) if size > WORTH_A_POOL else 1
+
+
+def joined(analyses: Sequence[Analysis]) -> Analysis:
+    """Return several analyses as one."""
+    return Analysis(
+        [finding for analysis in analyses for finding in analysis.findings],
+        [failure for analysis in analyses for failure in analysis.failures],
+    )
+
+
+def analysed(group: Group, options: Options) -> Analysis:
+    """Analyse one group; whatever goes wrong in it is a failure of its files, and the run goes on."""
+    try:
+        return pure.analyse(group, options)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(place.filename)}:{place.lineno}"
+        return failed(group, f"the analysis failed: {type(error).__name__}: {error} ({where})")
+
+
+def failed(group: Group, reason: str) -> Analysis:
+    """Return an analysis that failed for all files of a group by a defect of this program."""
+    return Analysis(failures=[Failure(source.path, reason, internal=True) for source in group])

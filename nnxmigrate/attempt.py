@@ -1,0 +1,250 @@
+"""Making fixes in memory, round by round, until nothing is left to fix, and proving the result."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from codemods.nnx.edits import Edit, merged, spliced
+from codemods.nnx.findings import Failure, Finding, Fix, Safety
+from codemods.nnx.source import Source
+from nnxmigrate.analysing import Analyser
+from nnxmigrate.diagnose import diagnostic
+from nnxmigrate.files.document import Document, EditRefused, Unreadable
+from nnxmigrate.fixing import ABSENT, choose, moved
+from nnxmigrate.outcome import Diagnostic
+from nnxmigrate.project import groups, read_document, sources
+from nnxmigrate.settings import Settings
+from nnxmigrate.suppress import sift, unused
+from nnxmigrate.todo import marks
+
+#: Fixes that overlap are made one after the other; more rounds than this mean that rules undo each other.
+ROUNDS = 10
+
+Key = tuple[str, str, int]
+
+
+class Broken(Exception):
+    """Fixes did not prove themselves.
+
+    Attributes:
+        failures: the files to leave alone, with the reasons.
+    """
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        super().__init__(*(failure.message for failure in failures))
+        self.failures = failures
+
+
+@dataclass(frozen=True)
+class State:
+    """The project's texts at one moment."""
+
+    documents: Mapping[str, Document]
+    sources: Mapping[str, Source]
+
+    @classmethod
+    def of(cls, documents: Mapping[str, Document], known: Mapping[str, Source] | None = None) -> State:
+        """Return the state of documents; sources already known for the same texts are kept with their trees."""
+        fresh = sources(documents)
+        for name, source in (known or {}).items():
+            if name in fresh and fresh[name].data == source.data:
+                fresh[name] = source
+        return cls(documents, fresh)
+
+    def groups(self) -> list[list[Source]]:
+        """Return the sources in groups that are analysed apart."""
+        return [[self.sources[name] for name in group] for group in groups(self.documents)]
+
+    def edited(self, edits: Mapping[str, Sequence[Edit]]) -> State:
+        """Return the state after edits.
+
+        Raises:
+            Broken: if a file does not hold the intended text then, or the text is no Python.
+        """
+        documents = dict(self.documents)
+        failures = []
+        for path, changes in edits.items():
+            try:
+                documents[path] = _edited(path, documents.get(path, ABSENT), changes)
+            except EditRefused as error:
+                failures.append(Failure(path, f"a fix cannot be written: {error}"))
+            except (Unreadable, SyntaxError, ValueError) as error:
+                failures.append(Failure(path, f"a fix gives a file that is not right: {error}", internal=True))
+        if failures:
+            raise Broken(failures)
+        return State.of(documents, self.sources)
+
+
+def _edited(path: str, document: Document, edits: Sequence[Edit]) -> Document:
+    new = read_document(path, document.render(edits))
+    if new.text != spliced(document.text, edits):
+        raise ValueError("it does not read back as intended")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        Source(path, new.text).tree  # noqa: B018 - raises if the text is no Python
+    return new
+
+
+@dataclass
+class Attempt:
+    """What fixing came to.
+
+    Attributes:
+        documents: the files as they are to be.
+        fixes: the fixes made.
+        fixed: the findings that were fixed, with their places in the old text.
+        left: the findings that remain, with their places in the new text.
+        left_before: the same, with their places in the old text.
+        failures: files that could not be analysed.
+    """
+
+    documents: Mapping[str, Document]
+    fixes: set[Fix]
+    fixed: list[Diagnostic]
+    left: list[Diagnostic]
+    left_before: list[Diagnostic]
+    failures: list[Failure]
+
+
+class Fixer:
+    """Attempts to fix one project in memory.
+
+    Args:
+        documents: its files.
+        settings: what is asked for.
+    """
+
+    def __init__(self, documents: Mapping[str, Document], settings: Settings) -> None:
+        self._settings = settings
+        self._analyser = Analyser(settings.options, settings.jobs)
+        self._start = State.of(documents)
+
+    def attempt(self, barred: Collection[str] = ()) -> Attempt:
+        """Make all fixes that are asked for and touch no barred file.
+
+        Raises:
+            Broken: if the result does not prove itself.
+        """
+        state = self._start
+        first = self._analyser(state.groups())
+        sifted = sift(first.findings, state.documents)
+        silenced = {finding.fix for finding in sifted.silenced}
+
+        def allowed(fix: Fix) -> bool:
+            asked_for = self._settings.fix and (fix.safety is Safety.SAFE or self._settings.unsafe_fixes)
+            return asked_for and fix not in silenced and not fix.paths & set(barred)
+
+        findings = sifted.kept
+        if self._settings.audit:
+            findings = _ordered([*findings, *unused(sifted.suppressions, self._settings.options)], state)
+        tally = _Tally(findings, state.documents)
+        for number in range(ROUNDS + 1):
+            choice = choose(findings, state.documents, allowed)
+            tally.refused |= choice.refused
+            if not choice.fixes:
+                break
+            if number == ROUNDS:
+                raise _broken(choice.edits, "its fixes come to no end")
+            new = state.edited(choice.edits)
+            analysis = self._analyser(new.groups())
+            _prove(first.failures, analysis.failures, choice.edits)
+            tally.note(choice.fixes, choice.edits, findings, state.documents)
+            state = new
+            sifted = sift(analysis.findings, state.documents)
+            silenced |= {finding.fix for finding in sifted.silenced}
+            findings = sifted.kept
+        tally.finish(findings, allowed)
+        if self._settings.todo:
+            editable = {path: document for path, document in state.documents.items() if path not in barred}
+            comments = marks(tally.left, editable)
+            state = state.edited(comments)
+            tally.move(comments)
+        return Attempt(
+            state.documents,
+            tally.fixes,
+            tally.fixed,
+            [diagnostic(finding, state.documents, tally.refused) for finding in _ordered(tally.left, state)],
+            tally.left_before,
+            first.failures,
+        )
+
+
+class _Tally:
+    """Follows the findings of the first round through the rounds of fixing.
+
+    A finding that cannot be fixed stays a finding even if it is no longer seen after other fixes: it may be the
+    explanation of one of them. A fix that had to wait for another is done if its finding is gone at the end.
+    """
+
+    def __init__(self, findings: Sequence[Finding], documents: Mapping[str, Document]) -> None:
+        self._documents = documents
+        self._now = {finding: finding for finding in findings}  # as first seen: as it is now
+        self.fixes: set[Fix] = set()
+        self.fixed: list[Diagnostic] = []
+        self.left: list[Finding] = []
+        self.left_before: list[Diagnostic] = []
+        self.refused: dict[Fix, str] = {}
+
+    def note(
+        self,
+        fixes: set[Fix],
+        edits: Mapping[str, Sequence[Edit]],
+        findings: Iterable[Finding],
+        documents: Mapping[str, Document],
+    ) -> None:
+        """Take down what a round did."""
+        places = {_key(now) for now in self._now.values()}
+        for finding in findings:
+            if finding.fix in fixes and (finding in self._now or _key(finding) not in places):
+                self.fixed.append(diagnostic(finding, documents))
+                self._now.pop(finding, None)
+        self.fixes |= fixes
+        self._now = {first: _shifted(now, edits) for first, now in self._now.items()}
+
+    def finish(self, findings: Sequence[Finding], allowed: Callable[[Fix], bool]) -> None:
+        """Take down what the last round found."""
+        last = {_key(finding): finding for finding in findings}
+        for first, now in self._now.items():
+            if _key(now) in last or first.fix is None or not allowed(first.fix):
+                self.left_before.append(diagnostic(first, self._documents, self.refused))
+                last.setdefault(_key(now), now)
+            else:
+                self.fixed.append(diagnostic(first, self._documents))
+        self.left = list(last.values())
+
+    def move(self, edits: Mapping[str, Sequence[Edit]]) -> None:
+        """Move what is left to where it is after edits."""
+        self.left = [_shifted(finding, edits) for finding in self.left]
+
+
+def _key(finding: Finding) -> Key:
+    return finding.code, finding.path, finding.start
+
+
+def _ordered(findings: Iterable[Finding], state: State) -> list[Finding]:
+    order = {path: number for number, path in enumerate(state.documents)}
+    return sorted(findings, key=lambda finding: (order[finding.path], finding.start, finding.code))
+
+
+def _shifted(finding: Finding, edits: Mapping[str, Sequence[Edit]]) -> Finding:
+    """Return a finding, and what its fix would replace, where they are after edits."""
+    if not any(path in edits for path in {finding.path, *(finding.fix.paths if finding.fix else ())}):
+        return finding
+    own = merged(edits.get(finding.path, ()))
+    start = moved(finding.start, own)
+    return replace(finding, start=start, end=max(start, moved(finding.end, own)), fix=None)
+
+
+def _prove(before: Sequence[Failure], after: Sequence[Failure], edits: Mapping[str, Sequence[Edit]]) -> None:
+    """Check that every file that could be analysed before the edits still can."""
+    known = {failure.path for failure in before}
+    new = {failure.path: failure.message for failure in after if failure.path not in known}
+    if new:
+        guilty = new.keys() & edits.keys() or edits.keys()
+        raise _broken(guilty, next(iter(new.values())))
+
+
+def _broken(paths: Iterable[str], reason: str) -> Broken:
+    return Broken([Failure(path, f"a fix did not prove itself: {reason}", internal=True) for path in paths])

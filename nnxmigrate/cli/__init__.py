@@ -1,0 +1,59 @@
+"""The command line: ``nnxmigrate PATHS…`` is short for ``nnxmigrate migrate PATHS…``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from nnxmigrate import __version__
+
+#: Where every command is and what it does, so that none has to be imported to list them.
+COMMANDS = {
+    "migrate": ("nnxmigrate.cli.migrate:migrate", "Rewrite code for a newer Flax (the default command)."),
+    "lint": ("nnxmigrate.cli.lint:lint", "Report what is wrong or outdated in NNX code."),
+    "fix-ckpt": ("nnxmigrate.cli.fix_ckpt:fix_ckpt", "Convert a checkpoint for a newer Flax."),
+    "speedup": ("nnxmigrate.cli.speedup:speedup", "Rewrite hot nnx.jit training loops into faster forms."),
+    "explain": ("nnxmigrate.cli.explain:explain", "Name the cause of an error message and the way out."),
+    "doctor": ("nnxmigrate.cli.doctor:doctor", "Check which versions of flax, jax, orbax and optax go together."),
+    "rules": ("nnxmigrate.cli.rules:rules", "List all rules."),
+    "rule": ("nnxmigrate.cli.rules:rule", "Explain one rule, with examples."),
+}
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are run, and a default one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command in front of arguments that begin with no command and no option of the group."""
+        if args and args[0] not in (*COMMANDS, "--help", "-h", "--version"):
+            args = ["migrate", *args]
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="nnxmigrate")
+def main() -> None:
+    """Take code and checkpoints from Flax NNX 0.10 to 0.11 or 0.12, and lint NNX code.
+
+    `nnxmigrate src/` rewrites the files below src/ in place; `nnxmigrate --diff src/` only shows what would change.
+    `nnxmigrate migrate --help` lists the options.
+    """

@@ -1,0 +1,158 @@
+"""Options that several commands share, and running what they ask for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from codemods.nnx.options import VERSIONS, OptimizerForm, Options
+from nnxmigrate import config
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FORMATS = ("text", "json", "github", "sarif", "junit")
+
+
+def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """Return one decorator that applies several, the first outermost."""
+
+    def decorate(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def codes(value: str) -> tuple[str, ...]:
+    """Return rule codes or families, which are separated by commas.
+
+    Raises:
+        click.BadParameter: if one names no rule.
+    """
+    found = tuple(code.strip().upper() for code in value.split(",") if code.strip())
+    for code in found:
+        check_code(code, _bad)
+    return found
+
+
+def versions(value: str) -> tuple[str, ...]:
+    """Return Flax versions, which are separated by commas, in ascending order.
+
+    Raises:
+        click.BadParameter: if one is unknown.
+    """
+    wanted = {version.strip() for version in value.split(",")}
+    unknown = sorted(wanted - set(VERSIONS))
+    if unknown:
+        _bad(f"unknown Flax version {', '.join(map(repr, unknown))}; known are {', '.join(VERSIONS)}")
+    return tuple(version for version in VERSIONS if version in wanted)
+
+
+def _bad(message: str) -> NoReturn:
+    raise click.BadParameter(message)
+
+
+def check_code(code: str, fail: Callable[[str], object]) -> None:
+    """Call ``fail`` with a message unless a code or prefix names a rule."""
+    from nnxmigrate.rules import all_rules, known
+
+    if not known(code):
+        import difflib
+
+        close = difflib.get_close_matches(code, [rule.code for rule in all_rules()], 1, 0.7)
+        fail(f"there is no rule {code}" + (f"; did you mean {close[0]}?" if close else "; see `nnxmigrate rules`"))
+
+
+selection = stacked(
+    click.argument("paths", nargs=-1, type=click.Path(), metavar="PATHS..."),
+    click.option("--from", "origin", type=click.Choice(VERSIONS), help="Flax version the code was written for. [0.10]"),
+    click.option("--to", "targets", type=versions, metavar="VERSIONS", help="Flax versions that it shall run on. [0.11]"),
+    click.option("--select", type=codes, metavar="CODES", multiple=True, help="Only these rules or families, as NNX101,NNX2."),
+    click.option("--ignore", type=codes, metavar="CODES", multiple=True, help="Not these rules."),
+    click.option(
+        "--optimizer",
+        type=click.Choice([form.value for form in OptimizerForm]),
+        help="Form of optimizers used without their model: hand the model through, take the compatible class, or "
+        "whatever can be done. [auto]",
+    ),
+    click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files, in the form of .gitignore."),
+    click.option("--include-markdown", is_flag=True, default=None, help="Also take Markdown files from folders."),
+    click.option("--unsafe-fixes", is_flag=True, default=None, help="Also make fixes that may change behaviour."),
+    click.option("--jobs", "-j", type=click.IntRange(1), help="Number of processes. [as many as pay]"),
+)
+
+reporting = stacked(
+    click.option("--output-format", type=click.Choice(FORMATS), help="Form of the report. [text]"),
+    click.option("--report", "html", type=click.Path(dir_okay=False), metavar="FILE.html", help="Also write a page."),
+    click.option("--quiet", "-q", is_flag=True, help="Print failures only."),
+    click.option("--verbose", "-v", is_flag=True, help="Also list what was fixed, and files that were skipped."),
+    click.option("--stdin-filename", metavar="NAME", help="Name of the code that is read from stdin with `-`."),
+)
+
+
+class Choices:
+    """What the user chose: on the command line, else in pyproject.toml, else the default.
+
+    Args:
+        paths: the paths given.
+        given: options of the command line by parameter name; None or empty where not given.
+    """
+
+    def __init__(self, paths: Sequence[str], given: Mapping[str, Any]) -> None:
+        if not paths:
+            raise click.UsageError("name at least one file or folder, or `-` for stdin")
+        place = given.get("stdin_filename") or os.curdir
+        found = config.find([place if path == "-" else path for path in paths])
+        try:
+            self._table = config.load(found) if found else {}
+        except config.ConfigError as error:
+            raise click.UsageError(str(error)) from error
+        self._given = given
+        self._file = found
+
+    def get(self, parameter: str, key: str, default: Any) -> Any:
+        """Return the value of an option by its parameter name and its key in the configuration."""
+        given = self._given.get(parameter)
+        if given is None or given == ():
+            return self._table.get(key, default)
+        return given
+
+    def options(self, *, lint: bool) -> Options:
+        """Return what the analysis shall look for.
+
+        Raises:
+            click.UsageError: if the choices do not go together.
+        """
+        origin = self._choice("origin", "from", "0.10", VERSIONS)
+        targets = self.get("targets", "to", "0.11")
+        targets = versions(targets) if isinstance(targets, str) else targets
+        if VERSIONS.index(targets[0]) < VERSIONS.index(origin):
+            raise click.UsageError(f"cannot go back from Flax {origin} to {targets[0]}")
+        form = self._choice("optimizer", "optimizer", "auto", [form.value for form in OptimizerForm])
+        return Options(origin, targets, OptimizerForm(form), self._codes("select"), self._codes("ignore"), lint)
+
+    def output_format(self) -> str:
+        """Return the form of the report."""
+        return self._choice("output_format", "output-format", "text", FORMATS)
+
+    def _choice(self, parameter: str, key: str, default: str, allowed: Sequence[str]) -> str:
+        value = str(self.get(parameter, key, default))
+        if value not in allowed:
+            self._refuse(f"tool.nnxmigrate.{key} must be one of {', '.join(allowed)}, not {value!r}")
+        return value
+
+    def _codes(self, key: str) -> tuple[str, ...]:
+        given = self._given.get(key)
+        if given:
+            return tuple(code for group in given for code in group)
+        configured = tuple(str(code).upper() for code in self._table.get(key, ()))
+        for code in configured:
+            check_code(code, self._refuse)
+        return configured
+
+    def _refuse(self, message: str) -> NoReturn:
+        raise click.UsageError(f"{self._file}: {message}")

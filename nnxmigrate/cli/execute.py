@@ -1,0 +1,97 @@
+"""Running the pipeline for a command, and handing its outcome to the reports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from nnxmigrate.cli.common import Choices
+from nnxmigrate.files.atomic import WriteFailed, write_all
+from nnxmigrate.files.discovery import Found, discover
+from nnxmigrate.files.document import Unreadable
+from nnxmigrate.outcome import FileOutcome, Outcome, Status
+from nnxmigrate.project import MARK, Project, read_document
+from nnxmigrate.report import Style, report
+from nnxmigrate.run import run, run_project
+from nnxmigrate.settings import Settings
+
+
+class _Captured:
+    """Keeps what would be written."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, bytes] = {}
+
+    def refusal(self, path: str) -> str | None:
+        """Refuse nothing."""
+        return None
+
+    def write(self, contents: Mapping[str, bytes]) -> None:
+        """Keep new bytes."""
+        self.contents |= contents
+
+
+def execute(choices: Choices, paths: Sequence[str], settings: Settings, given: Mapping[str, Any]) -> Outcome:
+    """Run the pipeline over the paths, or over stdin if the only path is ``-``, and print what came out.
+
+    Args:
+        choices: the user's choices.
+        paths: the paths given.
+        settings: what is to be done.
+        given: options of the command line by parameter name.
+    """
+    style = Style(choices.output_format(), bool(given["quiet"]), bool(given["verbose"]), bool(given.get("statistics")))
+    stdout_taken = bool(given.get("diff"))
+    if "-" in paths:
+        if len(paths) > 1:
+            raise click.UsageError("`-` stands alone: code from stdin cannot be mixed with files")
+        stdout_taken |= settings.fix and settings.write
+        outcome = _filtered(settings, given["stdin_filename"] or "stdin.py")
+    else:
+        outcome = run(_found(choices, paths), settings)
+    if given.get("diff"):
+        from nnxmigrate.report.diff import coloured, patch
+
+        click.echo(coloured(patch(outcome)), nl=False)
+    if given.get("patch"):
+        from nnxmigrate.report.diff import patch
+
+        _save(given["patch"], patch(outcome))
+    if given["html"]:
+        from nnxmigrate.report.html import page
+
+        _save(given["html"], page(outcome).encode("utf-8"))
+    text = report(outcome, style)
+    if text:
+        click.echo(text, err=stdout_taken)
+    return outcome
+
+
+def _save(path: str, data: bytes) -> None:
+    try:
+        write_all({path: data})
+    except WriteFailed as error:
+        raise click.UsageError(f"{path} cannot be written: {error}") from error
+
+
+def _found(choices: Choices, paths: Sequence[str]) -> Iterator[Found]:
+    exclude = choices.get("exclude", "exclude", ())
+    return discover(paths, exclude=exclude, markdown=bool(choices.get("include_markdown", "include-markdown", False)))
+
+
+def _filtered(settings: Settings, name: str) -> Outcome:
+    """Read code from stdin and, where files would be written, print the new code."""
+    raw = sys.stdin.buffer.read()
+    captured = _Captured()
+    try:
+        project = Project({name: name}, {name: read_document(name, raw)} if MARK in raw else {})
+        outcome = run_project(project, settings, captured)
+    except Unreadable as error:
+        outcome = Outcome([FileOutcome(name, Status.FAILED, str(error))])
+    if settings.fix and settings.write:
+        sys.stdout.buffer.write(captured.contents.get(name, raw))
+        sys.stdout.buffer.flush()
+    return outcome

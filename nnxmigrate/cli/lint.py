@@ -1,0 +1,34 @@
+"""The command ``lint``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from nnxmigrate.cli.common import Choices, reporting, selection
+from nnxmigrate.cli.execute import execute
+from nnxmigrate.settings import Settings
+
+
+@click.command()
+@selection
+@click.option("--fix", is_flag=True, help="Make the safe fixes; with --unsafe-fixes the others too.")
+@click.option("--statistics", is_flag=True, help="Print only how often each rule is broken.")
+@reporting
+def lint(paths: tuple[str, ...], **given: Any) -> None:
+    """Report mistakes in NNX code, and what the versions asked for no longer accept.
+
+    PATHS are files and folders. Nothing is changed without --fix. Exit status: 0 if there are no findings, 1 if
+    there are, 2 after a failure.
+    """
+    choices = Choices(paths, given)
+    settings = Settings(
+        options=choices.options(lint=True),
+        fix=given["fix"],
+        unsafe_fixes=bool(choices.get("unsafe_fixes", "unsafe-fixes", False)),
+        jobs=choices.get("jobs", "jobs", None),
+        audit=True,
+    )
+    sys.exit(execute(choices, paths, settings, given).exit_code)

@@ -1,0 +1,92 @@
+"""The table ``[tool.nnxmigrate]`` of a project's pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+NAME = "pyproject.toml"
+
+#: What each key holds. The keys are the long names of the options.
+KEYS: Mapping[str, type[Any]] = {
+    "exclude": list,
+    "fix-ckpt": dict,
+    "from": str,
+    "ignore": list,
+    "include-markdown": bool,
+    "jobs": int,
+    "optimizer": str,
+    "output-format": str,
+    "select": list,
+    "to": str,
+    "todo": bool,
+    "unsafe-fixes": bool,
+}
+_WORDS = {list: "a list of strings", dict: "a table", str: "a string", bool: "true or false", int: "a whole number"}
+
+
+class ConfigError(Exception):
+    """The configuration is wrong; the message names the file and the key."""
+
+
+def find(paths: Iterable[str]) -> str | None:
+    """Return the nearest pyproject.toml with a ``[tool.nnxmigrate]`` table at or above the paths' common folder."""
+    absolute = [os.path.abspath(path) for path in paths]
+    try:
+        folder = os.path.commonpath(absolute)
+    except ValueError:  # no paths, or paths on several drives
+        return None
+    while True:
+        candidate = os.path.join(folder, NAME)
+        if os.path.isfile(candidate) and b"nnxmigrate" in _read(candidate) and _table(candidate) is not None:
+            return candidate
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def load(path: str) -> dict[str, Any]:
+    """Return the checked table of a pyproject.toml; empty if there is none.
+
+    Raises:
+        ConfigError: if the file is no TOML, a key is unknown or a value has the wrong type.
+    """
+    table = _table(path) or {}
+    for key, value in table.items():
+        if key not in KEYS:
+            raise ConfigError(f"{path}: [tool.nnxmigrate] has no key {key!r}{_suggestion(key)}")
+        wanted = KEYS[key]
+        if type(value) is not wanted or (wanted is list and not all(isinstance(item, str) for item in value)):
+            raise ConfigError(f"{path}: tool.nnxmigrate.{key} must be {_WORDS[wanted]}, not {value!r}")
+    return table
+
+
+def _suggestion(key: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(key.replace("_", "-"), KEYS, 1)
+    return f"; did you mean {close[0]!r}?" if close else f"; the keys are {', '.join(KEYS)}"
+
+
+def _table(path: str) -> dict[str, Any] | None:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        content = tomllib.loads(_read(path).decode("utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    table = content.get("tool", {}).get("nnxmigrate")
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{path}: tool.nnxmigrate must be a table")
+    return table
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

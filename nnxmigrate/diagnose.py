@@ -1,0 +1,50 @@
+"""From findings, which count bytes, to diagnostics, which people read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codemods.nnx.findings import Finding, Fix
+from nnxmigrate.files.document import Document, EditRefused
+from nnxmigrate.fixing import ABSENT
+from nnxmigrate.outcome import Diagnostic, Replacement
+
+
+def diagnostic(
+    finding: Finding, documents: Mapping[str, Document], refused: Mapping[Fix, str] | None = None
+) -> Diagnostic:
+    """Return the diagnostic of a finding.
+
+    Args:
+        finding: the finding.
+        documents: the texts that its offsets, and those of its fix, refer to.
+        refused: why fixes cannot be made.
+    """
+    document = documents[finding.path]
+    reason = (refused or {}).get(finding.fix) if finding.fix else None
+    help_text = "; ".join(filter(None, (finding.help, f"not fixed: {reason}" if reason else "")))
+    replacements = () if reason or finding.fix is None else _replacements(finding.fix, documents)
+    return Diagnostic(
+        finding.code,
+        finding.path,
+        document.spot(finding.start),
+        document.spot(finding.end),
+        finding.message,
+        help_text,
+        document.line(document.line_and_column(finding.start)[0]),
+        finding.fix.safety if finding.fix and replacements else None,
+        replacements,
+    )
+
+
+def _replacements(fix: Fix, documents: Mapping[str, Document]) -> tuple[Replacement, ...]:
+    """Return the parts of a fix; none if a file cannot take them."""
+    parts = []
+    for path, wanted in fix.edits:
+        document = documents.get(path, ABSENT)
+        try:
+            edit = document.admit(wanted)
+        except EditRefused:
+            return ()
+        parts.append(Replacement(path, document.spot(edit.start), document.spot(edit.end), edit.text.decode("utf-8")))
+    return tuple(parts)

@@ -1,0 +1,1 @@
+"""Files: finding them, reading them as Python text, writing them."""

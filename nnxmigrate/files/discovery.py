@@ -1,0 +1,155 @@
+"""Which files are looked at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+PYTHON = (".py", ".pyi", ".pyw")
+NOTEBOOK = (".ipynb",)
+MARKDOWN = (".md", ".markdown", ".mdx")
+
+#: Folders that never hold the user's own code. A folder with a ``pyvenv.cfg`` is left out whatever its name.
+EXCLUDED = frozenset(
+    (".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pytype")
+    + (".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pycache__", "__pypackages__", "_build")
+    + ("build", "dist", "node_modules", "site-packages", "venv")
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file to look at.
+
+    Attributes:
+        path: where it is.
+        name: what it is called in reports: as the user typed it, relative to the working directory if below it.
+        named: whether the user named it, and not only a folder that it is in.
+        problem: why it cannot be read; None if it can.
+    """
+
+    path: str
+    name: str
+    named: bool = True
+    problem: str | None = None
+
+
+def discover(paths: Iterable[str], *, exclude: Sequence[str] = (), markdown: bool = False) -> Iterator[Found]:
+    """Yield each file once, in order of the paths given and sorted within a folder.
+
+    A file that is named is always taken; from folders come Python files and notebooks that neither ``.gitignore``
+    nor ``exclude`` leaves out. Links to folders are not followed below the folders named.
+
+    Args:
+        paths: files and folders.
+        exclude: patterns in the form of ``.gitignore``, relative to the working directory.
+        markdown: whether Markdown files are taken from folders too.
+    """
+    suffixes = PYTHON + NOTEBOOK + (MARKDOWN if markdown else ())
+    seen: set[str] = set()
+    for path in paths:
+        named = not os.path.isdir(path)
+        candidates = iter((path,)) if named else _Walk(path, suffixes, exclude).files()
+        for candidate in candidates:
+            real = os.path.realpath(candidate)
+            if real not in seen:
+                seen.add(real)
+                yield Found(candidate, display(candidate), named, _problem(candidate))
+
+
+def display(path: str) -> str:
+    """Return the name of a path in reports."""
+    name = os.path.normpath(path)
+    if os.path.isabs(name):
+        here = os.getcwd()
+        if name.startswith(here.rstrip(os.sep) + os.sep):
+            return os.path.relpath(name, here)
+    return name
+
+
+def _problem(path: str) -> str | None:
+    if os.path.isfile(path):
+        return None
+    if os.path.islink(path) and not os.path.exists(path):
+        return "dangling symbolic link"
+    return "not a regular file" if os.path.exists(path) else "no such file or folder"
+
+
+class _Walk:
+    """The files below one folder."""
+
+    def __init__(self, top: str, suffixes: tuple[str, ...], exclude: Sequence[str]) -> None:
+        self.top = top
+        self.suffixes = suffixes
+        self.specs: list[tuple[str, GitIgnoreSpec]] = []
+        if exclude:
+            self.specs.append((os.getcwd(), _spec(exclude)))
+
+    def files(self) -> Iterator[str]:
+        """Yield the paths of the files that are taken."""
+        outer = list(_outer_ignores(os.path.realpath(self.top)))
+        return self._folder(self.top, os.path.realpath(self.top), [*self.specs, *outer])
+
+    def _folder(self, folder: str, real: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Iterator[str]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            return
+        names = {entry.name for entry in entries}
+        if "pyvenv.cfg" in names and folder != self.top:
+            return
+        if ".gitignore" in names:
+            specs = [*specs, (real, _read_spec(os.path.join(folder, ".gitignore")))]
+        for entry in entries:
+            name = entry.name
+            if entry.is_dir():
+                if name in EXCLUDED or entry.is_symlink() or _ignored(os.path.join(real, name) + "/", specs):
+                    continue
+                yield from self._folder(entry.path, os.path.join(real, name), specs)
+            elif name.endswith(self.suffixes) and not _ignored(os.path.join(real, name), specs):
+                yield entry.path
+
+
+def _outer_ignores(folder: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
+    """Yield the ``.gitignore`` files above a folder, outermost first, up to the top of its repository."""
+    above: list[str] = []
+    current = folder
+    while not os.path.exists(os.path.join(current, ".git")):
+        parent = os.path.dirname(current)
+        if parent == current:
+            return
+        current = parent
+        above.append(current)
+    exclude = os.path.join(current, ".git", "info", "exclude")
+    if os.path.isfile(exclude):
+        yield current, _read_spec(exclude)
+    for place in reversed(above):
+        ignore = os.path.join(place, ".gitignore")
+        if os.path.isfile(ignore):
+            yield place, _read_spec(ignore)
+
+
+def _read_spec(path: str) -> GitIgnoreSpec:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return _spec(file.read().splitlines())
+
+
+def _spec(lines: Sequence[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def _ignored(path: str, specs: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
+    """Say whether the innermost file of patterns that speaks about a path leaves it out."""
+    for base, spec in reversed(specs):
+        if path.startswith(base.rstrip(os.sep) + os.sep):
+            verdict = spec.check_file(path[len(base.rstrip(os.sep)) + 1 :]).include
+            if verdict is not None:
+                return verdict
+    return False

@@ -1,0 +1,94 @@
+"""IPython's own syntax in notebook cells, masked so that the rest parses as Python."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+from nnxmigrate.files.document import Mask, commented
+
+#: Cell magics whose body is Python run in the notebook's own scope.
+_PYTHON_CELLS = frozenset({"capture", "prun", "time", "timeit"})
+#: Line magics that run a Python statement; their options are masked with them.
+_STATEMENT = re.compile(rb"[ \t]*(%(?:time|timeit|prun|memit|mprun)(?:[ \t]+-\w+(?:[ \t]*\d+)?)*[ \t]+)(?=[^-\s])")
+_ASSIGNED = re.compile(rb"[ \t]*[\w.,\[\]'\" \t]+=[ \t]*([!%].*)")
+_LINE_MAGIC = re.compile(rb"[ \t]*([%!?].*)")
+_HELP = re.compile(rb"[ \t]*([^#\s].*\?)[ \t]*$")
+_CELL_MAGIC = re.compile(rb"[ \t]*%%(\w+)")
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
+
+
+class NotPython(Exception):
+    """A cell is neither Python nor Python with IPython's magics; the message says where."""
+
+
+def masked(cell: bytes) -> tuple[bytes, list[Mask]]:
+    """Return a cell's text as Python of the same length, and the parts that were masked.
+
+    Args:
+        cell: the cell's source in UTF-8.
+
+    Raises:
+        NotPython: if the cell is no Python even then.
+    """
+    lines = [match.group() for match in _LINE.finditer(cell) if match.group()]
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    masks: list[Mask] = []
+    first = next((n for n, line in enumerate(lines) if line.strip()), None)
+    if first is not None and (magic := _CELL_MAGIC.match(lines[first])):
+        if magic.group(1).decode() not in _PYTHON_CELLS:
+            return b"".join(map(commented, lines)), [Mask(0, len(cell))]
+        masks.append(Mask(starts[first], starts[first + 1], resume=starts[first + 1]))
+        lines[first] = commented(lines[first])
+    while (bad := _first_error(b"".join(lines))) is not None:
+        number, message = bad
+        number = min(max(number, 1), len(lines)) - 1
+        span = _mask_line(lines, number)
+        if span is None:
+            raise NotPython(f"line {number + 1}: {message}")
+        begin, last, end = span
+        masks.append(Mask(starts[number] + begin, starts[last] + end))
+    return b"".join(lines), sorted(masks, key=lambda mask: mask.start)
+
+
+def _first_error(code: bytes) -> tuple[int, str] | None:
+    """Return the line and the message of the first syntax error; None if there is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(code.decode("utf-8"))
+    except SyntaxError as error:
+        return error.lineno or 1, error.msg
+    except (ValueError, RecursionError) as error:
+        raise NotPython(str(error)) from error
+    return None
+
+
+def _mask_line(lines: list[bytes], number: int) -> tuple[int, int, int] | None:
+    """Mask the magic in a line and in those that continue it.
+
+    Returns:
+        The offset in the line where the mask begins, the last line masked, and the offset in that line where the
+        mask ends; None if there is no magic.
+    """
+    line = lines[number]
+    body = line.rstrip(b"\r\n")
+    if statement := _STATEMENT.match(body):
+        begin, end = statement.span(1)
+        lines[number] = line[:begin] + b"0" + b" " * (end - begin - 2) + b";" + line[end:]
+        return begin, number, end
+    found = _LINE_MAGIC.match(body) or _ASSIGNED.match(body) or _HELP.match(body)
+    if found is None:
+        return None
+    begin, end = found.span(1)
+    last = number
+    lines[number] = line[:begin] + b"0" + b" " * (end - begin - 1) + line[end:]
+    while body.endswith(b"\\") and last + 1 < len(lines):
+        last += 1
+        body = lines[last].rstrip(b"\r\n")
+        end = len(body)
+        lines[last] = commented(lines[last])
+    return begin, last, end

@@ -1,0 +1,207 @@
+"""Jupyter notebooks: all code cells as one text; edits go into the JSON string literals, nowhere else."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from codemods.nnx.edits import Edit, merged
+from nnxmigrate.files.document import Document, EditRefused, Mask, Spot, Unreadable
+from nnxmigrate.files.json_literals import Literal, literals
+from nnxmigrate.files.magics import NotPython, masked
+from nnxmigrate.files.python import BOM
+
+_FIRST_INDENT = re.compile(r"(\s*)\Z")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A JSON string literal of a code cell and the range of the text that it holds.
+
+    Attributes:
+        start: offset of its first byte in the text.
+        end: offset behind its last byte.
+        cell: index of its cell.
+        literal: where it stands in the file.
+    """
+
+    start: int
+    end: int
+    cell: int
+    literal: Literal
+
+
+@dataclass(frozen=True, eq=False)
+class Notebook(Document):
+    """A notebook.
+
+    Attributes:
+        pieces: the literals that make up the text, ascending. Between cells the text has a line end of its own.
+        json: the file as a string, without byte order mark.
+    """
+
+    pieces: Sequence[Piece] = field(default=())
+    json: str = ""
+
+    notebook = True
+
+    def spot(self, offset: int) -> Spot:
+        """Return the cell and the line and column in it."""
+        piece = self.pieces[self._piece_at(offset)]
+        start = next(other.start for other in self.pieces if other.cell == piece.cell)
+        line, column = self.line_and_column(offset)
+        file_line = self.json.count("\n", 0, piece.literal.start) + 1
+        return Spot(line - self.line_and_column(start)[0] + 1, column, piece.cell + 1, file_line)
+
+    def admit(self, edit: Edit) -> Edit:
+        """Refuse also what reaches from one cell into another."""
+        edit = super().admit(edit)
+        cells = {self.pieces[self._piece_at(place)].cell for place in (edit.start, edit.end)}
+        if len(cells) > 1:
+            raise EditRefused("the change would reach from one cell into another")
+        return edit
+
+    def render(self, edits: Sequence[Edit]) -> bytes:
+        """Change only the string literals that hold the edited lines."""
+        groups: list[tuple[int, int, list[Edit]]] = []  # first piece, last piece, edits
+        for edit in merged(edits):
+            first = self._piece_at(edit.start)
+            last = max(first, self._piece_at(edit.end - 1)) if edit.end > edit.start else first
+            if groups and groups[-1][1] >= first:
+                groups[-1] = (groups[-1][0], max(last, groups[-1][1]), [*groups[-1][2], edit])
+            else:
+                groups.append((first, last, [edit]))
+        parts: list[str] = []
+        position = 0
+        for first, last, group in groups:
+            begin, end, text = self._replacement(first, last, group)
+            parts += (self.json[position:begin], text)
+            position = end
+        new = "".join((*parts, self.json[position:])).encode("utf-8")
+        return BOM + new if self.raw.startswith(BOM) else new
+
+    def _piece_at(self, offset: int) -> int:
+        """Return the index of the literal that holds the byte, the earlier one at the line end between cells."""
+        return max(bisect_right(self.pieces, offset, key=lambda piece: piece.start) - 1, 0)
+
+    def _replacement(self, first: int, last: int, edits: Sequence[Edit]) -> tuple[int, int, str]:
+        """Return what replaces the literals ``first`` to ``last``: begin and end in the JSON text, and new text."""
+        parts: list[str] = []
+        position = (first, 0)  # a literal and an index in its body
+        for edit in edits:
+            parts += (self._bodies(position, self._cut(first, last, edit.start)), self._escaped(edit.text))
+            position = self._cut(first, last, edit.end)
+        parts.append(self._bodies(position, (last, len(self.pieces[last].literal.body))))
+        body = "".join(parts)
+        begin, end = self.pieces[first].literal.start, self.pieces[last].literal.end
+        if isinstance(self.pieces[first].literal.key[-1], str):  # the whole cell is one string
+            return begin, end, body
+        lines = re.findall(r"(?:[^\\]|\\.)*?\\n|(?:[^\\]|\\.)+\Z", body, re.DOTALL)
+        return begin, end, f'"{self._separator(first)}"'.join(lines)
+
+    def _cut(self, first: int, last: int, offset: int) -> tuple[int, int]:
+        """Return the literal and the index in its body where a byte of the text begins."""
+        number = min(max(self._piece_at(offset), first), last)
+        piece = self.pieces[number]
+        return number, piece.literal.cut(min(offset, piece.end) - piece.start)
+
+    def _bodies(self, start: tuple[int, int], end: tuple[int, int]) -> str:
+        """Return the bodies of the literals from one place to another, joined."""
+        bodies = [self.pieces[number].literal.body for number in range(start[0], end[0] + 1)]
+        bodies[-1] = bodies[-1][: end[1]]
+        bodies[0] = bodies[0][start[1] :]
+        return "".join(bodies)
+
+    def _escaped(self, text: bytes) -> str:
+        return json.dumps(text.decode("utf-8"), ensure_ascii=self.json.isascii())[1:-1]
+
+    def _separator(self, number: int) -> str:
+        """Return what stands between two literals of the cell: a comma, and the file's own layout."""
+        piece = self.pieces[number]
+        for one, other in ((number, number + 1), (number - 1, number)):
+            if one >= 0 and other < len(self.pieces) and self.pieces[one].cell == self.pieces[other].cell:
+                return self.json[self.pieces[one].literal.end + 1 : self.pieces[other].literal.start - 1]
+        before = _FIRST_INDENT.search(self.json, 0, piece.literal.start - 1)
+        return "," + (before.group(1) if before else "")
+
+
+def read_notebook(raw: bytes) -> Notebook:
+    """Return the document of a notebook.
+
+    Raises:
+        Unreadable: if it is no notebook of format 4, no Python notebook, or a cell is no Python.
+    """
+    body = raw[len(BOM) :] if raw.startswith(BOM) else raw
+    try:
+        text = body.decode("utf-8")
+        content = json.loads(text)
+    except ValueError as error:
+        raise Unreadable(f"not a notebook: {error}") from error
+    cells = content.get("cells") if isinstance(content, dict) else None
+    if not isinstance(cells, list):
+        raise Unreadable("not a notebook of format 4: it has no list of cells; convert it with `jupyter nbconvert`")
+    language = _language(content)
+    if language != "python":
+        raise Unreadable(f"a notebook in the language {language!r}, not Python")
+    return _assembled(raw, text, _code_literals(text, cells))
+
+
+def _language(content: dict[str, object]) -> str:
+    """Return the notebook's language; Python if it says none."""
+    node: object = content
+    for key in ("metadata", "kernelspec", "language"):
+        node = node.get(key) if isinstance(node, dict) else None
+    return node.lower() if isinstance(node, str) else "python"
+
+
+def _code_literals(text: str, cells: Sequence[object]) -> dict[int, list[Literal]]:
+    """Return the literals of each code cell's source, by the cell's index."""
+    code = {n for n, cell in enumerate(cells) if isinstance(cell, dict) and cell.get("cell_type") == "code"}
+    found: dict[int, list[Literal]] = {}
+    for literal in literals(text):
+        match literal.key:
+            case ("cells", int(cell), "source") | ("cells", int(cell), "source", int()) if cell in code:
+                found.setdefault(cell, []).append(literal)
+    return found
+
+
+def _assembled(raw: bytes, text: str, code: dict[int, list[Literal]]) -> Notebook:
+    parts: list[bytes] = []
+    pieces: list[Piece] = []
+    masks: list[Mask] = []
+    offset = 0
+    for cell, found in code.items():
+        begin = offset
+        try:
+            lines = [literal.value.encode("utf-8") for literal in found]
+            python, hidden = masked(b"".join(lines))
+        except UnicodeEncodeError as error:
+            raise Unreadable(f"cell {cell + 1} holds half of a surrogate pair") from error
+        except NotPython as error:
+            raise Unreadable(f"cell {cell + 1} is not Python: {error}") from error
+        for line, literal in zip(lines, found, strict=True):
+            pieces.append(Piece(offset, offset + len(line), cell, literal))
+            offset += len(line)
+        masks += (mask.shifted(begin) for mask in hidden)
+        parts.append(python + b"\n")
+        offset += 1
+    joined = b"".join(parts)
+    return Notebook(raw, joined, tuple(_resuming(masks, pieces)), pieces=tuple(pieces), json=text)
+
+
+def _resuming(masks: Sequence[Mask], pieces: Sequence[Piece]) -> list[Mask]:
+    """Let insertions before a cell that is no Python at all go to the next cell."""
+    starts = {piece.start: piece.cell for piece in reversed(pieces)}
+    ends = {piece.cell: piece.end for piece in pieces}
+    firsts = {piece.cell: piece.start for piece in reversed(pieces)}
+    result = []
+    for mask in masks:
+        cell = starts.get(mask.start)
+        if cell is not None and firsts[cell] == mask.start and ends[cell] == mask.end and mask.resume is None:
+            following = [start for other, start in firsts.items() if start > mask.start]
+            mask = replace(mask, resume=min(following, default=None))
+        result.append(mask)
+    return result

@@ -1,0 +1,117 @@
+"""What a run came to."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from codemods.nnx.findings import Safety
+from nnxmigrate.files.document import Spot
+
+
+class Status(enum.Enum):
+    """How a file ended."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    FINDINGS = "findings left"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A part of a fix: the text between two places of a file becomes another text."""
+
+    path: str
+    start: Spot
+    end: Spot
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A finding as people and programs read it.
+
+    Attributes:
+        code: the rule's code.
+        path: the file's name in reports.
+        start: where it begins.
+        end: where it ends.
+        message: what is wrong.
+        help: the way out; may be empty.
+        line: the text of the line where it begins.
+        safety: the safety of its fix; None if it has none that can be made.
+        replacements: the fix.
+    """
+
+    code: str
+    path: str
+    start: Spot
+    end: Spot
+    message: str
+    help: str
+    line: str
+    safety: Safety | None = None
+    replacements: tuple[Replacement, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """``path:line:column``, in notebooks ``path:cell N:line:column``."""
+        cell = f"cell {self.start.cell}:" if self.start.cell else ""
+        return f"{self.path}:{cell}{self.start.line}:{self.start.column}"
+
+
+@dataclass(frozen=True)
+class FileOutcome:
+    """How one file ended.
+
+    Attributes:
+        path: its name in reports.
+        status: how it ended.
+        reason: why it was skipped or failed.
+        internal: whether it failed by a defect of this program.
+        before: its bytes; empty unless it changed.
+        after: its new bytes; empty unless it changed.
+        created: whether the run made it.
+    """
+
+    path: str
+    status: Status
+    reason: str = ""
+    internal: bool = False
+    before: bytes = b""
+    after: bytes = b""
+    created: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything that a run has to tell.
+
+    Attributes:
+        files: all files, in the order in which they were found.
+        left: findings that remain, in order of the files and of their places. Where files were written the places
+            are those in the new text.
+        fixed: findings that were fixed, or would be, with their places in the old text.
+        written: whether changes were written.
+    """
+
+    files: Sequence[FileOutcome]
+    left: Sequence[Diagnostic] = field(default=())
+    fixed: Sequence[Diagnostic] = field(default=())
+    written: bool = True
+
+    @cached_property
+    def by_status(self) -> Mapping[Status, list[FileOutcome]]:
+        """The files of every status."""
+        return {status: [file for file in self.files if file.status is status] for status in Status}
+
+    @property
+    def exit_code(self) -> int:
+        """0 if nothing is left to do, 1 if findings are left or changes are not written, 2 after a failure."""
+        if self.by_status[Status.FAILED]:
+            return 2
+        return 1 if self.left or (not self.written and self.by_status[Status.CHANGED]) else 0

@@ -1,0 +1,42 @@
+"""The analysis in several processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from codemods.nnx.findings import Analysis
+from codemods.nnx.options import Options
+from nnxmigrate.analysing import Group, analysed, failed
+
+
+def analysed_in_processes(groups: Sequence[Group], options: Options, jobs: int) -> list[Analysis]:
+    """Analyse groups in a pool, the largest first; a group that kills its process fails alone."""
+    order = sorted(range(len(groups)), key=lambda n: -sum(len(source.data) for source in groups[n]))
+    results: dict[int, Analysis] = {}
+    with _pool(min(jobs, len(groups))) as pool:
+        futures = {n: pool.submit(analysed, groups[n], options) for n in order}
+        for n, future in futures.items():
+            try:
+                results[n] = future.result()
+            except BrokenProcessPool:
+                break
+    for n in order:
+        if n not in results:
+            results[n] = _in_own_process(groups[n], options)
+    return [results[n] for n in range(len(groups))]
+
+
+def _in_own_process(group: Group, options: Options) -> Analysis:
+    with _pool(1) as pool:
+        try:
+            return pool.submit(analysed, group, options).result()
+        except BrokenProcessPool:
+            return failed(group, "the analysis crashed its process")
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    ways = multiprocessing.get_all_start_methods()
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork" if "fork" in ways else None))

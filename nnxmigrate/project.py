@@ -1,0 +1,98 @@
+"""The files of a run, read, and those among them that may hold NNX code as text for the analysis."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from codemods.nnx.source import Source
+from nnxmigrate.files.discovery import MARKDOWN, NOTEBOOK, Found
+from nnxmigrate.files.document import Document, Unreadable
+from nnxmigrate.files.imports import ImportGraph, module_names
+from nnxmigrate.files.python import read_python
+from nnxmigrate.outcome import FileOutcome, Status
+
+#: A file without these bytes matters only if it imports, or is imported by, one that has them.
+MARK = b"nnx"
+
+
+@dataclass(frozen=True)
+class Project:
+    """The files of a run.
+
+    Attributes:
+        paths: where every file is, by its name in reports, in the order found.
+        documents: the files that the analysis reads, by name.
+        troubles: files that could not be read, by name.
+    """
+
+    paths: Mapping[str, str]
+    documents: Mapping[str, Document]
+    troubles: Mapping[str, FileOutcome] = field(default_factory=dict)
+
+
+def read_document(name: str, raw: bytes) -> Document:
+    """Return the document of a file by the format that its name says; Python if it says none.
+
+    Raises:
+        Unreadable: if it is not of that format.
+    """
+    suffix = os.path.splitext(name)[1].lower()
+    if suffix in NOTEBOOK:
+        from nnxmigrate.files.notebook import read_notebook
+
+        return read_notebook(raw)
+    if suffix in MARKDOWN:
+        from nnxmigrate.files.markdown import read_markdown
+
+        return read_markdown(raw)
+    return read_python(raw)
+
+
+def load(found: Iterable[Found]) -> Project:
+    """Read files and choose those that the analysis needs; a file that cannot be read becomes a trouble."""
+    paths: dict[str, str] = {}
+    contents: dict[str, bytes] = {}
+    troubles: dict[str, FileOutcome] = {}
+    for file in found:
+        paths[file.name] = file.path
+        try:
+            if file.problem:
+                raise Unreadable(file.problem)
+            with open(file.path, "rb") as stream:
+                contents[file.name] = stream.read()
+        except (OSError, Unreadable) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            status = Status.SKIPPED if os.path.islink(file.path) and not file.named else Status.FAILED
+            troubles[file.name] = FileOutcome(file.name, status, reason)
+    marked = {name for name, data in contents.items() if MARK in data}
+    chosen = marked
+    if marked and len(marked) < len(contents):
+        chosen = ImportGraph(module_names(list(contents)), contents).connected(marked)
+    documents: dict[str, Document] = {}
+    for name, data in contents.items():
+        if name in chosen:
+            try:
+                documents[name] = read_document(name, data)
+            except Unreadable as error:
+                status = Status.FAILED if name in marked else Status.SKIPPED
+                troubles[name] = FileOutcome(name, status, str(error))
+    return Project(paths, documents, troubles)
+
+
+def sources(documents: Mapping[str, Document]) -> dict[str, Source]:
+    """Return the texts of documents as the analysis takes them, by name."""
+    modules = module_names(list(documents))
+    return {
+        name: Source(name, document.text, modules[name].name, modules[name].package, document.notebook)
+        for name, document in documents.items()
+    }
+
+
+def groups(documents: Mapping[str, Document]) -> Sequence[Sequence[str]]:
+    """Return the names of documents in groups that share nothing through imports."""
+    if len(documents) < 2:
+        return [list(documents)] if documents else []
+    contents = {name: document.raw for name, document in documents.items()}
+    return ImportGraph(module_names(list(documents)), contents).components(list(documents))

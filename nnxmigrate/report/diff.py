@@ -1,0 +1,57 @@
+"""Changes as a patch that ``git apply`` takes, and as coloured text."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+
+import click
+
+from nnxmigrate.outcome import FileOutcome, Outcome, Status
+
+_COLOURS = {b"+": "green", b"-": "red", b"@": "cyan"}
+
+
+def patch(outcome: Outcome) -> bytes:
+    """Return the changes of all files; paths are relative to the working directory."""
+    return b"".join(part for file in outcome.by_status[Status.CHANGED] for part in _file(file))
+
+
+def _file(file: FileOutcome) -> Iterator[bytes]:
+    name = os.path.relpath(file.path).replace(os.sep, "/")
+    old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
+    yield b"diff --git %s %s\n" % (old, new)
+    if file.created:
+        yield b"new file mode 100644\n"
+        old = b"/dev/null"
+    lines = difflib.diff_bytes(difflib.unified_diff, _lines(file.before), _lines(file.after), old, new)
+    for line in lines:
+        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Split where git does: behind line feeds only."""
+    return [line + b"\n" for line in data.split(b"\n")[:-1]] + [line for line in data.split(b"\n")[-1:] if line]
+
+
+def _quoted(name: str) -> bytes:
+    """Return a path as git writes it: in C's quotes if it holds anything special."""
+    raw = os.fsencode(name)
+    if all(32 <= byte < 127 and byte not in b'"\\' for byte in raw):
+        return raw
+    escapes = {ord('"'): b'\\"', ord("\\"): b"\\\\", 9: b"\\t", 10: b"\\n", 13: b"\\r"}
+    plain = (escapes.get(byte) or (bytes([byte]) if 32 <= byte < 127 else b"\\%03o" % byte) for byte in raw)
+    return b'"' + b"".join(plain) + b'"'
+
+
+def coloured(diff: bytes) -> str:
+    """Return a patch for a terminal; click drops the colours where the output is none."""
+    return "".join(_coloured(line) for line in diff.decode("utf-8", "replace").splitlines(keepends=True))
+
+
+def _coloured(line: str) -> str:
+    if line.startswith(("diff ", "--- ", "+++ ")):
+        return click.style(line, bold=True)
+    colour = _COLOURS.get(line[:1].encode())
+    return click.style(line, fg=colour) if colour else line

@@ -1,0 +1,74 @@
+"""The report for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import click
+
+from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
+from nnxmigrate.report import Style
+
+
+def text(outcome: Outcome, style: Style) -> str:
+    """Return findings one by one, failures, and a summary."""
+    parts = list(_failures(outcome))
+    if not style.quiet:
+        if style.statistics:
+            parts += _counts("", outcome.left)
+        else:
+            parts += (_entry(one) for one in outcome.left)
+        if style.verbose:
+            parts += (f"{one.place}: {one.code} [fixed] {one.message}" for one in outcome.fixed)
+            parts += (f"{file.path}: skipped: {file.reason}" for file in outcome.by_status[Status.SKIPPED])
+        parts += _summary(outcome)
+    return "\n".join(parts)
+
+
+def _entry(one: Diagnostic) -> str:
+    """Return a finding with its way out."""
+    mark = f" [{one.safety.value} fix]" if one.safety else ""
+    head = f"{click.style(one.place, bold=True)}: {click.style(one.code, fg='yellow')} {one.message}{mark}"
+    return f"{head}\n    {one.help}" if one.help else head
+
+
+def _failures(outcome: Outcome) -> Iterator[str]:
+    for file in outcome.by_status[Status.FAILED]:
+        request = "\n    This is a defect of nnxmigrate; please report it." if file.internal else ""
+        yield f"{click.style(file.path, bold=True)}: {click.style('failed', fg='red')}: {file.reason}{request}"
+
+
+def _summary(outcome: Outcome) -> Iterator[str]:
+    changed = outcome.by_status[Status.CHANGED]
+    yield from _counts("Fixed:" if outcome.written else "Would fix:", outcome.fixed)
+    verb = "changed" if outcome.written else "would change"
+    counts = [(f"{_files(changed)} {verb}", changed)]
+    counts += [
+        (f"{_files(outcome.by_status[status])} {status.value}", outcome.by_status[status])
+        for status in (Status.UNCHANGED, Status.FINDINGS, Status.SKIPPED, Status.FAILED)
+    ]
+    left = f"; {len(outcome.left)} finding{'s' * (len(outcome.left) != 1)} left" if outcome.left else ""
+    yield (", ".join(words for words, files in counts if files) or "no files") + left
+    unsafe = [one for one in outcome.left if one.safety is not None and one.safety.value == "unsafe"]
+    if unsafe:
+        yield f"{len(unsafe)} can be fixed with --unsafe-fixes; look at the result."
+
+
+def _files(files: list[FileOutcome]) -> str:
+    return f"{len(files)} file{'s' * (len(files) != 1)}"
+
+
+def _counts(title: str, diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
+    """Yield how often each rule is among diagnostics."""
+    counts = Counter(one.code for one in diagnostics)
+    if counts and title:
+        yield title
+    for code, count in sorted(counts.items()):
+        yield f"  {count:5}  {code}  {_summaries().get(code, '')}".rstrip()
+
+
+def _summaries() -> dict[str, str]:
+    from nnxmigrate.rules import all_rules
+
+    return {rule.code: rule.summary for rule in all_rules()}

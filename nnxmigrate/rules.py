@@ -1,0 +1,45 @@
+"""All rules: those of the analysis and the program's own."""
+
+from __future__ import annotations
+
+from codemods.nnx.catalogue import RULES
+from codemods.nnx.options import Options
+from codemods.nnx.rule import Kind, Rule
+
+#: Reported by the program after all rules have run, because only then it is known.
+UNUSED = Rule(
+    code="NNX001",
+    name="unused-suppression",
+    summary="A suppression comment suppresses nothing",
+    why="A `# nnx: ignore` comment that no finding needs may hide the next real one. `nnxmigrate lint` reports those "
+    "whose codes it looked for in vain, and codes that do not exist.",
+    kind=Kind.LINT,
+    safety=None,
+    since="0.10",
+    source="A custom of linters",
+    examples=(),
+    check=lambda context: iter(()),
+)
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Return every rule in order of the codes."""
+    return (UNUSED, *RULES)
+
+
+def known(prefix: str) -> bool:
+    """Say whether there is a rule of that code or family."""
+    return any(rule.code.startswith(prefix) for rule in all_rules())
+
+
+def looked_for(prefix: str, options: Options) -> bool:
+    """Say whether a run looks for a code, or for all codes of a family."""
+    rules = [rule for rule in all_rules() if rule.code.startswith(prefix)]
+    return bool(rules) and all(_active(rule, options) for rule in rules)
+
+
+def _active(rule: Rule, options: Options) -> bool:
+    if any(rule.code.startswith(prefix) for prefix in options.ignore):
+        return False
+    chosen = any(rule.code.startswith(prefix) for prefix in options.select) if options.select else rule.default
+    return chosen and (options.lint if rule.kind is Kind.LINT else options.crosses(rule.since))
