@@ -50,13 +50,13 @@ class Disk:
 def why_not_writable(path: str) -> str | None:
     """Return why a file must not be replaced; None if it may be.
 
-    A file without write permission counts as protected even for a user who could write it.
+    Renaming a new file over a read-only one would succeed, but its owner did not mean that.
     """
     real = os.path.realpath(path)
     if not os.path.exists(real):
         folder = os.path.dirname(real)
         return None if os.access(folder, os.W_OK) else f"its folder {folder} cannot be written"
-    if not os.stat(real).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(real, os.W_OK):
+    if not os.access(real, os.W_OK):
         return "it is read-only"
     if not os.access(os.path.dirname(real), os.W_OK):
         return f"its folder {os.path.dirname(real)} cannot be written"
