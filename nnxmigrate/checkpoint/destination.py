@@ -1,0 +1,123 @@
+"""A local destination that is absent or complete at every moment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import shutil
+import uuid
+from types import TracebackType
+
+from nnxmigrate.checkpoint.errors import CheckpointError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_MARK = ".nnxmigrate-tmp-"
+
+
+class Destination:
+    """A folder that is built under a temporary name beside its place and moved there in one step.
+
+    As a context manager it makes the temporary folder and, unless :meth:`commit` was called, removes it again.
+    The folder stays locked while its process lives, so what killed processes left behind is recognised and removed.
+
+    Attributes:
+        path: the final place.
+        building: the temporary folder.
+        swept: the temporary folders of killed runs that were removed.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        self.building = path.with_name(f"{path.name}{_MARK}{uuid.uuid4().hex[:8]}")
+        self.swept: tuple[str, ...] = ()
+        self._lock: int | None = None
+
+    def __enter__(self) -> Destination:
+        """Make the temporary folder.
+
+        Raises:
+            CheckpointError: if the final place is taken or its parent cannot be written to.
+        """
+        if os.path.lexists(self.path):
+            raise CheckpointError(f"{self.path} exists already", "remove it, or name another destination")
+        self.swept = tuple(sorted(folder.name for folder in self._left_behind() if _remove_if_dead(folder)))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.building.mkdir()
+        except OSError as error:
+            raise CheckpointError(
+                f"{self.path.parent}: cannot be written to: {error.strerror}", "name another destination"
+            ) from error
+        self._lock = _locked(self.building)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.building.exists():
+            shutil.rmtree(self.building, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def commit(self) -> None:
+        """Bring everything to the disk and move the folder to its place.
+
+        Raises:
+            CheckpointError: if somebody else took the place meanwhile.
+        """
+        for folder, _, names in os.walk(self.building):
+            for name in names:
+                file = os.path.join(folder, name)
+                if os.stat(file).st_nlink == 1:  # a hard link's content is on the disk already
+                    _sync(file)
+            _sync(folder)
+        try:
+            os.rename(self.building, self.path)
+        except OSError as error:
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR):
+                raise CheckpointError(f"{self.path} was made by another run meanwhile; it stays as it is") from error
+            raise
+        _sync(str(self.path.parent))
+
+    def _left_behind(self) -> list[pathlib.Path]:
+        head = f"{self.path.name}{_MARK}"
+        if not self.path.parent.is_dir():
+            return []
+        return [folder for folder in self.path.parent.iterdir() if folder.name.startswith(head) and folder.is_dir()]
+
+
+def _locked(folder: pathlib.Path) -> int | None:
+    """Lock a folder until its descriptor is closed; None if it is locked already or cannot be."""
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove_if_dead(folder: pathlib.Path) -> bool:
+    descriptor = _locked(folder)
+    if descriptor is None:
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(descriptor)
+    return True
+
+
+def _sync(path: str) -> None:
+    if os.name == "nt" and os.path.isdir(path):
+        return  # folders cannot be opened there
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

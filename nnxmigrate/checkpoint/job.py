@@ -1,0 +1,194 @@
+"""A conversion before it is carried out: what was asked for, what was found, what would be done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.files import Folder, is_remote, local_path, open_folder
+from nnxmigrate.checkpoint.initialise import CompiledSizes, Program
+from nnxmigrate.checkpoint.layout import Checkpoint, Item, Kind, Step, chosen_items, chosen_steps, find_checkpoint
+from nnxmigrate.checkpoint.plan import Plan, Wishes, holds_optimizer, make_plan
+from nnxmigrate.checkpoint.reading import read_tree
+from nnxmigrate.checkpoint.rng import find_streams
+from nnxmigrate.checkpoint.transfer import Transferred
+from nnxmigrate.checkpoint.tree import StoredTree
+
+SUFFIX = "_nnx011"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What shall be converted, and how.
+
+    Attributes:
+        source: path or URL of the old checkpoint.
+        destination: path or URL of the new one; None for the old one with :data:`SUFFIX`.
+        make: builds the new program's model, or whatever it saves; None to drop RNG state only.
+        eager: True to really build the model, None to do so only if it cannot be traced.
+        step: number of the step, ``all``, or None for the latest; for roots of a CheckpointManager.
+        items: names of the items to convert; none for all trees, or for the one that holds RNG state.
+        wishes: renames and exceptions.
+        link: whether data files are shared with the source through hard links.
+        verify: whether what was written is compared with the source and opened with Orbax.
+    """
+
+    source: str
+    destination: str | None = None
+    make: Callable[[], Any] | None = None
+    eager: bool | None = None
+    step: str | None = None
+    items: Sequence[str] = ()
+    wishes: Wishes = field(default_factory=Wishes)
+    link: bool = False
+    verify: bool = True
+
+
+@dataclass(frozen=True)
+class ItemJob:
+    """What happens to one item: converted, or copied as it is if there is no plan."""
+
+    step: Step
+    item: Item
+    tree: StoredTree
+    plan: Plan | None
+
+
+@dataclass
+class Job:
+    """A conversion that was planned and can be carried out.
+
+    Attributes:
+        request: what was asked for.
+        checkpoint: what was found.
+        destination: path or URL of the new checkpoint.
+        items: what happens to every item of the chosen steps.
+        notes: what the user should know, a line each.
+        sizes: buffers of the compiled function; None if nothing was compiled.
+        seconds: how long each stage took, by name.
+        done: what was transferred; None until it was.
+        compared: bytes that were compared with the source.
+    """
+
+    request: Request
+    checkpoint: Checkpoint
+    destination: str
+    items: list[ItemJob]
+    notes: list[str]
+    program: Program | None
+    sizes: CompiledSizes | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    done: Transferred | None = None
+    compared: int = 0
+
+    @property
+    def converted(self) -> list[tuple[ItemJob, Plan]]:
+        """The items that have a plan, each with it."""
+        return [(job, job.plan) for job in self.items if job.plan]
+
+    @property
+    def needless(self) -> bool:
+        """Whether every item is already what the new program expects."""
+        return all(plan.needless for _, plan in self.converted)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the values that are kept, in bytes of memory."""
+        return sum(job.tree.nbytes for job in self.items)
+
+
+def plan_job(request: Request) -> Job:
+    """Find out what lies at the source and what would be done with it; nothing is written.
+
+    Raises:
+        CheckpointError: if the source or the model cannot be used, or a wish cannot be met. A tree that does not fit
+            the model is no error yet; see :meth:`Plan.require_fit`.
+    """
+    seconds: dict[str, float] = {}
+    notes: list[str] = []
+    with timed(seconds, "read"):
+        folder = open_folder(request.source)
+        checkpoint = find_checkpoint(folder)
+        steps = chosen_steps(checkpoint, request.step)
+        found = [(step, item, read_tree(item.folder)) for step in steps for item in step.items]
+        for step in steps:
+            chosen_items(step, request.items)  # refuses names of no tree
+    if checkpoint.kind is Kind.STEPS and request.step is None and len(checkpoint.steps) > 1:
+        notes.append(f"step {steps[0].number} is the latest of {len(checkpoint.steps)}; --step all converts every one")
+    chosen = _chosen(request, found)
+    program = None
+    if request.make:
+        with timed(seconds, "trace"):
+            optimizer = any(holds_optimizer(tree.leaves) for (_, _, tree), wanted in zip(found, chosen) if wanted)
+            program = Program(request.make, request.eager, optimizer)
+    with timed(seconds, "plan"):
+        items = [
+            ItemJob(step, item, tree, _planned(tree, program, request) if wanted else None)
+            for (step, item, tree), wanted in zip(found, chosen)
+        ]
+    job = Job(request, checkpoint, _destination(request, folder), items, notes, program, seconds=seconds)
+    job.notes += _notes(job)
+    return job
+
+
+
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the wall time of a block to ``seconds[stage]``."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - start
+
+
+def _chosen(request: Request, found: Sequence[tuple[Step, Item, StoredTree]]) -> list[bool]:
+    """Say for every tree whether it is converted.
+
+    A model describes one tree of a step; without ``--item`` that is the only one, or the only one with RNG state.
+    """
+    if request.items or not request.make:
+        return [not request.items or item.name in request.items for _, item, _ in found]
+    chosen = []
+    for step, item, tree in found:
+        siblings = [(one, other) for at, one, other in found if at is step]
+        candidates = [one.name for one, other in siblings if find_streams(other.leaves)]
+        if len(siblings) > 1 and len(candidates) != 1:
+            names = ", ".join(one.name for one, _ in siblings)
+            raise CheckpointError(f"{step.folder} holds several trees: {names}", "say with --item which one is the model")
+        chosen.append(len(siblings) == 1 or item.name in candidates)
+    return chosen
+
+
+def _planned(tree: StoredTree, program: Program | None, request: Request) -> Plan:
+    if program is None:
+        return make_plan(tree, None, request.wishes)
+    plan = make_plan(tree, program.target, request.wishes)
+    if plan.unexpected and program.may_hide_arrays and request.eager is None:
+        program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
+        plan = make_plan(tree, program.target, request.wishes)
+    return plan
+
+
+def _destination(request: Request, folder: Folder) -> str:
+    wanted = request.destination or f"{str(folder).rstrip('/')}{SUFFIX}"
+    return wanted.rstrip("/") if is_remote(wanted) else str(local_path(wanted))
+
+
+def _notes(job: Job) -> Iterator[str]:
+    if job.program:
+        yield from job.program.notes
+    for one, plan in job.converted:
+        where = f"{one.item.name}: " if one.item.name else ""
+        yield from (f"{where}{note}" for note in plan.notes)
+        if not one.tree.keys_known and any(leaf.dtype == "uint32" for leaf in one.tree.leaves.values()):
+            yield f"{where}the checkpoint does not say which arrays are typed keys (array_metadatas is missing)"
+        if one.tree.shardings is None:
+            yield f"{where}_sharding is missing: restoring without a target will not place arrays on devices"
+    for one in job.items:
+        if one.plan is None and find_streams(one.tree.leaves):
+            yield f"{one.item.name}: holds RNG state too, but is copied as it is; name it with --item to convert it"

@@ -1,0 +1,185 @@
+"""What lies at a path: which kind of Orbax checkpoint, with which steps and items. Files alone are read."""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.files import Folder
+
+UNFINISHED = ".orbax-checkpoint-tmp"
+_STEP = re.compile(r"(?:.*_)?(\d+)")
+
+
+class Kind(enum.Enum):
+    """How the items of a checkpoint are arranged."""
+
+    TREE = "one tree"  # StandardCheckpointer, PyTreeCheckpointer, AsyncCheckpointer: the path is the item
+    ITEMS = "named items"  # a Composite, or one step of a CheckpointManager
+    V1 = "Orbax v1"  # orbax.checkpoint.experimental.v1: items beside a file `orbax.checkpoint`
+    STEPS = "CheckpointManager"  # a folder of steps
+
+
+@dataclass(frozen=True)
+class Item:
+    """A folder that holds one stored tree.
+
+    Attributes:
+        name: its name in the step; empty if the step itself is the tree.
+        folder: where it is.
+    """
+
+    name: str
+    folder: Folder
+
+
+@dataclass(frozen=True)
+class Step:
+    """One saved state of a program.
+
+    Attributes:
+        name: the name of its folder below the root of a CheckpointManager, else empty.
+        kind: tree, items or v1.
+        folder: where it is.
+        items: its trees.
+        others: names of items that are no trees, such as JSON metadata and lone keys.
+        handlers: the class names of the Orbax handlers that wrote it, by item name; as far as recorded.
+    """
+
+    name: str
+    kind: Kind
+    folder: Folder
+    items: tuple[Item, ...]
+    others: tuple[str, ...]
+    handlers: dict[str, str]
+
+    @property
+    def number(self) -> int:
+        """Its step number; -1 if it is no CheckpointManager's."""
+        match = _STEP.fullmatch(self.name)
+        return int(match[1]) if match else -1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything at one path.
+
+    Attributes:
+        kind: how it is arranged.
+        folder: where it is.
+        steps: its steps in ascending order; exactly one unless it is a CheckpointManager's root.
+    """
+
+    kind: Kind
+    folder: Folder
+    steps: tuple[Step, ...]
+
+
+def find_checkpoint(folder: Folder) -> Checkpoint:
+    """Say what lies in ``folder``.
+
+    Raises:
+        CheckpointError: if it is no finished Orbax checkpoint of trees.
+    """
+    if UNFINISHED in folder.name:
+        raise CheckpointError(
+            f"{folder}: unfinished: the program that wrote it stopped before Orbax was done",
+            "save it again and wait: checkpointer.wait_until_finished(), or use an earlier step",
+        )
+    step = _find_step("", folder)
+    if step:
+        return Checkpoint(step.kind, folder, (step,))
+    names = [name for name in folder.folders() if _STEP.fullmatch(name)]
+    steps = [step for name in names if (step := _find_step(name, folder.child(name)))]
+    if steps:
+        return Checkpoint(Kind.STEPS, folder, tuple(sorted(steps, key=lambda step: step.number)))
+    raise CheckpointError(f"{folder}: no Orbax checkpoint of a tree: {_why_not(folder)}")
+
+
+def chosen_steps(checkpoint: Checkpoint, wish: str | None) -> tuple[Step, ...]:
+    """Return the steps that are converted.
+
+    Args:
+        checkpoint: what was found.
+        wish: a step's number, ``all``, or None for the latest.
+
+    Raises:
+        CheckpointError: if there is no such step.
+    """
+    if checkpoint.kind is not Kind.STEPS:
+        if wish is not None:
+            raise CheckpointError(f"--step {wish}: {checkpoint.folder} is not the root of a CheckpointManager")
+        return checkpoint.steps
+    if wish == "all":
+        return checkpoint.steps
+    if wish is None:
+        return checkpoint.steps[-1:]
+    found = tuple(step for step in checkpoint.steps if wish in (step.name, str(step.number)))
+    if not found:
+        raise CheckpointError(f"--step {wish}: there is {', '.join(str(step.number) for step in checkpoint.steps)}")
+    return found
+
+
+def chosen_items(step: Step, wishes: Sequence[str]) -> tuple[Item, ...]:
+    """Return the items of ``step`` that are converted: those named in ``wishes``, or all trees.
+
+    Raises:
+        CheckpointError: if a wish names no tree.
+    """
+    names = [item.name for item in step.items]
+    for wish in wishes:
+        if wish not in names:
+            there = ", ".join(name for name in names if name) or "one tree without a name"
+            raise CheckpointError(f"--item {wish}: no such tree; there is {there}")
+    return tuple(item for item in step.items if not wishes or item.name in wishes)
+
+
+def _find_step(name: str, folder: Folder) -> Step | None:
+    """Return the step in ``folder``; None if it holds no tree."""
+    files = folder.files()
+    handlers = _handlers(folder)
+    if "_METADATA" in files:
+        return Step(name, Kind.TREE, folder, (Item("", folder),), (), handlers)
+    folders = [one for one in folder.folders() if UNFINISHED not in one]
+    items = tuple(Item(one, folder.child(one)) for one in folders if folder.child(one).read("_METADATA") is not None)
+    lost = [one for one in folders if one in handlers and folder.child(one).read("manifest.ocdbt") is not None]
+    lost = [one for one in lost if one not in {item.name for item in items}]
+    if lost:
+        raise CheckpointError(f"{folder}/{lost[0]}: _METADATA is missing: the checkpoint is damaged")
+    if not items or not ({"_CHECKPOINT_METADATA", "orbax.checkpoint"} & set(files)):
+        return None
+    kind = Kind.V1 if "orbax.checkpoint" in files else Kind.ITEMS
+    others = tuple(one for one in folders if one not in {item.name for item in items})
+    return Step(name, kind, folder, items, others, handlers)
+
+
+def _handlers(folder: Folder) -> dict[str, str]:
+    """Return the short names of the recorded handlers; none if nothing readable is recorded."""
+    try:
+        recorded: Any = json.loads(folder.read("_CHECKPOINT_METADATA") or b"{}").get("item_handlers") or {}
+    except (ValueError, AttributeError) as error:
+        raise CheckpointError(f"{folder}/_CHECKPOINT_METADATA: not the JSON that Orbax writes: {error}") from error
+    if isinstance(recorded, str):
+        recorded = {"": recorded}
+    return {item: handler.rpartition(".")[2] for item, handler in recorded.items() if isinstance(handler, str)}
+
+
+def _why_not(folder: Folder) -> str:
+    files, folders = folder.files(), folder.folders()
+    if any(UNFINISHED in name for name in folders):
+        return "there are unfinished steps only"
+    if "manifest.ocdbt" in files:
+        return "_METADATA is missing: the checkpoint is damaged"
+    if "checkpoint" in files:
+        return "a msgpack file of flax.training.checkpoints, which this tool does not read"
+    if not files and not folders:
+        return "the folder is empty"
+    below = [name for name in folders if folder.child(name).read("_METADATA") is not None]
+    if below:
+        return f"there are several below it; name one of them: {', '.join(below[:8])}"
+    return "_METADATA is missing here and in its sub-folders"

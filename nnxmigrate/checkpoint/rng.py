@@ -1,0 +1,76 @@
+"""Recognise RNG state in a stored tree by its structure and types, never by its name.
+
+An NNX RNG stream is a node with exactly two children, ``key`` and ``count``. The count is uint32 of some shape
+``S``, the key's data are uint32 of shape ``S + (2,)`` (threefry) or ``S + (4,)`` (rbg). Orbax records for typed keys
+which implementation they belong to; with that record a stream is certain. Without it (Orbax before 0.11.7, or key
+data saved as numbers) it is probable, and the new program's own tree decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnxmigrate.checkpoint.tree import Leaf, Path
+
+_KEY_WORDS = (2, 4)  # uint32 words per key: threefry, rbg
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One RNG stream.
+
+    Attributes:
+        path: the node that holds the key and the count.
+        key: the key's leaf.
+        count: the count's leaf.
+    """
+
+    path: Path
+    key: Leaf
+    count: Leaf
+
+    @property
+    def certain(self) -> bool:
+        """Whether the checkpoint itself says that the key is one."""
+        return self.key.key_impl is not None
+
+    @property
+    def leaves(self) -> tuple[Leaf, Leaf]:
+        """The key and the count."""
+        return self.key, self.count
+
+
+def find_streams(leaves: Mapping[Path, Leaf]) -> list[Stream]:
+    """Return the RNG streams among the ``leaves`` of a tree, certain and probable ones, in order of their paths.
+
+    A lone typed key without a count is the user's data, not a stream.
+    """
+    children: dict[Path, set[str]] = {(): set()}
+    for path in leaves:
+        for depth in range(len(path)):
+            children.setdefault(path[:depth], set()).add(path[depth])
+    streams = []
+    for node, names in children.items():
+        if names != {"key", "count"}:
+            continue
+        key, count = (_content((*node, name), children, leaves) for name in ("key", "count"))
+        if key and count and _fit(key, count):
+            streams.append(Stream(node, key, count))
+    return sorted(streams, key=lambda stream: stream.path)
+
+
+def _content(path: Path, children: Mapping[Path, set[str]], leaves: Mapping[Path, Leaf]) -> Leaf | None:
+    """Return the leaf at ``path``, or at its ``value`` if it is a Variable's node with nothing else in it."""
+    if path in leaves:
+        return leaves[path]
+    return leaves.get((*path, "value")) if children.get(path) == {"value"} else None
+
+
+def _fit(key: Leaf, count: Leaf) -> bool:
+    return (
+        key.dtype == count.dtype == "uint32"
+        and key.shape is not None
+        and key.shape[:-1] == count.shape
+        and key.shape[-1:] in {(words,) for words in _KEY_WORDS}
+    )
