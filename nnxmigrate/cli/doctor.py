@@ -1,0 +1,121 @@
+"""``nnxmigrate doctor``: do the releases that a project asks for go together?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from nnxmigrate.doctor import bump, project
+from nnxmigrate.doctor.installed import installed
+from nnxmigrate.doctor.judge import Severity, Verdict, judge
+from nnxmigrate.doctor.pins import PinError, Reading
+from nnxmigrate.files.atomic import WriteFailed, write_all
+
+_MARKS = {Severity.ERROR: "fails", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_WHILE_MIGRATING = {
+    "0.11": "While you migrate, keep jax==0.7.2: it runs flax 0.10.7 and 0.11.2, so numbers can be compared.",
+    "0.12": "While you migrate from flax 0.11.2, jax==0.8.1 runs it and flax 0.12.6; flax 0.12.7 and later need "
+    "jax>=0.10.0.",
+}
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path), default=Path("."))
+@click.option("--to", "target", type=click.Choice(["0.11", "0.12"]), help="The Flax version that shall run.")
+@click.option("--python", metavar="INTERPRETER", help="Judge what this interpreter has installed, too.")
+@click.option("--bump", "raising", is_flag=True, help="Raise the pins in place; lock files are never changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(path: Path, target: str | None, python: str | None, raising: bool, as_json: bool) -> None:
+    """Say whether the releases of Flax, JAX, Orbax and Python that a project pins, or has installed, go together.
+
+    PATH is a project or one file. Read are pyproject.toml (PEP 621, dependency groups, Poetry, uv), requirements and
+    constraints files, Pipfile, environment.yml, setup.cfg, setup.py, the `pip install` lines of notebooks, and the
+    locks of uv, Poetry, PDM and Pipenv.
+
+    The exit code is 0 if all is well, 1 if there are problems, 2 if something could not be read or written.
+    """
+    reading = _read(path, python)
+    raised = None
+    if raising:
+        try:
+            raised = bump.plan(reading.sets, target)
+            write_all(raised.contents)
+        except (OSError, WriteFailed) as error:
+            raise click.ClickException(f"nothing was changed: {error}") from error
+        reading = _read(path, python)
+    verdicts = [judge(pins, target, lambda pattern: project.uses(path, pattern)) for pins in reading.sets]
+    if as_json:
+        click.echo(json.dumps(_record(verdicts, reading, raised), indent=2))
+    else:
+        _print(verdicts, reading, raised, target)
+    healthy = all(verdict.healthy for verdict in verdicts) and not (raised and raised.stuck)
+    sys.exit(2 if reading.errors else 0 if healthy else 1)
+
+
+def _read(path: Path, python: str | None) -> Reading:
+    reading = project.read(path)
+    if python is not None:
+        try:
+            pins = installed(python)
+        except PinError as error:
+            reading.errors.append((python, str(error)))
+        else:
+            if pins.names("flax"):
+                reading.sets.append(pins)
+            else:
+                reading.errors.append((python, "flax is not installed there"))
+    return reading
+
+
+def _print(verdicts: list[Verdict], reading: Reading, raised: bump.Plan | None, target: str | None) -> None:
+    for change in raised.changes if raised else ():
+        click.echo(f"{change.path}: {change.package} {change.before or '(nothing)'} -> {change.after}")
+    for change in raised.stuck if raised else ():
+        click.echo(f"{change.path}: {change.package} {change.before} was not found; write {change.after} by hand")
+    for verdict in verdicts:
+        releases = ", ".join(f"{name} {release}" for name, release in verdict.releases.items())
+        verb = {"pins": "an installer takes", "lock": "locked are", "installed": "installed are"}[verdict.pins.kind]
+        click.echo(f"{verdict.pins.name}: {verb} {releases or 'releases that are not known'}")
+        if not verdict.remarks:
+            click.echo("  works: this was measured")
+        for remark in verdict.remarks:
+            click.echo(f"  {_MARKS[remark.severity]}: {remark.message}")
+            if remark.advice:
+                click.echo(f"    choose {remark.advice}")
+    for file, reason in reading.errors:
+        click.echo(f"{file}: cannot be read: {reason}", err=True)
+    if not verdicts and not reading.errors:
+        click.echo("No pins of flax were found.")
+    if target is not None:
+        click.echo(_WHILE_MIGRATING[target])
+    locks = sorted({verdict.pins.refresh for verdict in verdicts if verdict.pins.kind == "lock"})
+    if raised and raised.changes and locks:
+        click.echo("Lock files were not changed; renew them with: " + "; ".join(locks))
+
+
+def _record(verdicts: list[Verdict], reading: Reading, raised: bump.Plan | None) -> dict[str, object]:
+    record: dict[str, object] = {
+        "sets": [
+            {
+                "name": verdict.pins.name,
+                "path": verdict.pins.path,
+                "kind": verdict.pins.kind,
+                "pins": {pin.package: pin.text for pin in verdict.pins.pins},
+                "releases": {name: str(release) for name, release in verdict.releases.items()},
+                "healthy": verdict.healthy,
+                "remarks": [
+                    {"severity": remark.severity.value, "message": remark.message, "advice": remark.advice}
+                    for remark in verdict.remarks
+                ],
+            }
+            for verdict in verdicts
+        ],
+        "errors": [{"path": path, "message": message} for path, message in reading.errors],
+    }
+    if raised is not None:
+        record["changes"] = [vars(change) for change in raised.changes]
+        record["by_hand"] = [vars(change) for change in raised.stuck]
+    return record
