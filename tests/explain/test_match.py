@@ -29,7 +29,7 @@ def first(text: str) -> str | None:
         WRT,
         WRT.removeprefix("TypeError: "),
         WRT.replace("`", "'"),
-        WRT.replace("`", "‘").replace("‘.", "’."),
+        WRT.replace("`", "\u2019"),
         f"{FRAMES}nnx.Optimizer(model, tx)\n{WRT}",
         f"{FRAMES}nnx.Optimizer(model, tx)\n{WRT}\n{FILTERED}\n",
         f"{FRAMES}x()\njax._src.traceback_util.UnfilteredStackTrace: {WRT}",
@@ -41,7 +41,8 @@ def first(text: str) -> str | None:
         f"[rank0]: {WRT}",
         f"| {FRAMES}x()\n| {WRT}",
         f"2026-01-01 12:00:00 ERROR step failed: {WRT}",
-        f"{FRAMES}x()\nKeyError: 3\n\nDuring handling of the above exception, another exception occurred:\n\n{FRAMES}{WRT}",
+        f"{FRAMES}x()\nKeyError: 3\n\nDuring handling of the above exception, another exception occurred:\n\n"
+        f"{FRAMES}{WRT}",
         f"{FRAMES}x()\n{WRT}\n\nThe above exception was the direct cause of the following exception:\n\n{FRAMES}y()\n"
         "RuntimeError: the experiment failed",
     ],
@@ -141,6 +142,6 @@ def test_entries_are_complete_and_distinct() -> None:
     for known in ENTRIES:
         texts = (known.title, known.cause, known.fix, known.versions)
         assert all(text == text.strip() and text for text in texts), known.key
-        assert known.cause.endswith(".") and known.fix.endswith("."), known.key
+        assert all(text.endswith(".") for text in (known.cause, known.fix)), known.key
         for wording in known.wordings:
             assert wording.message.groups >= 0, known.key  # compiles
