@@ -15,6 +15,7 @@ from nnxmigrate.rules import UNUSED, known, looked_for
 _WORTH_READING = re.compile(rb"#\s*nnx:\s*ignore")
 _COMMENT = re.compile(r"#\s*nnx:\s*ignore(?P<file>-file)?(?![-\w])(?:\s*\[(?P<codes>[^\]]*)\])?")
 
+
 @dataclass(eq=False)
 class Suppression:
     """A comment that silences findings.

@@ -70,8 +70,12 @@ def check_code(code: str, fail: Callable[[str], object]) -> None:
 selection = stacked(
     click.argument("paths", nargs=-1, type=click.Path(), metavar="PATHS..."),
     click.option("--from", "origin", type=click.Choice(VERSIONS), help="Flax version the code was written for. [0.10]"),
-    click.option("--to", "targets", type=versions, metavar="VERSIONS", help="Flax versions that it shall run on. [0.11]"),
-    click.option("--select", type=codes, metavar="CODES", multiple=True, help="Only these rules or families, as NNX101,NNX2."),
+    click.option(
+        "--to", "targets", type=versions, metavar="VERSIONS", help="Flax versions that it shall run on. [0.11]"
+    ),
+    click.option(
+        "--select", type=codes, metavar="CODES", multiple=True, help="Only these rules or families, as NNX101,NNX2."
+    ),
     click.option("--ignore", type=codes, metavar="CODES", multiple=True, help="Not these rules."),
     click.option(
         "--optimizer",

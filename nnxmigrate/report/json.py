@@ -1,0 +1,48 @@
+"""The report as one JSON object, for programs."""
+
+from __future__ import annotations
+
+import json as encoder
+from typing import Any
+
+from nnxmigrate import __version__
+from nnxmigrate.files.document import Spot
+from nnxmigrate.outcome import Diagnostic, Outcome, Status
+from nnxmigrate.report import Style
+
+
+def json(outcome: Outcome, style: Style) -> str:
+    """Return everything about a run; files that stayed as they were are only counted."""
+    content = {
+        "version": __version__,
+        "written": outcome.written,
+        "exit_code": outcome.exit_code,
+        "counts": {status.name.lower(): len(files) for status, files in outcome.by_status.items()},
+        "files": [
+            {"path": file.path, "status": file.status.name.lower(), "reason": file.reason, "internal": file.internal}
+            for file in outcome.files
+            if file.status is not Status.UNCHANGED
+        ],
+        "findings": [_finding(one) for one in outcome.left],
+        "fixed": [_finding(one) for one in outcome.fixed],
+    }
+    return encoder.dumps(content, indent=2)
+
+
+def _finding(one: Diagnostic) -> dict[str, Any]:
+    edits = [
+        {"path": part.path, "start": _spot(part.start), "end": _spot(part.end), "text": part.text}
+        for part in one.replacements
+    ]
+    return {
+        **{key: getattr(one, key) for key in ("code", "path", "message", "help")},
+        "start": _spot(one.start),
+        "end": _spot(one.end),
+        "fix": {"safety": one.safety.value, "edits": edits} if one.safety else None,
+    }
+
+
+def _spot(spot: Spot) -> dict[str, int]:
+    """Return line and column, and in a notebook the cell."""
+    place = {"line": spot.line, "column": spot.column}
+    return place if spot.cell is None else {"cell": spot.cell, **place}
