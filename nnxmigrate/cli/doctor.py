@@ -44,7 +44,8 @@ def doctor(path: Path, target: str | None, python: str | None, raising: bool, as
             raised = bump.plan(reading.sets, target)
             write_all(raised.contents)
         except (OSError, WriteFailed) as error:
-            raise click.ClickException(f"nothing was changed: {error}") from error
+            click.echo(f"Error: nothing was changed: {error}", err=True)
+            sys.exit(2)
         reading = _read(path, python)
     verdicts = [judge(pins, target, lambda pattern: project.uses(path, pattern)) for pins in reading.sets]
     if as_json:

@@ -28,7 +28,7 @@ ENTRIES = (
         "Write `optimizer.update(model, grads)` with the model that the constructor got; `nnxmigrate PATHS` finds it "
         "and hands it to jitted functions that have no model, or takes nnx.ModelAndOptimizer.",
         "Flax 0.11.0 and later",
-        ("NNX102",),
+        ("NNX102", "NNX109"),
     ),
     Entry(
         "optimizer-update-on-0.10",
@@ -53,7 +53,7 @@ ENTRIES = (
         "Use the model itself, or nnx.ModelAndOptimizer, which keeps `.model` and `update(grads)`; "
         "`nnxmigrate PATHS` chooses per optimizer.",
         "Flax 0.11.0 and later",
-        ("NNX103",),
+        ("NNX104", "NNX103", "NNX110"),
     ),
     Entry(
         "optimizer-state-model",
@@ -67,7 +67,7 @@ ENTRIES = (
         "Save and restore the model by itself, or use nnx.ModelAndOptimizer, whose state has the layout of 0.10. "
         "`nnxmigrate fix-ckpt` converts a checkpoint.",
         "Flax 0.11.0 and later",
-        ("NNX103",),
+        ("NNX104",),
     ),
     Entry(
         "compatible-update",
@@ -114,6 +114,7 @@ ENTRIES = (
         "Use the same filter in both: `nnx.grad(f, argnums=nnx.DiffState(0, FILTER))` and "
         "`nnx.Optimizer(model, tx, wrt=FILTER)`. Flax 0.12.8 drops the surplus gradients silently.",
         "Flax 0.10 and 0.11",
+        ("NNX106",),
     ),
     Entry(
         "gradient-raw-arrays",

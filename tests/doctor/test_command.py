@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nnxmigrate.cli.doctor import doctor
+from nnxmigrate.files.atomic import WriteFailed
 
 
 def run(*arguments: str | Path) -> Result:
@@ -204,6 +205,18 @@ def test_bump_never_changes_locks(tmp_path: Path) -> None:
     assert lock.read_bytes() == before
     assert "renew them with: uv lock --upgrade-package flax" in result.output
     assert result.exit_code == 1
+
+
+def test_bump_that_cannot_write_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = requirements(tmp_path, "flax==0.10.7\njax==0.7.2\n")
+
+    def fail(contents: dict[str, bytes]) -> None:
+        raise WriteFailed(next(iter(contents)), "no space left")
+
+    monkeypatch.setattr("nnxmigrate.cli.doctor.write_all", fail)
+    result = run(tmp_path, "--to", "0.11", "--bump")
+    assert (result.exit_code, "no space left" in result.output) == (2, True)
+    assert path.read_text() == "flax==0.10.7\njax==0.7.2\n"
 
 
 def test_bump_leaves_compiled_requirements_alone(tmp_path: Path) -> None:
