@@ -142,8 +142,10 @@ def _pair(pins: PinSet, flax: Version, jax: Version | None) -> list[Remark]:
         return [Remark(Severity.ERROR, f"flax {flax} needs jax{needed}, not jax {jax}: installers refuse", advice)]
     if result in FAILURES:
         free = pins.kind == "pins" and pins.exact("jax") is None and pins.exact("jaxlib") is None
-        reason = "jax has no upper bound that keeps it out, so an installer takes" if free else "with"
-        return [Remark(Severity.ERROR, f"flax {flax}: {reason} jax {jax}, and {FAILURES[result]}", advice)]
+        pair = f"flax {flax} with jax {jax}: "
+        if free:
+            pair = f"flax {flax}: jax has no upper bound that keeps it out, so an installer takes jax {jax}, and "
+        return [Remark(Severity.ERROR, f"{pair}{FAILURES[result]}", advice)]
     if result is Outcome.UNKNOWN:
         return [Remark(Severity.NOTE, f"flax {flax} with jax {jax} was not measured", advice)]
     if pins.kind == "pins" and pins.exact("flax") is None and not _bounded(pins, flax):
@@ -156,7 +158,8 @@ def _bounded(pins: PinSet, flax: Version) -> bool:
 
 
 def _python(pins: PinSet, flax: Version) -> list[Remark]:
-    if not pins.names("python"):
+    conditional = any(pin.package == "flax" and "python_" in pin.whole for pin in pins.pins)  # a marker decides
+    if conditional or not pins.names("python"):
         return []
     allowed = pins.specifier("python")
     exact = pins.exact("python")

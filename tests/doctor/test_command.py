@@ -34,7 +34,7 @@ def requirements(folder: Path, text: str) -> Path:
         ("flax==0.11.2", (), 1, "an installer takes jax 0.10.2, and `from flax import nnx` fails"),
         ("flax==0.11.2\njax>=0.6,<0.9", (), 1, "an installer takes jax 0.8.3, and nnx.jit fails"),
         ("flax==0.10.7\njax<0.8", (), 0, "works"),
-        ("flax==0.10.7\njax==0.5.3", (), 1, "fails: flax 0.10.7: with jax 0.5.3"),
+        ("flax==0.10.7\njax==0.5.3", (), 1, "fails: flax 0.10.7 with jax 0.5.3: `from flax import nnx` fails"),
         ("flax==0.12.0\njax==0.6.2", (), 1, "needs jax>=0.7.1, not jax 0.6.2: installers refuse"),
         ("flax==0.12.8\njax<0.9", (), 1, "which the pins of jax exclude"),
         ("flax==0.12.7\njax==0.10.2", (), 1, "warning: flax 0.12.7 alone"),
@@ -73,6 +73,14 @@ def test_python(tmp_path: Path, python: str, code: int, said: str) -> None:
     result = run(tmp_path)
     assert said in result.output
     assert result.exit_code == code
+
+
+def test_a_marker_decides_about_python(tmp_path: Path) -> None:
+    flax = "flax==0.11.2 ; python_version >= '3.11'"
+    (tmp_path / "pyproject.toml").write_text(
+        f'[project]\nrequires-python = ">=3.10"\ndependencies = ["{flax}", "jax<0.8"]\n'
+    )
+    assert run(tmp_path).exit_code == 0
 
 
 @pytest.mark.parametrize(
