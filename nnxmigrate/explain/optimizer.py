@@ -8,7 +8,11 @@ ENTRIES = (
     Entry(
         "optimizer-wrt",
         "nnx.Optimizer is built without the keyword `wrt`",
-        (Wording(r"Missing required argument 'wrt'"),),
+        (
+            Wording(r"Missing required argument 'wrt'"),
+            # A shell takes `wrt` between double quotation marks for a command, and nothing is left of it.
+            Wording(r"As of Flax 0\.11\.0 the ('wrt')? argument is required"),
+        ),
         "From Flax 0.11.0 `wrt` is required and keyword-only. A third positional argument gives the same message.",
         "Write `nnx.Optimizer(model, tx, wrt=nnx.Param)`, which was the default before and runs on 0.10 too; "
         "`nnxmigrate PATHS` does it everywhere. nnx.ModelAndOptimizer keeps the old behaviour.",
@@ -20,6 +24,7 @@ ENTRIES = (
         "Optimizer.update is called without the model",
         (
             Wording(r"Missing required argument 'grads'\. As of Flax 0\.11"),
+            Wording(r"As of Flax 0\.11\.0 update requires both \(model, grads\)"),
             Wording(r"Missing required argument '(model|grads)'", r"\.update\(|flax"),
             Wording(r"Optimizer\.update\(\) missing 1 required positional argument: 'model'"),
             Wording(r"\w+\.update\(\) missing 1 required positional argument: 'model'", r"[Oo]ptimi|flax"),

@@ -76,6 +76,8 @@ def test_other_errors_are_not_claimed(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "key", "certain"),
     [
+        ("Missing required argument . As of Flax 0.11.0 the  argument is required,", "optimizer-wrt", True),
+        ("Missing required argument . As of Flax 0.11.0 update requires both (model, grads)", "optimizer-update", True),
         ("KeyError: 'model'", "optimizer-state-model", False),
         (f"{FRAMES}nnx.state(optimizer)['model']\nKeyError: 'model'", "optimizer-state-model", True),
         ("TypeError: unhashable type: 'list'", "static-unhashable", False),
