@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from codemods.nnx.analyse import chosen
 from codemods.nnx.catalogue import RULES
-from codemods.nnx.options import Options
+from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.rule import Kind, Rule
 
 #: Reported by the program after all rules have run, because only then it is known.
@@ -35,11 +36,11 @@ def known(prefix: str) -> bool:
 def looked_for(prefix: str, options: Options) -> bool:
     """Say whether a run looks for a code, or for all codes of a family."""
     rules = [rule for rule in all_rules() if rule.code.startswith(prefix)]
-    return bool(rules) and all(_active(rule, options) for rule in rules)
+    active = {rule.code for rule in chosen(options) if rule.kind is Kind.LINT or _crossed(rule, options)}
+    return bool(rules) and all(rule.code in active for rule in rules)
 
 
-def _active(rule: Rule, options: Options) -> bool:
-    if any(rule.code.startswith(prefix) for prefix in options.ignore):
-        return False
-    chosen = any(rule.code.startswith(prefix) for prefix in options.select) if options.select else rule.default
-    return chosen and (options.lint if rule.kind is Kind.LINT else options.crosses(rule.since))
+def _crossed(rule: Rule, options: Options) -> bool:
+    """Say whether the versions of a run differ in what a rule is about."""
+    release = ".".join(rule.since.split(".")[:2])
+    return release not in VERSIONS or options.crosses(release)

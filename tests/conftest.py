@@ -1,0 +1,33 @@
+"""Fixtures that several test modules use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import fake
+
+Tree = Callable[..., Path]
+
+
+@pytest.fixture
+def fake_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the fake analysis in the place of the real one."""
+    monkeypatch.setattr("codemods.nnx.analyse.analyse", fake.analyse)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    """Return a function that makes files in an empty working directory, from contents by name."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(files: dict[str, str | bytes]) -> Path:
+        for name, content in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return tmp_path
+
+    return make
