@@ -6,8 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from codemods.nnx.flow import Flow
+from codemods.nnx.kinds import Kinds
 from codemods.nnx.options import Options
 from codemods.nnx.project import Project
+from codemods.nnx.sources import Sources
 
 if TYPE_CHECKING:
     from codemods.nnx.findings import Finding
@@ -20,6 +22,8 @@ class Context:
         self.project = project
         self.options = options
         self.flow = Flow(project)
+        self.sources = Sources(self.flow)
+        self.kinds = Kinds(self.flow, self.sources)
 
     @cached_property
     def optimizer_findings(self) -> tuple[Finding, ...]:

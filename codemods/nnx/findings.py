@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from codemods.nnx.edits import Edit
+
+if TYPE_CHECKING:
+    from codemods.nnx.facts import Scope
 
 
 class Safety(enum.Enum):
@@ -56,6 +61,17 @@ class Finding:
     help: str = ""
     fix: Fix | None = None
     notable: bool = False
+
+
+def finding(
+    code: str, scope: Scope, node: ast.AST, message: str, help: str = "", fix: Fix | None = None, notable: bool = False
+) -> Finding:
+    """Return a finding about a node of a scope's module; of a definition only the first line is marked."""
+    source = scope.module.source
+    start, end = source.span(node)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        end = start + len(source.line(node.lineno).encode()) - node.col_offset
+    return Finding(code, source.path, start, end, message, help, fix, notable)
 
 
 @dataclass(frozen=True)

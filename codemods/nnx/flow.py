@@ -178,6 +178,10 @@ class Flow:
             return self._item(bound, value)
         if isinstance(value, Each):
             return self._each(bound, value)
+        if isinstance(value, Indexed):
+            return self.item(self.follow(bound, value.base), self.resolve(value.index))
+        if isinstance(value, Round):
+            return self._round(bound, value)
         if isinstance(value, ModuleRef):
             return self._module(bound, value)
         if isinstance(value, Choice):
@@ -363,11 +367,15 @@ class Flow:
         return None
 
     def _each(self, bound: Bound, value: Each) -> Bound:
+        return self._round(bound, Round(value.base, value.loop, bound.frame))
+
+    def _round(self, bound: Bound, value: Round) -> Bound:
         base = self.follow(bound, value.base)
         if isinstance(base.value, Part):
             inner = base.value
-            return self.part(inner.site, self.resolve(Bound(Each(inner.of.value, value.loop), inner.of.frame)), base.frame)
-        return Bound(Round(base.value, value.loop, bound.frame), base.frame, base.stale | bound.stale)
+            of = self.resolve(Bound(Round(inner.of.value, value.loop, value.frame), inner.of.frame))
+            return self.part(inner.site, of, base.frame)
+        return Bound(Round(base.value, value.loop, value.frame), base.frame, base.stale | bound.stale)
 
     def _choice(self, bound: Bound, value: Choice) -> Bound:
         options = [o for o in value.options if not (isinstance(o, Const) and o.value is None)]

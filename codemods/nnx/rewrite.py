@@ -75,6 +75,8 @@ def _with_last(call: cst.Call, argument: cst.Arg) -> cst.Call:
         return call.with_changes(args=[argument])
     last = args[-1]
     trailing = isinstance(last.comma, cst.Comma)
+    before: cst.BaseParenthesizableWhitespace
+    after: cst.BaseParenthesizableWhitespace
     # white space between the last argument (or its comma) and the parenthesis
     closing = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
     if len(args) > 1:
@@ -85,7 +87,7 @@ def _with_last(call: cst.Call, argument: cst.Arg) -> cst.Call:
     if isinstance(closing, cst.ParenthesizedWhitespace):
         indent = separator.last_line if isinstance(separator, cst.ParenthesizedWhitespace) else closing.last_line
         before = closing.with_changes(last_line=indent)
-        after: cst.BaseParenthesizableWhitespace = cst.ParenthesizedWhitespace(
+        after = cst.ParenthesizedWhitespace(
             first_line=cst.TrailingWhitespace(newline=closing.first_line.newline),
             indent=closing.indent,
             last_line=closing.last_line,

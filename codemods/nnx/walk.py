@@ -623,8 +623,8 @@ def _assigned(loop: ast.For | ast.AsyncFor | ast.While) -> set[str]:
             continue
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.value.id)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
-            if isinstance(node.func.value, ast.Name):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            if node.func.attr in _FILLING:
                 names.add(node.func.value.id)
         stack.extend(ast.iter_child_nodes(node))
     return names

@@ -97,7 +97,7 @@ class Groups:
         self.flow: Flow = origins.flow
         self._parent: dict[Member, Member] = {}
         self._groups: dict[Member, Group] = {}
-        self._uses: list[tuple[frozenset[Member] | set[Member], object]] = []
+        self._uses: list[tuple[set[Member], object]] = []
 
     def collect(self) -> list[Group]:
         """Return the groups of the project, in order of their first constructor."""

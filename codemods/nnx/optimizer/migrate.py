@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
-from codemods.nnx.findings import Finding, Fix, Safety
+from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Indexed, Round
 from codemods.nnx.known import GRADIENTS
@@ -18,7 +18,6 @@ from codemods.nnx.optimizer.gradients import Gradient, gradient, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, evaluate
 from codemods.nnx.optimizer.origins import OLD, Constructor, Origins
-from codemods.nnx.optimizer.plan import finding
 from codemods.nnx.rewrite import RewriteError, insert_first
 from codemods.nnx.values import Attr, Call, Class, Item, Param, Ref, Value
 
@@ -37,7 +36,7 @@ def migrate(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     flow = context.flow
-    origins = Origins(flow)
+    origins = Origins(flow, context.sources)
     identity = Identity(origins)
     groups = Groups(origins).collect()
     for group in groups:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from codemods.nnx.edits import Edit, OverlapError, merged
 from codemods.nnx.facts import Scope
-from codemods.nnx.findings import Finding, Fix
+from codemods.nnx.findings import Finding, Fix, finding
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +57,3 @@ class Plan:
         if fix is None and self.edits:
             fix = Fix(tuple((path, edit) for path, edits in sorted(self.edits.items()) for edit in edits))
         return [finding(r.code, r.scope, r.node, r.message, r.help, fix, r.notable) for r in self.remarks]
-
-
-def finding(
-    code: str, scope: Scope, node: ast.AST, message: str, help: str = "", fix: Fix | None = None, notable: bool = False
-) -> Finding:
-    """Return a finding about a node; of a definition or other block only the first line is marked."""
-    source = scope.module.source
-    start, end = source.span(node)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        end = start + len(source.line(node.lineno).encode()) - node.col_offset
-    return Finding(code, source.path, start, end, message, help, fix, notable)

@@ -1,0 +1,207 @@
+"""What kind of NNX object a value may be."""
+
+from __future__ import annotations
+
+import enum
+
+from codemods.nnx.facts import ClassFacts
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound, Indexed, Part, Round
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.sources import Sources
+from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref
+
+
+class Kind(enum.Enum):
+    """Kinds of objects that the rules tell apart."""
+
+    MODULE = "module"
+    OPTIMIZER = "optimizer"
+    METRIC = "metric"
+    VARIABLE = "variable"
+    STATE = "state"
+    GRAPHDEF = "graphdef"
+    RNGS = "rngs"
+    STREAM = "stream"
+    GRADIENT = "gradient"  # the state of a gradient, or a tuple that holds one
+    ARRAY = "array"
+    KEY = "key"
+    NUMPY = "numpy"
+    TRANSFORM = "transform"  # an optax gradient transformation
+
+
+# classes of flax.nnx by kind; every other capitalised name of flax.nnx counts as a module
+_CLASSES = {
+    "Module": Kind.MODULE,
+    "Object": Kind.MODULE,
+    "Pytree": Kind.MODULE,
+    "Optimizer": Kind.OPTIMIZER,
+    "ModelAndOptimizer": Kind.OPTIMIZER,
+    "MultiMetric": Kind.METRIC,
+    "Metric": Kind.METRIC,
+    "Variable": Kind.VARIABLE,
+    "VariableState": Kind.VARIABLE,
+    "Param": Kind.VARIABLE,
+    "BatchStat": Kind.VARIABLE,
+    "Cache": Kind.VARIABLE,
+    "Intermediate": Kind.VARIABLE,
+    "Perturbation": Kind.VARIABLE,
+    "RngState": Kind.VARIABLE,
+    "RngKey": Kind.VARIABLE,
+    "RngCount": Kind.VARIABLE,
+    "OptState": Kind.VARIABLE,
+    "State": Kind.STATE,
+    "GraphDef": Kind.GRAPHDEF,
+    "Rngs": Kind.RNGS,
+    "RngStream": Kind.STREAM,
+}
+_NOT_OBJECTS = frozenset(
+    {"All", "Any", "Not", "OfType", "PathContains", "WithTag", "Everything", "Nothing", "StateAxes", "DiffState", "Carry",
+     "StateSharding", "GraphState", "NodeStates", "List", "Dict", "SplitContext", "MergeContext", "UpdateContext"}
+)  # fmt: skip
+_RESULTS = {
+    "flax.nnx.state": Kind.STATE,
+    "flax.nnx.variables": Kind.STATE,
+    "flax.nnx.pop": Kind.STATE,
+    "flax.nnx.filter_state": Kind.STATE,
+    "flax.nnx.merge_state": Kind.STATE,
+    "flax.nnx.from_flat_state": Kind.STATE,
+    "flax.nnx.graphdef": Kind.GRAPHDEF,
+    "flax.nnx.bridge.ToNNX": Kind.MODULE,
+    "jax.random.key": Kind.KEY,
+    "jax.random.PRNGKey": Kind.KEY,
+    "jax.random.split": Kind.KEY,
+    "jax.random.fold_in": Kind.KEY,
+    "jax.random.wrap_key_data": Kind.KEY,
+    "jax.random.clone": Kind.KEY,
+}
+
+
+class Kinds:
+    """Answers what kinds of objects a value may be, from constructors, results of known functions and annotations."""
+
+    def __init__(self, flow: Flow, sources: Sources) -> None:
+        self.flow = flow
+        self.sources = sources
+
+    def of(self, bound: Bound) -> frozenset[Kind]:
+        """Return every kind that a source of a value has; empty if nothing is known of it."""
+        found: set[Kind] = set()
+        for source in self.sources.of(bound):
+            found |= self._kinds(source)
+        return frozenset(found)
+
+    def only(self, bound: Bound) -> Kind | None:
+        """Return the kind of a value if every source of it has the same one."""
+        kinds: set[Kind] = set()
+        for source in self.sources.of(bound):
+            mine = self._kinds(source)
+            if len(mine) != 1:
+                if isinstance(source.value, Const) and source.value.value is None:
+                    continue
+                return None
+            kinds |= mine
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _kinds(self, source: Bound, depth: int = 0) -> frozenset[Kind]:
+        value = source.value
+        if depth > 8:
+            return frozenset()
+        if isinstance(value, Part):
+            return self.of(value.of)
+        if isinstance(value, Call):
+            return self._result(source, value, depth)
+        if isinstance(value, Param):
+            cls = self.flow.class_of(source)
+            if cls is not None:
+                return self._class(cls)
+            return frozenset(k for b in self.flow.annotated(value) for k in self._named(b))
+        if isinstance(value, Indexed | Item | Round):
+            return self._element(source, value, depth)
+        if isinstance(value, Attr):
+            return self._attribute(source, value, depth)
+        return frozenset()
+
+    def _named(self, bound: Bound) -> frozenset[Kind]:
+        value = bound.value
+        if isinstance(value, Class):
+            return self._class(value.facts)
+        if isinstance(value, Ref):
+            kind = class_kind(value.name)
+            return frozenset({kind}) if kind is not None else frozenset()
+        return frozenset()
+
+    def _class(self, cls: ClassFacts) -> frozenset[Kind]:
+        kinds = {class_kind(name) for name in self.flow.mro(cls)[1]}
+        return frozenset(k for k in kinds if k is not None)
+
+    def class_kinds(self, bound: Bound) -> frozenset[Kind]:
+        """Return the kinds of the instances of a class."""
+        return self._named(self.flow.resolve(bound))
+
+    def _result(self, source: Bound, value: Call, depth: int) -> frozenset[Kind]:
+        flow = self.flow
+        callee = flow.follow(source, value.callee)
+        inner = callee.value
+        if isinstance(inner, Class):
+            return self._class(inner.facts)
+        if isinstance(inner, Ref):
+            return frozenset(k for k in (result_kind(inner.name),) if k is not None)
+        if isinstance(inner, Call) and flow.wrapper_name(callee, inner) in GRADIENTS:
+            return frozenset({Kind.GRADIENT})
+        if isinstance(inner, Attr):
+            holder = self._kinds(Bound(inner.base, callee.frame), depth + 1)
+            if inner.name in {"fork", "split"} and holder & {Kind.RNGS, Kind.STREAM}:
+                return holder
+            if Kind.RNGS in holder:
+                return frozenset({Kind.KEY})
+        if isinstance(inner, Item | Indexed) and isinstance(inner.base, Ref):  # nnx.Optimizer[Model](...)
+            kind = class_kind(inner.base.name)
+            return frozenset({kind}) if kind is not None else frozenset()
+        return frozenset()
+
+    def _element(self, source: Bound, value: Indexed | Item | Round, depth: int) -> frozenset[Kind]:
+        base = self.flow.resolve(self.flow.with_value(source, value.base))
+        if isinstance(base.value, Call) and self.flow.callee_name(base) == "flax.nnx.split":
+            index = self.flow.resolve(value.index).value if isinstance(value, Indexed) else None
+            first = isinstance(index, Const) and index.value == 0
+            return frozenset({Kind.GRAPHDEF if first else Kind.STATE})
+        kinds = self._kinds(base, depth + 1)
+        return kinds & {Kind.GRADIENT, Kind.KEY, Kind.ARRAY, Kind.STATE}
+
+    def _attribute(self, source: Bound, value: Attr, depth: int) -> frozenset[Kind]:
+        base = self._kinds(self.flow.resolve(self.flow.with_value(source, value.base)), depth + 1)
+        if Kind.MODULE in base and value.name in _LIBRARY_VARIABLES:
+            return frozenset({Kind.VARIABLE})
+        if Kind.VARIABLE in base and value.name in {"value", "raw_value"}:
+            return frozenset({Kind.ARRAY})
+        if Kind.OPTIMIZER in base and value.name == "model":
+            return frozenset({Kind.MODULE})
+        if Kind.OPTIMIZER in base and value.name == "step":
+            return frozenset({Kind.VARIABLE})
+        return frozenset()
+
+
+_LIBRARY_VARIABLES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
+
+
+def class_kind(name: str) -> Kind | None:
+    """Return the kind of the instances of a class of Flax, by its full name."""
+    if name.startswith("flax.nnx.metrics."):
+        return Kind.METRIC
+    home, _, last = name.rpartition(".")
+    if home != "flax.nnx" or last in _NOT_OBJECTS:
+        return None
+    return _CLASSES.get(last) or (Kind.MODULE if last[:1].isupper() else None)
+
+
+def result_kind(name: str) -> Kind | None:
+    """Return the kind of what a foreign function or class gives, by its full name."""
+    known = _RESULTS.get(name) or class_kind(name)
+    if known is not None:
+        return known
+    if name.startswith(("jax.numpy.", "jax.nn.", "jax.random.", "jax.lax.")):
+        return Kind.ARRAY
+    if name.startswith("numpy."):
+        return Kind.NUMPY
+    return Kind.TRANSFORM if name.startswith("optax.") else None

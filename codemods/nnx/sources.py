@@ -1,0 +1,101 @@
+"""All places a value may come from, over every way through the project."""
+
+from __future__ import annotations
+
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
+from codemods.nnx.values import Attr, Call, Changed, Choice, Item, Loop, Param, Value
+
+_LEVELS = 4  # how many callers up an argument is followed where a value cannot be told without it
+
+
+class Sources:
+    """Answers where values may come from; the counterpart of :meth:`Flow.same`, which says what must be."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._known: dict[object, frozenset[Bound]] = {}
+        self._running: set[object] = set()
+        self._level = 0
+
+    def of(self, bound: Bound) -> frozenset[Bound]:
+        """Return the values that a value may be: calls, displays, functions, parameters that nothing in the project fills.
+
+        What ``nnx.merge`` or ``nnx.clone`` makes is a :class:`Part`.
+        """
+        bound = self.flow.resolve(bound)
+        key = (bound, self.flow.assumptions)
+        if key in self._known:
+            return self._known[key]
+        if key in self._running:
+            return frozenset()
+        outermost = not self._running
+        self._running.add(key)
+        found = frozenset(self._followed(bound))
+        self._running.discard(key)
+        if outermost:
+            self._known[key] = found
+        return found
+
+    def _followed(self, bound: Bound) -> set[Bound]:
+        """Follow what depends on an argument, such as a merged graph definition, into every caller."""
+        param = self.flow.open_param(bound)
+        if isinstance(bound.value, Param) or self._level > _LEVELS or param is None:
+            return self._of(bound)
+        found: set[Bound] = set()
+        frames = self.flow.settlements(param)
+        settled = bool(frames)
+        self._level += 1
+        for frame in frames:
+            with self.flow.assuming(param.function, frame):
+                settled = settled and not isinstance(self.flow.resolve(bound).value, Indexed)
+                found |= self.of(bound)
+        self._level -= 1
+        # what is taken out of something unknown could be anything that is in it
+        return found if settled else found | self._of(bound)
+
+    def _of(self, bound: Bound) -> set[Bound]:
+        flow, value = self.flow, bound.value
+        found: set[Bound] = set()
+        if isinstance(value, Param):
+            found = self._param(bound, value)
+        elif isinstance(value, Choice | Loop):
+            ways: tuple[Value | None, ...] = value.options if isinstance(value, Choice) else (value.before, value.again)
+            for way in ways:
+                if way is not None:
+                    found |= self.of(flow.with_value(bound, way))
+        elif isinstance(value, Changed):
+            found |= self.of(flow.with_value(bound, value.before))
+        elif isinstance(value, Indexed | Item | Round):
+            for element in flow.elements(flow.with_value(bound, value.base)):
+                found |= self.of(element)
+        elif isinstance(value, Attr):
+            for field in flow.field(flow.with_value(bound, value.base), value.name):
+                found |= self.of(field)
+        elif isinstance(value, Call) and not flow.callee_name(bound):
+            # results that differ from way to way
+            for callee, frame in flow.invoked(bound):
+                if not callee.gradient:
+                    for result in callee.function.returns:
+                        found |= self.of(Bound(result, frame))
+        return found or {bound}
+
+    def _param(self, bound: Bound, value: Param) -> set[Bound]:
+        found: set[Bound] = set()
+        frame: Frame | None = bound.frame
+        if value is not value.function.self_param and frame is not None and frame.site is None:
+            for entry in self.flow.entries(value.function):
+                argument = self.flow.argument(entry, value.name)
+                if argument is not None:
+                    found |= self.of(argument)
+        return found
+
+    def originals(self, bound: Bound) -> frozenset[Bound]:
+        """Return the sources with copies replaced by what they are copies of."""
+        found: set[Bound] = set()
+        for source in self.of(bound):
+            if isinstance(source.value, Part):
+                found |= self.originals(source.value.of)
+            else:
+                found.add(source)
+        return frozenset(found)
