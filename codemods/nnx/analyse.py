@@ -58,4 +58,3 @@ def _wanted(rule: Rule, options: Options) -> bool:
     if options.select:
         return any(rule.code.startswith(prefix) for prefix in options.select)
     return rule.default and (rule.kind is not Kind.LINT or options.lint)
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -37,7 +38,7 @@ def merged(edits: Iterable[Edit]) -> list[Edit]:
         OverlapError: if two different edits replace a common byte, or insert at the same place.
     """
     ordered = sorted(set(edits))
-    for one, two in zip(ordered, ordered[1:]):
+    for one, two in itertools.pairwise(ordered):
         if two.start < one.end or (two.start == one.start and not (one.joins and two.joins)):
             raise OverlapError(f"edits at {one.start}:{one.end} and {two.start}:{two.end} overlap")
     return ordered

@@ -164,7 +164,9 @@ class Flow:
 
     def _step(self, bound: Bound) -> Bound:
         value = bound.value
-        if isinstance(value, Const | Ref | Sequence | Mapping | Comprehension | Function | Class | Unknown | Changed | Part):
+        if isinstance(
+            value, Const | Ref | Sequence | Mapping | Comprehension | Function | Class | Unknown | Changed | Part
+        ):
             return bound
         if isinstance(value, Param):
             return self._param(bound, value)
@@ -311,7 +313,9 @@ class Flow:
                 found = Bound(ModuleRef(other.name)) if other is not None else None
             return found or self.with_value(bound, value)
         if isinstance(inner, Part):
-            return self.part(inner.site, self.resolve(Bound(Attr(inner.of.value, value.name), inner.of.frame)), base.frame)
+            return self.part(
+                inner.site, self.resolve(Bound(Attr(inner.of.value, value.name), inner.of.frame)), base.frame
+            )
         fields = self.field(base, value.name)
         if len(fields) == 1:
             return self.resolve(fields[0])
@@ -333,9 +337,12 @@ class Flow:
             return self.part(inner.site, self.item(self.resolve(inner.of), index), base.frame)
         if isinstance(index.value, Const):
             key = index.value.value
-            if isinstance(inner, Sequence) and isinstance(key, int) and not any(isinstance(i, Star) for i in inner.items):
-                if -len(inner.items) <= key < len(inner.items):
-                    return self.follow(base, inner.items[key])
+            if (
+                isinstance(inner, Sequence)
+                and isinstance(key, int)
+                and not any(isinstance(i, Star) for i in inner.items)
+            ) and -len(inner.items) <= key < len(inner.items):
+                return self.follow(base, inner.items[key])
             if isinstance(inner, Mapping):
                 for name, element in inner.items:
                     if isinstance(name, Const) and name.value == key:
@@ -600,14 +607,14 @@ class Flow:
                 operands = (self.with_value(call, Unknown(value.node)), *operands)
             elif name == "jax.lax.scan":
                 operands = (*operands[:1], self.with_value(call, Unknown(value.node)))
-            found = []
-            for position in positions:
-                if position < len(value.args):
-                    for callee in self.callables(self.with_value(call, value.args[position])):
-                        found.append((callee, self._frame(callee.function, value, (*callee.args, *operands),
-                                                          dict(callee.keywords), callee.closure, callee.receiver)))  # fmt: skip
-            return found
+            bodies = [self.with_value(call, value.args[p]) for p in positions if p < len(value.args)]
+            return [(callee, self._body_frame(callee, value, operands)) for b in bodies for callee in self.callables(b)]
         return [(callee, self.enter(callee, call)) for callee in self.callables(self.with_value(call, value.callee))]
+
+    def _body_frame(self, callee: Callee, site: Value, operands: tuple[Bound, ...]) -> Frame:
+        """Return the activation of a function that a foreign one calls with operands."""
+        args = (*callee.args, *operands)
+        return self._frame(callee.function, site, args, dict(callee.keywords), callee.closure, callee.receiver)
 
     # -- classes ----------------------------------------------------------------------------------
 
@@ -749,7 +756,7 @@ class Flow:
             for parent in self.mro(cls)[0]:
                 if name in parent.scope.env:
                     return [Bound(parent.scope.env[name], self.open_frame(parent.scope.parent))]
-        found += [b for b in self._stores_from_outside(cls, name)]
+        found += list(self._stores_from_outside(cls, name))
         return found
 
     def _stores_from_outside(self, cls: ClassFacts, name: str) -> Iterator[Bound]:
@@ -757,15 +764,17 @@ class Flow:
         if self._outer_stores is None:
             self._outer_stores = {}
             for event in self.project.attributes():
-                if event.context == "store" and not (isinstance(event.base, Param) and event.base is event.base.function.self_param):
+                if event.context == "store" and not (
+                    isinstance(event.base, Param) and event.base is event.base.function.self_param
+                ):
                     self._outer_stores.setdefault(event.node.attr, []).append(event)
         for event in self._outer_stores.get(name, ()):
             owner = self.class_of(self.resolve(self.here(event.base, event.scope)))
-            if event.stored is not None and (owner is None or cls in self.mro(owner)[0] or owner in self.mro(cls)[0]):
-                if owner is not None or self._may_hold(event, cls):
-                    yield self.here(event.stored, event.scope)
+            related = owner is not None and (cls in self.mro(owner)[0] or owner in self.mro(cls)[0])
+            if event.stored is not None and (related or (owner is None and self._may_be_instance(event))):
+                yield self.here(event.stored, event.scope)
 
-    def _may_hold(self, event: AttrEvent, cls: ClassFacts) -> bool:
+    def _may_be_instance(self, event: AttrEvent) -> bool:
         """Say whether the object of a store, whose class is not known, could be of a class of the project."""
         base = self.resolve(self.here(event.base, event.scope))
         return not isinstance(base.value, Ref | ModuleRef | Const | Sequence | Mapping | Class | Function) and not (
@@ -991,7 +1000,9 @@ class Flow:
         if line is None:
             return bound.stale
         return frozenset(
-            s for s in bound.stale if s.lineno <= line <= s.end_lineno  # type: ignore[attr-defined]
+            s
+            for s in bound.stale
+            if s.lineno <= line <= s.end_lineno  # type: ignore[attr-defined]
         )
 
     def elements(self, container: Bound, seen: set[Bound] | None = None) -> Iterator[Bound]:

@@ -70,10 +70,18 @@ def _imported(module: ModuleFacts, scope: Scope, name: str) -> Spelling | None:
             return None
         return Spelling(f"nnx.{name}", (_new_import(module, "from flax import nnx"),))
     for node in module.imports:
-        if isinstance(node, ast.ImportFrom) and not node.level and node.module == "flax.nnx" and node in module.source.tree.body:
-            if node.names[0].name != "*":
-                return Spelling(name, (extend(module.source, node, name),))
-    return Spelling(f"nnx.{name}", (_new_import(module, "from flax import nnx"),)) if "nnx" not in module.scope.bindings else None
+        if (
+            isinstance(node, ast.ImportFrom)
+            and not node.level
+            and node.module == "flax.nnx"
+            and node in module.source.tree.body
+        ) and node.names[0].name != "*":
+            return Spelling(name, (extend(module.source, node, name),))
+    return (
+        Spelling(f"nnx.{name}", (_new_import(module, "from flax import nnx"),))
+        if "nnx" not in module.scope.bindings
+        else None
+    )
 
 
 def extend(source: Source, node: ast.ImportFrom, name: str) -> Edit:
@@ -98,11 +106,11 @@ def _new_import(module: ModuleFacts, text: str) -> Edit:
     position = 0
     for statement in body:
         leading = isinstance(statement, ast.Import | ast.ImportFrom)
-        docstring = statement is body[0] and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        docstring = (
+            statement is body[0] and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        )
         if not leading and not docstring:
             break
         line = statement.end_lineno or statement.lineno
         position = source.line_starts[line] if line < len(source.line_starts) else len(source.data)
     return Edit(position, position, text.encode() + newline, joins=True)
-
-

@@ -56,9 +56,28 @@ _CLASSES = {
     "RngStream": Kind.STREAM,
 }
 _NOT_OBJECTS = frozenset(
-    {"All", "Any", "Not", "OfType", "PathContains", "WithTag", "Everything", "Nothing", "StateAxes", "DiffState", "Carry",
-     "StateSharding", "GraphState", "NodeStates", "List", "Dict", "SplitContext", "MergeContext", "UpdateContext"}
-)  # fmt: skip
+    {
+        "All",
+        "Any",
+        "Carry",
+        "Dict",
+        "DiffState",
+        "Everything",
+        "GraphState",
+        "List",
+        "MergeContext",
+        "NodeStates",
+        "Not",
+        "Nothing",
+        "OfType",
+        "PathContains",
+        "SplitContext",
+        "StateAxes",
+        "StateSharding",
+        "UpdateContext",
+        "WithTag",
+    }
+)
 _RESULTS = {
     "flax.nnx.state": Kind.STATE,
     "flax.nnx.variables": Kind.STATE,

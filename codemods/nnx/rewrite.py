@@ -92,13 +92,14 @@ def _with_last(call: cst.Call, argument: cst.Arg) -> cst.Call:
             indent=closing.indent,
             last_line=closing.last_line,
         )
-        if not isinstance(separator, cst.ParenthesizedWhitespace):
-            # several arguments share the line: `f(a, b,\n)`
-            if closing.first_line.comment is None:
-                before, after = cst.SimpleWhitespace(" "), closing
+        one_line = not isinstance(separator, cst.ParenthesizedWhitespace)
+        if one_line and closing.first_line.comment is None:  # `f(a, b,\n)`
+            before, after = cst.SimpleWhitespace(" "), closing
     else:
         if isinstance(separator, cst.ParenthesizedWhitespace) and len(args) > 1:
-            before = separator.with_changes(first_line=cst.TrailingWhitespace(newline=separator.first_line.newline), empty_lines=[])
+            before = separator.with_changes(
+                first_line=cst.TrailingWhitespace(newline=separator.first_line.newline), empty_lines=[]
+            )
         else:
             before = cst.SimpleWhitespace(" ")
         after = closing
@@ -198,7 +199,11 @@ def _argument_span(source: Source, node: ast.expr) -> tuple[int, int]:
         while data[right : right + 1].isspace():
             right += 1
         # an opening parenthesis that follows a name, a bracket or a comma-less argument list belongs to the call
-        if data[left - 1 : left] == b"(" and data[right : right + 1] == b")" and data[left - 2 : left - 1] in b" \t\n\r(,=":
+        if (
+            data[left - 1 : left] == b"("
+            and data[right : right + 1] == b")"
+            and data[left - 2 : left - 1] in b" \t\n\r(,="
+        ):
             start, end = left - 1, right + 1
         else:
             return start, end

@@ -19,7 +19,7 @@ class Sources:
         self._level = 0
 
     def of(self, bound: Bound) -> frozenset[Bound]:
-        """Return the values that a value may be: calls, displays, functions, parameters that nothing in the project fills.
+        """Return the values that a value may be: calls, displays, functions, parameters that no call fills.
 
         What ``nnx.merge`` or ``nnx.clone`` makes is a :class:`Part`.
         """

@@ -148,7 +148,10 @@ class _Walker:
             before = self.name(node.target.id)
             added = self.facts.values.get(node.value, Unknown(node))
             self.facts.values[node.target] = before
-            self.bind(node.target.id, Changed(node, before, Each(added, node)) if isinstance(node.op, ast.Add) else Unknown(node))
+            self.bind(
+                node.target.id,
+                Changed(node, before, Each(added, node)) if isinstance(node.op, ast.Add) else Unknown(node),
+            )
         else:
             self.store(node.target, Unknown(node))
 
@@ -197,9 +200,9 @@ class _Walker:
             AttrEvent(node, base, self.scope, self.snapshot(), self.statement, context, stored)
         )
         function = self.scope.function
-        if context == "store" and stored is not None and function is not None and function.owner is not None:
-            if base is function.self_param:
-                function.owner.stores.setdefault(node.attr, []).append((function, stored))
+        if stored is None or function is None or function.owner is None or base is not function.self_param:
+            return
+        function.owner.stores.setdefault(node.attr, []).append((function, stored))
 
     def delete(self, node: ast.Delete) -> None:
         for target in node.targets:
@@ -428,7 +431,9 @@ class _Walker:
         facts.positional = len(positional)
         facts.vararg = arguments.vararg.arg if arguments.vararg else None
         facts.kwarg = arguments.kwarg.arg if arguments.kwarg else None
-        for argument, default in zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True):
+        for argument, default in zip(
+            positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True
+        ):
             facts.defaults[argument.arg] = self.value(default)
         for argument, kw_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
             if kw_default is not None:
@@ -441,7 +446,13 @@ class _Walker:
                 self.annotation(node.returns)
             facts.decorators = tuple(self.value(d) for d in node.decorator_list)
         if owner is not None:
-            facts.binding = "class" if name in {"__init_subclass__", "__class_getitem__"} else "static" if name == "__new__" else "instance"
+            facts.binding = (
+                "class"
+                if name in {"__init_subclass__", "__class_getitem__"}
+                else "static"
+                if name == "__new__"
+                else "instance"
+            )
         self.facts.functions.append(facts)
         self.pending.append(facts)
         return facts
@@ -623,9 +634,12 @@ def _assigned(loop: ast.For | ast.AsyncFor | ast.While) -> set[str]:
             continue
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.value.id)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            if node.func.attr in _FILLING:
-                names.add(node.func.value.id)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+        ) and node.func.attr in _FILLING:
+            names.add(node.func.value.id)
         stack.extend(ast.iter_child_nodes(node))
     return names
 

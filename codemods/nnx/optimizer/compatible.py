@@ -38,7 +38,13 @@ class CompatibleForm:
         """
         for update in group.updates:
             if not update.old and not update.unclear:
-                raise CannotChange(Reason("update() already gets the model here, but not everywhere", update.event.scope, update.event.node))
+                raise CannotChange(
+                    Reason(
+                        "update() already gets the model here, but not everywhere",
+                        update.event.scope,
+                        update.event.node,
+                    )
+                )
         plan = Plan()
         references: list[tuple[ast.expr, Scope]] = []
         because = f" because {why}" if why is not None else ""
@@ -49,15 +55,28 @@ class CompatibleForm:
             for node, base in zip(cls.node.bases, cls.bases, strict=True):
                 if self._is_old(Bound(base, self.flow.open_frame(outer))):
                     references.append((node, outer))
-                    plan.remark("NNX110", outer, cls.node, f"{cls.name} derives from nnx.{_NAME}, which keeps what nnx.Optimizer was")
+                    plan.remark(
+                        "NNX110",
+                        outer,
+                        cls.node,
+                        f"{cls.name} derives from nnx.{_NAME}, which keeps what nnx.Optimizer was",
+                    )
             self._inner_constructor(plan, cls.methods.get("__init__"))
         for update in group.updates:
             if not update.event.value.args and not update.unclear:
                 try:
-                    plan.edit(update.event.scope, keyword_to_front(update.event.scope.module.source, update.event.node, "grads"))
+                    plan.edit(
+                        update.event.scope,
+                        keyword_to_front(update.event.scope.module.source, update.event.node, "grads"),
+                    )
                 except RewriteError as error:
                     raise CannotChange(Reason(str(error), update.event.scope, update.event.node)) from error
-                plan.remark("NNX102", update.event.scope, update.event.node, f"nnx.{_NAME}.update takes the gradients by position only")
+                plan.remark(
+                    "NNX102",
+                    update.event.scope,
+                    update.event.node,
+                    f"nnx.{_NAME}.update takes the gradients by position only",
+                )
         references += self._annotations(group)
         self._rename(plan, references, group)
         if not plan.sound():
@@ -73,7 +92,7 @@ class CompatibleForm:
             return []
         event = constructor.event
         call, scope = event.value, event.scope
-        bound = [a for a in (constructor.partial.args[1:] if constructor.partial else ())]
+        bound = list(constructor.partial.args[1:] if constructor.partial else ())
         starred = [a for a in call.args if isinstance(a, Star)]
         for star in starred:
             inner = self.flow.resolve(self.flow.here(star.value, scope)).value
@@ -130,7 +149,9 @@ class CompatibleForm:
                 continue
             for name, annotation in function.annotations.items():
                 nodes = list(self._names(annotation, outer))
-                if nodes and self._belongs(self.flow.here(function.params[name], function.scope) if name in function.params else None, group):
+                if nodes and self._belongs(
+                    self.flow.here(function.params[name], function.scope) if name in function.params else None, group
+                ):
                     found += [(n, outer) for n in nodes]
             returns = getattr(function.node, "returns", None)
             if returns is not None:
@@ -214,5 +235,3 @@ def _import_of(module: ModuleFacts, name: str) -> tuple[ast.ImportFrom | None, a
 
 def _at(constructor: Constructor, words: str) -> Reason:
     return Reason(words, constructor.event.scope, constructor.event.node)
-
-

@@ -11,15 +11,16 @@ RULE = Rule(
     name="optimizer-compatible-class",
     summary="an optimizer whose model cannot be named at every use",
     why="""\
-All uses of one optimizer change together or not at all. Where one of them cannot name the model -- it is reached through
-`.model` of an optimizer that a function returned, copied with it, saved as one state, or passed out of the project -- the
-whole group takes `nnx.ModelAndOptimizer`. It keeps `.model`, `update(grads)` and the layout of checkpoints, and exists in
-0.11 and 0.12. The finding says which use prevented the explicit form.
+All uses of one optimizer change together or not at all. Where one of them cannot name the model -- it is
+reached through `.model` of an optimizer that a function returned, copied with it, saved as one state, or
+passed out of the project -- the whole group takes `nnx.ModelAndOptimizer`. It keeps `.model`, `update(grads)`
+and the layout of checkpoints, and exists in 0.11 and 0.12. The finding says which use prevented the explicit
+form.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
     since="0.11.0",
-    source='measured on Flax 0.11.0 to 0.12.8: the class is an exact drop-in but for keyword-only `wrt` and positional-only gradients',
+    source="measured on Flax 0.11.0 to 0.12.8: a drop-in but for keyword-only `wrt` and positional-only gradients",
     examples=(
         Example(
             before="""\

@@ -42,7 +42,9 @@ class ExplicitForm:
             CannotChange: if one use of the group prevents the form.
         """
         for cls in group.subclasses:
-            raise CannotChange(Reason(f"{cls.name} derives from nnx.Optimizer", cls.scope.parent or cls.scope, cls.node))
+            raise CannotChange(
+                Reason(f"{cls.name} derives from nnx.Optimizer", cls.scope.parent or cls.scope, cls.node)
+            )
         for constructor in group.constructors:
             if constructor.kind == COMPATIBLE:
                 raise CannotChange(_at(constructor, "this one is a nnx.ModelAndOptimizer"))
@@ -59,7 +61,9 @@ class ExplicitForm:
                 raise CannotChange(Reason("the optimizer's model is replaced or deleted", event.scope, event.node))
             text = self._spelled(event.node.value, event.base, event.scope, event.env, [], threading, event.node)
             plan.edit(event.scope, replace(event.scope.module.source, event.node, text))
-            plan.remark("NNX104", event.scope, event.node, f"the optimizer no longer holds the model; read `{text}` instead")
+            plan.remark(
+                "NNX104", event.scope, event.node, f"the optimizer no longer holds the model; read `{text}` instead"
+            )
         if not threading.finish():
             raise CannotChange(threading.reason)
         if not plan.sound():
@@ -121,7 +125,9 @@ class ExplicitForm:
         if text is None:
             text = threading.hand(receiver, value, scope, env)
         if text is None:
-            raise CannotChange(threading.failure or Reason("no expression there is provably the model it was made for", scope, node))
+            raise CannotChange(
+                threading.failure or Reason("no expression there is provably the model it was made for", scope, node)
+            )
         return text
 
 
@@ -136,5 +142,3 @@ def fresh(name: str, scope: Scope) -> str:
     while candidate in used:
         candidate, number = f"{name}_{number}", number + 1
     return candidate
-
-

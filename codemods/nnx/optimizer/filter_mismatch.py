@@ -10,13 +10,14 @@ RULE = Rule(
     name="optimizer-filter-mismatch",
     summary="gradients whose filter differs from `wrt`",
     why="""\
-`nnx.grad` differentiates `nnx.Param` unless `argnums=nnx.DiffState(0, filter)` says otherwise; the optimizer updates what
-`wrt` selects. If the two differ, Flax 0.10 and 0.11 raise a tree mismatch and 0.12 drops gradients silently.
+`nnx.grad` differentiates `nnx.Param` unless `argnums=nnx.DiffState(0, filter)` says otherwise; the optimizer
+updates what `wrt` selects. If the two differ, Flax 0.10 and 0.11 raise a tree mismatch and 0.12 drops
+gradients silently.
 """,
     kind=Kind.REQUIRED,
     safety=None,
     since="0.11.0",
-    source='measured on Flax 0.10.7, 0.11.2 and 0.12.8',
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     examples=(
         Example(
             before="""\

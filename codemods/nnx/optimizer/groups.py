@@ -42,7 +42,9 @@ class Update:
     @property
     def unclear(self) -> bool:
         """Whether unpacked arguments hide the form of the call."""
-        return self.event.value.starred and not (len(self.event.value.args) == 1 and not isinstance(self.event.node.args[0], ast.Starred))
+        return self.event.value.starred and not (
+            len(self.event.value.args) == 1 and not isinstance(self.event.node.args[0], ast.Starred)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,9 @@ class Group:
     def constructors(self) -> list[Constructor]:
         """The calls that make the optimizers, in order of their places."""
         found = [m for m in self.members if isinstance(m, Constructor)]
-        return sorted(found, key=lambda c: (c.event.scope.module.source.path, c.event.node.lineno, c.event.node.col_offset))
+        return sorted(
+            found, key=lambda c: (c.event.scope.module.source.path, c.event.node.lineno, c.event.node.col_offset)
+        )
 
     @property
     def subclasses(self) -> list[ClassFacts]:
@@ -153,7 +157,9 @@ class Groups:
     # -- uses -------------------------------------------------------------------------------------
 
     def _collect_calls(self) -> None:
-        relevant = bool(self.origins.constructors) or any(self.origins.optimizer_base(c) for c in self.flow.project.classes())
+        relevant = bool(self.origins.constructors) or any(
+            self.origins.optimizer_base(c) for c in self.flow.project.classes()
+        )
         for event in self.flow.project.calls():
             callee = event.value.callee
             if isinstance(callee, Attr) and callee.name == "update":
@@ -223,14 +229,18 @@ class Groups:
         if name in {"builtins.hasattr", "builtins.getattr", "builtins.setattr", "builtins.delattr"}:
             if len(values) > 1 and isinstance(values[1], Const) and values[1].value == "model":
                 members = self.origins.of(self.flow.with_value(call, values[0]))
-                self._use(members, Reason(f"the model is reached through {name.partition('.')[2]}()", event.scope, event.node))
+                self._use(
+                    members, Reason(f"the model is reached through {name.partition('.')[2]}()", event.scope, event.node)
+                )
             return
         if name in _CONTENT:
             if values and not _only_optimizer_state(self.flow, call, event.value.args[1:]):
                 members = self.origins.contained(self.flow.with_value(call, values[0]))
                 if members and not self.carries_model(call, values[0]):
                     short = name.removeprefix("flax.")
-                    self._use(members, Reason(f"{short}() sees the optimizer without its model", event.scope, event.node))
+                    self._use(
+                        members, Reason(f"{short}() sees the optimizer without its model", event.scope, event.node)
+                    )
             return
         if name in _COPYING:
             for value in values[:1]:
@@ -295,7 +305,14 @@ class Groups:
             for value in function.returns:
                 members = self.origins.contained(self.flow.here(value, function.scope))
                 made = {m for m in members if isinstance(m, Constructor)}
-                self._use(made, Reason(f"{function.name}() returns it and nothing in the project calls that", function.scope, function.node))
+                self._use(
+                    made,
+                    Reason(
+                        f"{function.name}() returns it and nothing in the project calls that",
+                        function.scope,
+                        function.node,
+                    ),
+                )
 
     def _collect_stores(self) -> None:
         """Note optimizers that are stored in objects whose class is not known."""
@@ -316,13 +333,37 @@ _CONTENT = frozenset(
 _COPYING = frozenset({"flax.nnx.clone", "copy.deepcopy", "copy.copy"})
 _HARMLESS_PREFIXES = ("flax.nnx.", "jax.", "optax.", "functools.", "typing.", "dataclasses.", "contextlib.", "chex.")
 _HARMLESS = frozenset(
-    f"builtins.{name}"
-    for name in (
-        "print", "len", "isinstance", "issubclass", "type", "id", "repr", "str", "list", "tuple", "dict", "zip",
-        "enumerate", "range", "callable", "vars", "iter", "next", "set", "sorted", "reversed", "super", "hash", "dir", "bool",
-    )
-)  # fmt: skip
-_CONTAINER_METHODS = frozenset({"append", "extend", "insert", "add", "items", "keys", "values", "get", "pop", "setdefault", "update"})
+    {
+        "builtins.bool",
+        "builtins.callable",
+        "builtins.dict",
+        "builtins.dir",
+        "builtins.enumerate",
+        "builtins.hash",
+        "builtins.id",
+        "builtins.isinstance",
+        "builtins.issubclass",
+        "builtins.iter",
+        "builtins.len",
+        "builtins.list",
+        "builtins.next",
+        "builtins.print",
+        "builtins.range",
+        "builtins.repr",
+        "builtins.reversed",
+        "builtins.set",
+        "builtins.sorted",
+        "builtins.str",
+        "builtins.super",
+        "builtins.tuple",
+        "builtins.type",
+        "builtins.vars",
+        "builtins.zip",
+    }
+)
+_CONTAINER_METHODS = frozenset(
+    {"append", "extend", "insert", "add", "items", "keys", "values", "get", "pop", "setdefault", "update"}
+)
 _OPTIMIZER_STATE = frozenset({"OptState", "OptArray", "OptVariable"})
 
 

@@ -9,11 +9,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.nnx.facts import CallEvent, Env, Scope
+from codemods.nnx.facts import Env, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.optimizer.origins import Constructor, Origins
-from codemods.nnx.values import Attr, Choice, Class, Comprehension, Const, Free, Function, Item, Loop, Mapping, ModuleRef, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import (
+    Attr,
+    Choice,
+    Class,
+    Comprehension,
+    Const,
+    Free,
+    Function,
+    Item,
+    Loop,
+    Mapping,
+    ModuleRef,
+    Param,
+    Ref,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 _LEVELS = 8  # how many callers up a proof may go
 _WAYS = 200  # how many call chains it may try
@@ -137,11 +154,14 @@ class Identity:
     def _elementwise(self, model: Bound, optimizer: Bound) -> list[tuple[Bound, Bound]] | None:
         """Compare elements of two containers that are reached by the same index or in the same round."""
         flow, one, two = self.flow, model.value, optimizer.value
-        assert isinstance(one, Indexed | Round) and isinstance(two, Indexed | Round)
+        assert isinstance(one, Indexed | Round)
+        assert isinstance(two, Indexed | Round)
         if isinstance(one, Indexed) and isinstance(two, Indexed):
             if not flow.same(one.index, two.index):
                 return None
-        elif not (isinstance(one, Round) and isinstance(two, Round) and one.loop is two.loop and one.frame is two.frame):
+        elif not (
+            isinstance(one, Round) and isinstance(two, Round) and one.loop is two.loop and one.frame is two.frame
+        ):
             return None
         left = flow.resolve(flow.with_value(model, one.base))
         right = flow.resolve(flow.with_value(optimizer, two.base))
@@ -156,7 +176,8 @@ class Identity:
         return None
 
     def _by_key(self, left: Bound, right: Bound) -> list[tuple[Bound, Bound]] | None:
-        assert isinstance(left.value, Mapping) and isinstance(right.value, Mapping)
+        assert isinstance(left.value, Mapping)
+        assert isinstance(right.value, Mapping)
         models = {k.value: v for k, v in left.value.items if isinstance(k, Const)}
         pairs = []
         for key, value in right.value.items:
@@ -176,13 +197,15 @@ class Identity:
             return None
         argument = flow.resolve(argument)
         source = argument.value
-        if isinstance(source, Round) and source.loop is made.loop:
-            if flow.same(flow.with_value(argument, source.base), left):
-                return []
-        if isinstance(source, Indexed) and isinstance(source.index.value, Round) and made.key is not None:
-            same_key = flow.same(source.index, flow.with_value(right, made.key))
-            if same_key and flow.same(flow.with_value(argument, source.base), left):
-                return []
+        if isinstance(source, Round):
+            matching = source.loop is made.loop
+        elif isinstance(source, Indexed) and made.key is not None:
+            matching = isinstance(source.index.value, Round)
+            matching = matching and flow.same(source.index, flow.with_value(right, made.key))
+        else:
+            return None
+        if matching and flow.same(flow.with_value(argument, source.base), left):
+            return []
         return None
 
 

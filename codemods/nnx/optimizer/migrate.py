@@ -11,13 +11,13 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Indexed, Round
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.options import OptimizerForm
 from codemods.nnx.optimizer.compatible import CompatibleForm
 from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, gradient, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, evaluate
 from codemods.nnx.optimizer.origins import OLD, Constructor, Origins
+from codemods.nnx.options import OptimizerForm
 from codemods.nnx.rewrite import RewriteError, insert_first
 from codemods.nnx.values import Attr, Call, Class, Item, Param, Ref, Value
 
@@ -41,7 +41,9 @@ def migrate(context: Context) -> Iterator[Finding]:
     groups = Groups(origins).collect()
     for group in groups:
         yield from _misused(flow, origins, group)
-        if any(c.kind == OLD for c in group.constructors) or any(origins.optimizer_base(c) == OLD for c in group.subclasses):
+        if any(c.kind == OLD for c in group.constructors) or any(
+            origins.optimizer_base(c) == OLD for c in group.subclasses
+        ):
             if _outdated(flow, group):
                 yield from _migrated(context, origins, identity, group)
         elif group.outside and not group.constructors:
@@ -93,7 +95,11 @@ def _undecided(group: Group, why: Reason) -> Iterator[Finding]:
     help = "migrate these uses together by hand: nnx.Optimizer(model, tx, wrt=...) and update(model, grads)"
     for constructor in group.constructors:
         yield finding(
-            "NNX103", constructor.event.scope, constructor.event.node, f"this optimizer is left as it is because {why}", help
+            "NNX103",
+            constructor.event.scope,
+            constructor.event.node,
+            f"this optimizer is left as it is because {why}",
+            help,
         )
     for update in group.updates:
         if update.old:
@@ -126,7 +132,9 @@ def _likely(flow: Flow, linked: set[CallEvent], offer: bool) -> Iterator[Finding
         receiver = flow.resolve(flow.here(callee.base, event.scope))
         if not isinstance(receiver.value, Param | Attr | Indexed | Item | Round) or flow.class_of(receiver) is not None:
             continue
-        if isinstance(receiver.value, Param) and (receiver.value is receiver.value.function.self_param or flow.annotated(receiver.value)):
+        if isinstance(receiver.value, Param) and (
+            receiver.value is receiver.value.function.self_param or flow.annotated(receiver.value)
+        ):
             continue
         found = gradient(flow, flow.here(event.value.args[0], event.scope))
         if found is not None and _of_nnx(flow, found):
@@ -151,7 +159,9 @@ def _unseen(flow: Flow, event: CallEvent, offer: bool) -> Finding:
             help = f"if it was made for `{text}`, write update({text}, ...)"
             if offer:
                 try:
-                    edit = insert_first(event.scope.module.source, event.node, [text], None if event.value.args else "grads")
+                    edit = insert_first(
+                        event.scope.module.source, event.node, [text], None if event.value.args else "grads"
+                    )
                 except RewriteError:
                     continue
                 fix = Fix(((event.scope.module.source.path, edit),), Safety.UNSAFE)

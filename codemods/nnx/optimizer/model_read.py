@@ -11,8 +11,9 @@ RULE = Rule(
     name="optimizer-model",
     summary="a read of Optimizer.model",
     why="""\
-Since Flax 0.11 `nnx.Optimizer` has no attribute `model`; reading it raises AttributeError. Where the model has a name at
-the place, the rule reads that name instead; else the group keeps `.model` with the compatible class (NNX103).
+Since Flax 0.11 `nnx.Optimizer` has no attribute `model`; reading it raises AttributeError. Where the model
+has a name at the place, the rule reads that name instead; else the group keeps `.model` with the compatible
+class (NNX103).
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

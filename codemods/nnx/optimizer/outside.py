@@ -11,15 +11,15 @@ RULE = Rule(
     name="optimizer-out-of-sight",
     summary="an update of an optimizer whose constructor is not in sight",
     why="""\
-An annotation, or a gradient as the only argument, tells that the object is an optimizer, but nothing in the given paths
-makes it. The call is right if the optimizer is a `nnx.ModelAndOptimizer` and wrong if it is a `nnx.Optimizer`, and which
-object it steps cannot be seen. Give the tool all files of the project, or change the call by hand; with `--unsafe-fixes`
-the argument of the gradient call is passed as the model.
+An annotation, or a gradient as the only argument, tells that the object is an optimizer, but nothing in the
+given paths makes it. The call is right if the optimizer is a `nnx.ModelAndOptimizer` and wrong if it is a
+`nnx.Optimizer`, and which object it steps cannot be seen. Give the tool all files of the project, or change
+the call by hand; with `--unsafe-fixes` the argument of the gradient call is passed as the model.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.UNSAFE,
     since="0.11.0",
-    source='Flax 0.11 release',
+    source="Flax 0.11 release",
     examples=(
         Example(
             before="""\

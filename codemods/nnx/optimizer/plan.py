@@ -39,7 +39,9 @@ class Plan:
         known = self.edits.setdefault(scope.module.source.path, [])
         known += [e for e in edits if e not in known]
 
-    def remark(self, code: str, scope: Scope, node: ast.AST, message: str, help: str = "", notable: bool = False) -> None:
+    def remark(
+        self, code: str, scope: Scope, node: ast.AST, message: str, help: str = "", notable: bool = False
+    ) -> None:
         """Say something about a place."""
         self.remarks.append(Remark(code, scope, node, message, help, notable))
 

@@ -17,7 +17,7 @@ A subclass that relies on `super().update(grads)`, on the default of `wrt` or on
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
     since="0.11.0",
-    source='measured on Flax 0.11.2 and 0.12.8',
+    source="measured on Flax 0.11.2 and 0.12.8",
     examples=(
         Example(
             before="""\

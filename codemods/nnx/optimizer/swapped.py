@@ -10,12 +10,13 @@ RULE = Rule(
     name="optimizer-update-swapped",
     summary="Optimizer.update(grads, model)",
     why="""\
-`update(grads, model)` raises nothing: the gradients are stepped and the model stays as it is. The order is model first.
+`update(grads, model)` raises nothing: the gradients are stepped and the model stays as it is. The order is
+model first.
 """,
     kind=Kind.REQUIRED,
     safety=None,
     since="0.11.0",
-    source='measured on Flax 0.11.2 and 0.12.8',
+    source="measured on Flax 0.11.2 and 0.12.8",
     examples=(
         Example(
             before="""\

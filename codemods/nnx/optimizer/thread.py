@@ -1,8 +1,8 @@
 """Handing a model to functions that got only its optimizer.
 
-A function gets a new parameter for the model, right before the optimizer, and every call of it the model as an argument.
-Where an optimizer is made around an unnamed model, the model first gets a name. Both happen only if every call of the
-function is known and each can name the model.
+A function gets a new parameter for the model, right before the optimizer, and every call of it the model as an
+argument. Where an optimizer is made around an unnamed model, the model first gets a name. Both happen only if every
+call of the function is known and each can name the model.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ class Threading:
         if statement.value is not node or len(statement.targets) != 1 or not _starts_line(source, statement):
             return None
         target = statement.targets[0]
-        written = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+        written = (
+            target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+        )
         name = self._free_name(_model_name(written), scope)
         argument = node.args[0]
         text = source.text(argument)
@@ -134,7 +136,9 @@ class Threading:
         line = source.line_starts[statement.lineno - 1]
         indent = source.data[line : line + statement.col_offset].decode("utf-8")
         newline = "\r\n" if b"\r\n" in source.data else "\n"
-        self.work.edit(scope, Edit(line, line, f"{indent}{name} = {text}{newline}".encode()), replace(source, argument, name))
+        self.work.edit(
+            scope, Edit(line, line, f"{indent}{name} = {text}{newline}".encode()), replace(source, argument, name)
+        )
         self.hoisted[constructor] = name
         return name
 
@@ -217,9 +221,10 @@ class Threading:
             if not event.value.args or not event.node.args:
                 continue
             call = self.flow.here(event.value, event.scope)
-            if self.flow.wrapper_name(call, event.value) in TRANSPARENT | GRADIENTS:
-                if any(c.function is function for c in self.flow.callables(self.flow.with_value(call, event.value.args[0]))):
-                    found.append(event)
+            if self.flow.wrapper_name(call, event.value) in TRANSPARENT | GRADIENTS and any(
+                c.function is function for c in self.flow.callables(self.flow.with_value(call, event.value.args[0]))
+            ):
+                found.append(event)
         return found
 
     def finish(self) -> bool:
@@ -267,10 +272,11 @@ class Threading:
         if index >= function.positional:
             return True
         outer = function.scope.parent or function.scope
-        transforms: list[tuple[Scope, str, list[ast.keyword]]] = []
-        if not isinstance(function.node, ast.Lambda):
-            for node in function.node.decorator_list:
-                transforms.append((outer, self._transform_name(node, outer), node.keywords if isinstance(node, ast.Call) else []))
+        decorators = [] if isinstance(function.node, ast.Lambda) else function.node.decorator_list
+        transforms = [
+            (outer, self._transform_name(node, outer), node.keywords if isinstance(node, ast.Call) else [])
+            for node in decorators
+        ]
         for event in self._wrappers(function):
             name = self.flow.wrapper_name(self.flow.here(event.value, event.scope), event.value)
             if name not in _PARTIAL:
@@ -358,7 +364,9 @@ class Threading:
         if self.flow.callee_name(call) in CALLS_BODY or event.value.starred:
             return None
         index = list(function.params).index(param.name)
-        callees = [c for c in self.flow.callables(self.flow.with_value(call, event.value.callee)) if c.function is function]
+        callees = [
+            c for c in self.flow.callables(self.flow.with_value(call, event.value.callee)) if c.function is function
+        ]
         if len(callees) != 1:
             return None
         held = len(callees[0].args)

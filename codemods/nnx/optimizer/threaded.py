@@ -11,9 +11,10 @@ RULE = Rule(
     name="optimizer-step-without-model",
     summary="a function that takes the model out of its optimizer",
     why="""\
-`def train_step(optimizer, batch)` took the model from `optimizer.model`. If every call of the function is known and can
-name the model, the function gets a parameter for it, right before the optimizer; positions in `donate_argnums`,
-`static_argnums` and `in_axes` move along. Else the group takes the compatible class (NNX103).
+`def train_step(optimizer, batch)` took the model from `optimizer.model`. If every call of the function is
+known and can name the model, the function gets a parameter for it, right before the optimizer; positions in
+`donate_argnums`, `static_argnums` and `in_axes` move along. Else the group takes the compatible class
+(NNX103).
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

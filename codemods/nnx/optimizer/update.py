@@ -11,10 +11,10 @@ RULE = Rule(
     name="optimizer-update",
     summary="Optimizer.update without the model",
     why="""\
-Up to Flax 0.10 an optimizer held the model that its constructor got, and `update(grads)` stepped that object. Since 0.11
-it holds none: `update(model, grads)`. The model that is passed must be the very object that the constructor got, whatever
-the gradients were taken of; the rule inserts an expression only where value flow shows that it is that object on every
-way to the call.
+Up to Flax 0.10 an optimizer held the model that its constructor got, and `update(grads)` stepped that object.
+Since 0.11 it holds none: `update(model, grads)`. The model that is passed must be the very object that the
+constructor got, whatever the gradients were taken of; the rule inserts an expression only where value flow
+shows that it is that object on every way to the call.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -11,9 +11,9 @@ RULE = Rule(
     name="optimizer-wrt",
     summary="nnx.Optimizer without a `wrt` keyword",
     why="""\
-`nnx.Optimizer(model, tx)` updated all `nnx.Param` by default up to Flax 0.10. Since 0.11 the filter must be given, and as
-a keyword: without it the constructor raises "Missing required argument `wrt`", also for a filter in third position.
-The old default is `wrt=nnx.Param`, which 0.10 accepts as well.
+`nnx.Optimizer(model, tx)` updated all `nnx.Param` by default up to Flax 0.10. Since 0.11 the filter must be
+given, and as a keyword: without it the constructor raises "Missing required argument `wrt`", also for a
+filter in third position. The old default is `wrt=nnx.Param`, which 0.10 accepts as well.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
