@@ -92,8 +92,11 @@ class _Walk:
 
     def files(self) -> Iterator[str]:
         """Yield the paths of the files that are taken."""
-        outer = list(_outer_ignores(os.path.realpath(self.top)))
-        return self._folder(self.top, os.path.realpath(self.top), [*self.specs, *outer])
+        real = os.path.realpath(self.top)
+        outer = list(_outer_ignores(real))
+        if _ignored(real + os.sep, outer):  # the user names what git leaves out
+            outer = []
+        return self._folder(self.top, real, [*self.specs, *outer])
 
     def _folder(self, folder: str, real: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Iterator[str]:
         try:

@@ -45,7 +45,8 @@ class Mask:
     Attributes:
         start: offset of its first byte.
         end: offset behind its last byte.
-        resume: where something is inserted that was meant for ``start``; None if right at ``start``.
+        resume: where something is inserted that was meant for ``start``, or for a place further in if ``resume`` is
+            behind it; None if nothing can be.
     """
 
     start: int
@@ -90,11 +91,10 @@ class Document:
             EditRefused: if the edit touches something that is not Python.
         """
         for mask in self.masks:
-            if edit.start == edit.end == mask.start or mask.start < edit.start == edit.end < mask.end:
-                if mask.resume is not None:
-                    edit = replace(edit, start=mask.resume, end=mask.resume)
-                elif edit.start != mask.start:
+            if mask.start <= edit.start == edit.end < mask.end:
+                if mask.resume is None or mask.resume < edit.start:
                     raise EditRefused("the place is not Python code")
+                edit = replace(edit, start=mask.resume, end=mask.resume)
             elif edit.start < mask.end and mask.start < edit.end:
                 raise EditRefused("the statement holds something that is not Python code")
         return edit

@@ -50,7 +50,7 @@ def masked(cell: bytes) -> tuple[bytes, list[Mask]]:
         if span is None:
             raise NotPython(f"line {number + 1}: {message}")
         begin, last, end = span
-        masks.append(Mask(starts[number] + begin, starts[last] + end))
+        masks.append(Mask(starts[number] + begin, starts[last] + end, resume=starts[number] + begin))
     return b"".join(lines), sorted(masks, key=lambda mask: mask.start)
 
 

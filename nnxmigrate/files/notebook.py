@@ -70,7 +70,8 @@ class Notebook(Document):
         for edit in merged(edits):
             first = self._piece_at(edit.start)
             last = max(first, self._piece_at(edit.end - 1)) if edit.end > edit.start else first
-            if groups and groups[-1][1] >= first:
+            previous = groups[-1][1] if groups else -2
+            if previous >= first or (previous == first - 1 and self._share_cell(previous, first)):
                 groups[-1] = (groups[-1][0], max(last, groups[-1][1]), [*groups[-1][2], edit])
             else:
                 groups.append((first, last, [edit]))
@@ -96,6 +97,12 @@ class Notebook(Document):
             position = self._cut(first, last, edit.end)
         parts.append(self._bodies(position, (last, len(self.pieces[last].literal.body))))
         body = "".join(parts)
+        if not body and self._share_cell(last, last + 1):  # no line is left of these: write the next one with them
+            last += 1
+            body = self.pieces[last].literal.body
+        elif not body and self._share_cell(first - 1, first):
+            first -= 1
+            body = self.pieces[first].literal.body
         begin, end = self.pieces[first].literal.start, self.pieces[last].literal.end
         if isinstance(self.pieces[first].literal.key[-1], str):  # the whole cell is one string
             return begin, end, body
@@ -115,6 +122,10 @@ class Notebook(Document):
         bodies[0] = bodies[0][start[1] :]
         return "".join(bodies)
 
+    def _share_cell(self, one: int, other: int) -> bool:
+        """Say whether two literals exist and belong to the same cell."""
+        return one >= 0 and other < len(self.pieces) and self.pieces[one].cell == self.pieces[other].cell
+
     def _escaped(self, text: bytes) -> str:
         return json.dumps(text.decode("utf-8"), ensure_ascii=self.json.isascii())[1:-1]
 
@@ -122,7 +133,7 @@ class Notebook(Document):
         """Return what stands between two literals of the cell: a comma, and the file's own layout."""
         piece = self.pieces[number]
         for one, other in ((number, number + 1), (number - 1, number)):
-            if one >= 0 and other < len(self.pieces) and self.pieces[one].cell == self.pieces[other].cell:
+            if self._share_cell(one, other):
                 return self.json[self.pieces[one].literal.end + 1 : self.pieces[other].literal.start - 1]
         before = _FIRST_INDENT.search(self.json, 0, piece.literal.start - 1)
         return "," + (before.group(1) if before else "")

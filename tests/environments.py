@@ -1,0 +1,144 @@
+"""Real Flax environments, one a version, and running programs in them.
+
+``python -m tests.environments`` makes all of them. They are made with uv on first use, below ``NNXMIGRATE_ENVS`` or
+``~/.cache/nnxmigrate/envs``, and are made again when their pins change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PYTHON = "3.11"
+TOOLS = ("click", "rich", "pathspec")
+PINS = {
+    "0.10": ("flax==0.10.7", "jax==0.6.2", "jaxlib==0.6.2", "orbax-checkpoint==0.11.19", "optax==0.2.8", *TOOLS),
+    "0.11": ("flax==0.11.2", "jax==0.7.2", "jaxlib==0.7.2", "orbax-checkpoint==0.12.8", "optax==0.2.8", *TOOLS),
+    "0.12": ("flax==0.12.8", "jax==0.10.2", "jaxlib==0.10.2", "orbax-checkpoint==0.12.8", "optax==0.2.8", *TOOLS),
+}
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a program did.
+
+    Attributes:
+        code: its exit status.
+        out: what it printed.
+        err: what it printed to stderr.
+    """
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def last_error(self) -> str:
+        """The last line on stderr, which names the exception."""
+        return (self.err.strip().splitlines() or [""])[-1]
+
+
+def python(version: str) -> Path:
+    """Return the interpreter of the environment of a Flax version, making it if need be.
+
+    Args:
+        version: a key of :data:`PINS`.
+
+    Raises:
+        subprocess.CalledProcessError: if the packages cannot be installed.
+    """
+    pins = PINS[version]
+    digest = hashlib.sha256(" ".join((PYTHON, *pins)).encode()).hexdigest()[:12]
+    home = _base() / f"flax-{version}-{digest}"
+    exe = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    ready = home / ".ready"
+    if not ready.exists():
+        with _lock(_base() / f"{home.name}.lock"):
+            if not ready.exists():
+                _uv("venv", "--quiet", "--clear", "--python", PYTHON, str(home))
+                _uv("pip", "install", "--quiet", "--python", str(exe), *pins)
+                ready.touch()
+    return exe
+
+
+def execute(version: str, main: Path, *arguments: str, limit: float = 300) -> Output:
+    """Run a program in its folder under a Flax version, on the CPU, and return what it did.
+
+    Args:
+        version: a key of :data:`PINS`.
+        main: the program.
+        arguments: its arguments.
+        limit: seconds after which it is ended.
+
+    Raises:
+        subprocess.TimeoutExpired: if it takes longer than that.
+    """
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
+    environment.pop("PYTHONPATH", None)
+    done = subprocess.run(
+        [str(python(version)), main.name, *arguments],
+        cwd=main.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        check=False,
+    )
+    return Output(done.returncode, done.stdout, done.stderr)
+
+
+def agree(one: str, other: str) -> bool:
+    """Say whether two outputs have the same words; numbers may differ by 1e-4 of their size or by 1e-5."""
+    left, right = one.split(), other.split()
+    return len(left) == len(right) and all(a == b or _close(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _close(one: str, other: str) -> bool:
+    try:
+        return math.isclose(float(one), float(other), rel_tol=1e-4, abs_tol=1e-5)
+    except ValueError:
+        return False
+
+
+def _base() -> Path:
+    base = Path(os.environ.get("NNXMIGRATE_ENVS") or Path.home() / ".cache" / "nnxmigrate" / "envs")
+    base.mkdir(parents=True, exist_ok=True)
+    return base
+
+
+def _uv(*arguments: str) -> None:
+    """Run uv: the program on the path, else the module of this interpreter."""
+    found = shutil.which("uv")
+    subprocess.run([*([found] if found else [sys.executable, "-m", "uv"]), *arguments], check=True)
+
+
+@contextlib.contextmanager
+def _lock(path: Path, patience: float = 1800) -> Iterator[None]:
+    """Hold a lock among processes; one whose holder died is broken after ``patience`` seconds."""
+    while True:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+            break
+        except FileExistsError:
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > patience:
+                    path.unlink()
+            time.sleep(0.5)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    for name in PINS:
+        print(f"Flax {name}: {python(name)}", flush=True)

@@ -1,0 +1,115 @@
+"""Which files are looked at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nnxmigrate.files.discovery import discover
+from tests.conftest import Tree
+
+
+def names(*paths: str, **choices: Any) -> list[str]:
+    """Return the names of the files found."""
+    return [found.name.replace(os.sep, "/") for found in discover(paths, **choices)]
+
+
+FILES = {
+    "a.py": "",
+    "b.pyi": "",
+    "c.ipynb": "",
+    "d.md": "",
+    "e.txt": "",
+    ".gitignore": "ignored/\n*_pb2.py\n!keep_pb2.py\n/root_only.py\n",
+    "ignored/x.py": "",
+    "keep_pb2.py": "",
+    "api_pb2.py": "",
+    "root_only.py": "",
+    "pkg/root_only.py": "",
+    "pkg/.gitignore": "local.py\n!api_pb2.py\n",
+    "pkg/local.py": "",
+    "pkg/api_pb2.py": "",
+    "pkg/deep/local.py": "",
+    "folder.py/inner.py": "",
+    "node_modules/m.py": "",
+    "env/pyvenv.cfg": "",
+    "env/m.py": "",
+    ".git/hooks/h.py": "",
+    ".git/info/exclude": "excluded.py\n",
+    "excluded.py": "",
+    "ünïcode dir/a b.py": "",
+}
+TAKEN = ["a.py", "b.pyi", "c.ipynb", "folder.py/inner.py", "keep_pb2.py", "pkg/api_pb2.py", "pkg/root_only.py"]
+
+
+def test_folders_as_git_sees_them(tree: Tree) -> None:
+    root = tree(FILES)
+    assert names(".") == [*TAKEN, "ünïcode dir/a b.py"]
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    listed = subprocess.run(
+        ["git", "-c", "core.quotepath=off", "ls-files", "-oc", "--exclude-standard", "*.py"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    ours = [name for name in names(".") if name.endswith(".py")]
+    assert ours == sorted(name for name in listed if not name.startswith(("node_modules", "env")))
+
+
+def test_rules_of_outer_folders_hold_below(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree(FILES)
+    assert names("pkg") == ["pkg/api_pb2.py", "pkg/root_only.py"]
+    monkeypatch.chdir(root / "pkg")
+    assert names(".") == ["api_pb2.py", "root_only.py"]
+    assert names("..")[0] == "../a.py"
+
+
+def test_named_files_are_always_taken_and_once(tree: Tree) -> None:
+    root = tree(FILES)
+    assert names("ignored/x.py", "e.txt", "e.txt", "./a.py", str(root / "a.py")) == ["ignored/x.py", "e.txt", "a.py"]
+    assert names("ignored") == ["ignored/x.py"], "a folder that is named is not left out itself"
+
+
+def test_choices(tree: Tree) -> None:
+    tree(FILES)
+    assert "d.md" in names(".", markdown=True)
+    assert names(".", exclude=["pkg", "*.pyi", "ün*"]) == [n for n in TAKEN if n != "b.pyi" and not n.startswith("pkg")]
+
+
+def test_links(tree: Tree) -> None:
+    root = tree({"real/a.py": "", "real/sub/b.py": ""})
+    (root / "again.py").symlink_to("real/a.py")
+    (root / "folder").symlink_to("real")
+    (root / "real/sub/loop").symlink_to("..")
+    (root / "dangling.py").symlink_to("nowhere.py")
+    found = {file.name: file.problem for file in discover(["."])}
+    assert found == {
+        "again.py": None,
+        "dangling.py": "dangling symbolic link",
+        os.path.join("real", "sub", "b.py"): None,
+    }
+    assert names("folder") == ["folder/a.py", "folder/sub/b.py"], "a link that is named is followed"
+
+
+@pytest.mark.parametrize("path", ["missing.py", "missing/"])
+def test_what_is_not_there(tree: Tree, path: str) -> None:
+    tree({})
+    assert [found.problem for found in discover([path])] == ["no such file or folder"]
+
+
+def test_pipes_are_not_read(tree: Tree) -> None:
+    root: Path = tree({})
+    os.mkfifo(root / "pipe.py")
+    assert [found.problem for found in discover(["."])] == ["not a regular file"]
+
+
+def test_names_outside_the_working_directory(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"in/a.py": "", "out/b.py": ""})
+    monkeypatch.chdir(root / "in")
+    assert names("../out") == ["../out/b.py"]
+    assert names(str(root / "out"), str(root / "in")) == [f"{root}/out/b.py", "a.py"]
