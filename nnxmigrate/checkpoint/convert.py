@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from nnxmigrate.checkpoint.destination import Destination
+from nnxmigrate.checkpoint.distributed import is_leader, led
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.files import LocalFolder, RemoteFolder, is_remote
 from nnxmigrate.checkpoint.integrity import require_complete
@@ -38,18 +39,25 @@ def run_job(job: Job, progress: Progress = lambda stage, count: None) -> None:
 
     Raises:
         MisfitError: if a tree does not fit the model.
-        CheckpointError: if the source is damaged, the destination is taken, or writing or verifying fails.
+        CheckpointError: if the source is damaged, the destination is taken, or writing or verifying fails; in a job
+            of several processes in each of them.
     """
     for _, plan in job.converted:
         plan.require_fit()
     if job.needless:
         return
+    with timed(job.seconds, "initialise"):
+        values = _initial_values(job)  # in every process: the model may live on the devices of all
+    with led():
+        if is_leader():
+            _run(job, values, progress)
+
+
+def _run(job: Job, values: dict[Path, Any], progress: Progress) -> None:
     with timed(job.seconds, "check"):
         for one in job.items:
             if isinstance(one.item.folder, LocalFolder):
                 require_complete(one.item.folder, one.tree)
-    with timed(job.seconds, "initialise"):
-        values = _initial_values(job)
     try:
         if is_remote(job.destination):
             _run_remote(job, values, progress)
@@ -169,8 +177,7 @@ def _rest(job: Job) -> Iterator[str]:
     items = {"/".join(filter(None, (one.step.name, one.item.name))): (one, plan) for one, plan in job.converted}
     split = {one.step.name for one, plan in job.converted if plan.parts != ("",)}
     for path in job.checkpoint.folder.walk():
-        top, _, name = path.partition("/")
-        if top in others or UNFINISHED in path or (UNFINISHED in top):
+        if path.partition("/")[0] in others or UNFINISHED in path:
             continue
         folder, _, file = path.rpartition("/")
         if file == HANDLERS and folder in split:

@@ -33,7 +33,7 @@ def parse_seeds(text: str) -> dict[str, int]:
 
 def rngs_source(seeds: Seeds) -> str:
     """Return the Python expression that makes the ``nnx.Rngs`` of ``seeds``."""
-    ordered = sorted(seeds.items())  # the empty name, the only positional one, comes first
+    ordered = sorted(seeds.items(), key=lambda seed: bool(seed[0]))  # the positional one comes first
     return f"nnx.Rngs({', '.join(f'{name}={seed}' if name else str(seed) for name, seed in ordered)})"
 
 
@@ -83,7 +83,9 @@ def call_with_rngs(factory: Callable[..., Any], seeds: Seeds) -> Any:
         return factory()
     named = {name: seed for name, seed in seeds.items() if name}
     rngs = nnx.Rngs(*([seeds[""]] if "" in seeds else []), **named)
-    return factory(rngs) if parameter.kind is not inspect.Parameter.KEYWORD_ONLY else factory(**{parameter.name: rngs})
+    if parameter.name == "rngs" or parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        return factory(**{parameter.name: rngs})
+    return factory(rngs)
 
 
 def call_source(factory: Callable[..., Any], name: str, seeds: Seeds) -> str:
@@ -91,8 +93,8 @@ def call_source(factory: Callable[..., Any], name: str, seeds: Seeds) -> str:
     parameter = _rngs_parameter(factory)
     if parameter is None:
         return f"{name}()"
-    keyword = "" if parameter.name != "rngs" and parameter.kind is not inspect.Parameter.KEYWORD_ONLY else parameter.name
-    return f"{name}({keyword}{'=' if keyword else ''}{rngs_source(seeds)})"
+    named = parameter.name == "rngs" or parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    return f"{name}({f'{parameter.name}=' if named else ''}{rngs_source(seeds)})"
 
 
 def _import(module_name: str) -> Any:
@@ -113,7 +115,10 @@ def _import(module_name: str) -> Any:
 
 def _rngs_parameter(factory: Callable[..., Any]) -> inspect.Parameter | None:
     """Return the parameter that takes the ``nnx.Rngs``: the one of that name, or the only one without a default."""
-    parameters = inspect.signature(factory).parameters
+    if inspect.isclass(factory):  # the metaclass of NNX modules hides the signature of their constructor
+        parameters = dict(list(inspect.signature(factory.__init__).parameters.items())[1:])
+    else:
+        parameters = dict(inspect.signature(factory).parameters)
     kinds = inspect.Parameter
     open_ones = [one for one in parameters.values() if one.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
     required = [one for one in open_ones if one.default is kinds.empty]

@@ -48,6 +48,7 @@ class Program:
     Attributes:
         target: its leaves.
         eager: whether the model was really built, instead of traced.
+        plain: whether the program saves the state of a single NNX object, not a tree of several.
         notes: what the user should know, a line each.
         sizes: what the compiled function needs; None until it ran, and for a model that was really built.
     """
@@ -68,6 +69,7 @@ class Program:
         self._built: list[NamedLeaf] | None = None
         self.notes: tuple[str, ...] = ()
         self.sizes: CompiledSizes | None = None
+        self.plain = True
         self.eager = bool(eager)
         if not self.eager:
             try:
@@ -123,7 +125,7 @@ class Program:
             analysis = compiled.memory_analysis()
             self.sizes = CompiledSizes(analysis.output_size_in_bytes, analysis.temp_size_in_bytes)
             values = compiled()
-        return {path: numpy.asarray(value) for path, value in zip(wanted, values)}
+        return {path: numpy.asarray(_here(value)) for path, value in zip(wanted, values, strict=True)}
 
     def compiled(self, wanted: Iterable[Path]) -> Any:
         """Return the compiled function that gives the initial values of the leaves at ``wanted``, as a list."""
@@ -137,6 +139,11 @@ class Program:
 
         return jax.jit(initial).lower().compile()
 
+    @property
+    def paths(self) -> list[Path]:
+        """The paths of all leaves as of an ``nnx.State``, in the order of ``jax.tree.leaves``."""
+        return list(self.target[Layout.STATE])
+
     def _traced(self) -> Target:
         import jax
 
@@ -149,7 +156,9 @@ class Program:
         return found[-1]
 
     def _leaves(self) -> list[NamedLeaf]:
-        return list(named_leaves(saved_tree(self._make(), self._with_optimizer)))
+        made = self._make()
+        self.plain = isinstance(made, _node_type())
+        return list(named_leaves(saved_tree(made, self._with_optimizer)))
 
 
 def saved_tree(made: Any, with_optimizer: bool = False) -> Any:
@@ -162,13 +171,20 @@ def saved_tree(made: Any, with_optimizer: bool = False) -> Any:
     import jax
     from flax import nnx
 
-    node = getattr(nnx, "Pytree", None) or nnx.Object  # the name before Flax 0.11.1
+    node = _node_type()
     if with_optimizer and isinstance(made, tuple) and len(made) == 2:
         model, optimizer = made
         return {"model": nnx.state(model), **nnx.state(optimizer)}
     return jax.tree.map(
         lambda one: nnx.state(one) if isinstance(one, node) else one, made, is_leaf=lambda one: isinstance(one, node)
     )
+
+
+def _node_type() -> Any:
+    """Return the class of all NNX objects: ``Object`` was its name before Flax 0.11.1."""
+    from flax import nnx
+
+    return getattr(nnx, "Pytree", None) or nnx.Object
 
 
 def named_leaves(tree: Any) -> Iterator[NamedLeaf]:
@@ -202,7 +218,7 @@ def _target_of(leaves: Iterable[NamedLeaf]) -> Target:
     state: dict[Path, TargetLeaf] = {}
     pure: dict[Path, TargetLeaf] = {}
     for leaf in leaves:
-        kind, shape, dtype, key_impl = _described(leaf.value)
+        kind, shape, dtype, key_impl = array_type(leaf.value)
         path, types = leaf.path, leaf.key_types
         found = TargetLeaf(path, types, kind, shape, dtype, key_impl, rng=leaf.rng, origin=path)
         state[path] = found
@@ -213,8 +229,8 @@ def _target_of(leaves: Iterable[NamedLeaf]) -> Target:
     return {Layout.STATE: state, Layout.PURE: pure}
 
 
-def _described(value: Any) -> tuple[str, tuple[int, ...] | None, str | None, str | None]:
-    """Return the kind, the stored shape and dtype and the PRNG implementation of a leaf."""
+def array_type(value: Any) -> tuple[str, tuple[int, ...] | None, str | None, str | None]:
+    """Return the kind, the stored shape and dtype and the PRNG implementation of a live leaf, as of a stored one."""
     import jax
     import numpy
 
@@ -239,6 +255,13 @@ def _data(value: Any) -> Any:
     import jax
 
     return jax.random.key_data(value) if _is_key(value) else value
+
+
+def _here(value: Any) -> Any:
+    """Return the part of an array that this process holds: all of it, for what is on every device."""
+    import jax
+
+    return value.addressable_data(0) if isinstance(value, jax.Array) and not value.is_fully_addressable else value
 
 
 def _said(error: BaseException) -> str:

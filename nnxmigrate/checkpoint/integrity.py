@@ -76,7 +76,9 @@ def _require_chunks(path: pathlib.Path, tree: StoredTree) -> None:
     for leaf in tree.leaves.values():
         if leaf.kind not in ARRAY_KINDS or leaf.shape is None or leaf.chunks is None:
             continue
-        counts = [math.ceil(length / chunk) if chunk else 0 for length, chunk in zip(leaf.shape, leaf.chunks)]
+        counts = [
+            math.ceil(length / chunk) if chunk else 0 for length, chunk in zip(leaf.shape, leaf.chunks, strict=True)
+        ]
         for index in itertools.product(*(range(count) for count in counts)):
             file = path / leaf.name / _chunk_name(index, tree.zarr3)
             if not file.is_file() and not (path / leaf.name / _chunk_name(index, tree.zarr3, nested=True)).is_file():

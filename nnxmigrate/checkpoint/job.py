@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.files import Folder, is_remote, local_path, open_folder
+from nnxmigrate.checkpoint.files import Folder, LocalFolder, is_remote, local_path, open_folder
 from nnxmigrate.checkpoint.initialise import CompiledSizes, Program
 from nnxmigrate.checkpoint.layout import Checkpoint, Item, Kind, Step, chosen_items, chosen_steps, find_checkpoint
-from nnxmigrate.checkpoint.plan import Plan, Wishes, holds_optimizer, make_plan
+from nnxmigrate.checkpoint.plan import Layout, Plan, Wishes, holds_optimizer, make_plan
 from nnxmigrate.checkpoint.reading import read_tree
 from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.transfer import Transferred
-from nnxmigrate.checkpoint.tree import StoredTree
+from nnxmigrate.checkpoint.tree import Leaf, StoredTree
 
 SUFFIX = "_nnx011"
 
@@ -96,9 +96,13 @@ class Job:
         return all(plan.needless for _, plan in self.converted)
 
     @property
-    def nbytes(self) -> int:
-        """Size of the values that are kept, in bytes of memory."""
-        return sum(job.tree.nbytes for job in self.items)
+    def stored_bytes(self) -> int | None:
+        """Size of the source's files that are read; None in a store without files."""
+        if not isinstance(self.checkpoint.folder, LocalFolder):
+            return None
+        root = self.checkpoint.folder.path
+        names = {one.step.name for one in self.items}
+        return sum(file.stat().st_size for name in names for file in (root / name).rglob("*") if file.is_file())
 
 
 def plan_job(request: Request) -> Job:
@@ -123,17 +127,17 @@ def plan_job(request: Request) -> Job:
     program = None
     if request.make:
         with timed(seconds, "trace"):
-            optimizer = any(holds_optimizer(tree.leaves) for (_, _, tree), wanted in zip(found, chosen) if wanted)
+            trees = [tree for (_, _, tree), wanted in zip(found, chosen, strict=True) if wanted]
+            optimizer = any(holds_optimizer(tree.leaves) for tree in trees)
             program = Program(request.make, request.eager, optimizer)
     with timed(seconds, "plan"):
         items = [
             ItemJob(step, item, tree, _planned(tree, program, request) if wanted else None)
-            for (step, item, tree), wanted in zip(found, chosen)
+            for (step, item, tree), wanted in zip(found, chosen, strict=True)
         ]
     job = Job(request, checkpoint, _destination(request, folder), items, notes, program, seconds=seconds)
     job.notes += _notes(job)
     return job
-
 
 
 @contextmanager
@@ -154,12 +158,14 @@ def _chosen(request: Request, found: Sequence[tuple[Step, Item, StoredTree]]) ->
     if request.items or not request.make:
         return [not request.items or item.name in request.items for _, item, _ in found]
     chosen = []
-    for step, item, tree in found:
+    for step, item, _ in found:
         siblings = [(one, other) for at, one, other in found if at is step]
         candidates = [one.name for one, other in siblings if find_streams(other.leaves)]
         if len(siblings) > 1 and len(candidates) != 1:
             names = ", ".join(one.name for one, _ in siblings)
-            raise CheckpointError(f"{step.folder} holds several trees: {names}", "say with --item which one is the model")
+            raise CheckpointError(
+                f"{step.folder} holds several trees: {names}", "say with --item which one is the model"
+            )
         chosen.append(len(siblings) == 1 or item.name in candidates)
     return chosen
 
@@ -168,10 +174,16 @@ def _planned(tree: StoredTree, program: Program | None, request: Request) -> Pla
     if program is None:
         return make_plan(tree, None, request.wishes)
     plan = make_plan(tree, program.target, request.wishes)
-    if plan.unexpected and program.may_hide_arrays and request.eager is None:
+    hidden = not plan.missing and all(_may_be_plain(leaf, plan.layout) for leaf in plan.unexpected)
+    if plan.unexpected and hidden and program.may_hide_arrays and request.eager is None:
         program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
         plan = make_plan(tree, program.target, request.wishes)
     return plan
+
+
+def _may_be_plain(leaf: Leaf, layout: Layout) -> bool:
+    """Say whether a leaf may have been a plain array attribute, which has no ``value`` in its path."""
+    return layout is Layout.PURE or leaf.path[-1] != "value"
 
 
 def _destination(request: Request, folder: Folder) -> str:

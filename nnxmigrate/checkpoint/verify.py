@@ -75,7 +75,7 @@ def reopen_with_orbax(destination: pathlib.Path, plan: Plan, values: Mapping[Pat
     """
     import jax
     import orbax.checkpoint as ocp
-    from etils import epath
+    from etils import epath  # type: ignore[import-not-found]
 
     path = epath.Path(destination)
     added = {leaf.name: leaf for leaf in plan.added}
@@ -101,7 +101,7 @@ def reopen_with_orbax(destination: pathlib.Path, plan: Plan, values: Mapping[Pat
         raise CheckpointError(f"verification failed: Orbax cannot read {destination}: {error}") from error
     finally:
         handler.close()
-    for name, value in zip(names, jax.tree.leaves(restored)):
+    for name, value in zip(names, jax.tree.leaves(restored), strict=True):
         if name in added:
             _require_equal(added[name], value, values[added[name].origin])
 
@@ -132,11 +132,10 @@ def _decode(folder: LocalFolder | RemoteFolder, kept: Kept, zarr3: bool) -> None
     """Decode every chunk of an array, one at a time."""
     array = _open_array(folder, kept.name, False, zarr3)
     chunks = array.chunk_layout.read_chunk.shape
-    counts = [math.ceil(length / chunk) if chunk else 0 for length, chunk in zip(array.shape, chunks)]
+    counts = [math.ceil(length / chunk) if chunk else 0 for length, chunk in zip(array.shape, chunks, strict=True)]
     for index in itertools.product(*(range(count) for count in counts)):
-        box = tuple(
-            slice(at * chunk, min((at + 1) * chunk, length)) for at, chunk, length in zip(index, chunks, array.shape)
-        )
+        ranges = zip(index, chunks, array.shape, strict=True)
+        box = tuple(slice(at * chunk, min((at + 1) * chunk, length)) for at, chunk, length in ranges)
         array[box].read().result()
 
 

@@ -132,7 +132,7 @@ def _file_pairs(
 def _change_database(
     folder: LocalFolder, tree: StoredTree, plan: Plan, values: Mapping[Path, Any], context: Any
 ) -> None:
-    """Drop, rename and add leaves in a copied OCDBT database: one transaction on its index, values stay where they are."""
+    """Drop, rename and add leaves in a copied OCDBT database, by one transaction on its index; values stay in place."""
     import tensorstore
 
     spec = store_spec(folder, True)
@@ -218,9 +218,7 @@ def _batches(store: Any, kept: Iterable[Kept]) -> Iterator[list[tuple[str, bytes
         yield batch
 
 
-def _write_sidecars(
-    source: Folder, destination: LocalFolder | RemoteFolder, tree: StoredTree, plan: Plan
-) -> int:
+def _write_sidecars(source: Folder, destination: LocalFolder | RemoteFolder, tree: StoredTree, plan: Plan) -> int:
     """Write the JSON files beside the arrays; return their size in bytes."""
     files = rewritten(tree, plan, json.loads(source.read(STRINGS) or b"{}"))
     for name, content in files.items():

@@ -1,0 +1,131 @@
+"""A standalone script that converts one checkpoint without this package, for people who want to see every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.job import Job
+from nnxmigrate.checkpoint.loading import Maker
+from nnxmigrate.checkpoint.plan import Layout
+
+_SCRIPT = '''\
+"""Make an NNX 0.10 checkpoint loadable in the migrated program.
+
+Needs memory for all parameters; `nnxmigrate fix-ckpt` does not.
+"""
+
+from functools import partial
+
+import jax
+import orbax.checkpoint as ocp
+from etils import epath
+from flax import nnx
+{imports}
+
+SOURCE = epath.Path({source!r})
+DESTINATION = epath.Path({destination!r})
+
+# RNG state of the old program, found by its structure and types
+DROPPED = {dropped}
+
+# new names of stored leaves
+RENAMED = {renamed}
+
+# RNG state of the new program{computed}
+ADDED = {added}
+
+
+def make_state():
+    """Return the tree that the new program saves."""
+    return {state}
+
+
+def name_of(path):
+    """Return the name under which Orbax stores the leaf at a path."""
+    keys = (getattr(key, "idx", getattr(key, "key", getattr(key, "name", key))) for key in path)
+    return ".".join(map(str, keys))
+
+
+def restored():
+    """Return the old checkpoint on this process's first device, whatever devices it was saved from."""
+    handler = ocp.PyTreeCheckpointHandler()
+    found = handler.metadata(SOURCE)
+    tree = getattr(found, "tree", found)
+    here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    arguments = jax.tree.map(
+        lambda leaf: ocp.ArrayRestoreArgs(sharding=here) if hasattr(leaf, "sharding") else ocp.RestoreArgs(),
+        tree,
+        is_leaf=lambda leaf: hasattr(leaf, "shape"),
+    )
+    return handler.restore(SOURCE, args=ocp.args.PyTreeRestore(restore_args=arguments))
+
+
+@partial(jax.jit, donate_argnums=0)
+def merged(kept):
+    """Return the new tree: stored arrays, and new RNG state. The initialisers are dead code here."""
+    flat, structure = jax.tree_util.tree_flatten_with_path(make_state())
+    return jax.tree.unflatten(structure, [kept.get(name_of(path), leaf) for path, leaf in flat])
+
+
+def main():
+    stored = {{name_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(restored())}}
+    kept = {{RENAMED.get(name, name): leaf for name, leaf in stored.items() if name not in DROPPED}}
+    target = jax.eval_shape(make_state)
+    wanted = {{name_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(target)}}
+    differing = sorted(set(kept) ^ (set(wanted) - ADDED))
+    differing += [name for name in kept if name in wanted and jax.numpy.shape(kept[name]) != wanted[name].shape]
+    if differing:
+        raise SystemExit(f"the checkpoint does not fit the model: {{', '.join(differing)}}")
+    arrays = {{name: leaf for name, leaf in kept.items() if isinstance(leaf, jax.Array)}}
+    numbers = {{name: leaf for name, leaf in kept.items() if name not in arrays}}  # jit would narrow them
+    flat, structure = jax.tree_util.tree_flatten_with_path(merged(arrays))
+    state = jax.tree.unflatten(structure, [numbers.get(name_of(path), leaf) for path, leaf in flat])
+    with ocp.StandardCheckpointer() as checkpointer:
+        checkpointer.save(DESTINATION, state)
+        checkpointer.wait_until_finished()  # saving goes on in the background
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+
+def standalone_script(job: Job, maker: Maker) -> str:
+    """Return the script for the one item that ``job`` converts.
+
+    Args:
+        job: a conversion that was planned with a model.
+        maker: how that model is made.
+
+    Raises:
+        MisfitError: if the checkpoint does not fit the model.
+        CheckpointError: if there are several items or steps, or a case that a short script cannot handle.
+    """
+    if len(job.converted) != 1 or job.program is None:
+        raise CheckpointError("a script converts one item: choose it with --step and --item")
+    one, plan = job.converted[0]
+    plan.require_fit()
+    if job.program.eager:
+        raise CheckpointError("a script needs a model that can be traced")
+    outside = [kept for kept in plan.kept if kept.path not in job.program.target[plan.layout]]
+    if plan.parts != ("",) or outside or not job.program.plain:
+        raise CheckpointError("a script converts a whole tree: let the factory return the object whose state was saved")
+    state = f"nnx.state({maker.call})"
+    place = "/".join(filter(None, (job.destination, one.step.name, one.item.name)))
+    allowed = any(not leaf.rng for leaf in plan.added)
+    return _SCRIPT.format(
+        imports=maker.imports,
+        source=str(one.item.folder),
+        destination=place,
+        dropped=_set(leaf.name for leaf in plan.dropped),
+        renamed={kept.leaf.name: kept.name for kept in plan.kept if kept.renamed},
+        added=_set(leaf.name for leaf in plan.added),
+        computed=", and leaves that are initialised anew" if allowed else "",
+        state=f"nnx.to_pure_dict({state})" if plan.layout is Layout.PURE else state,
+    )
+
+
+def _set(names: Iterable[str]) -> str:
+    lines = [f"    {name!r},\n" for name in sorted(names)]
+    return f"{{\n{''.join(lines)}}}" if lines else "set()"

@@ -1,0 +1,310 @@
+"""``nnxmigrate fix-ckpt``: make a checkpoint of an NNX 0.10 program loadable after its migration."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nnxmigrate import config
+
+if TYPE_CHECKING:
+    from nnxmigrate.checkpoint.errors import CheckpointError
+    from nnxmigrate.checkpoint.job import Job
+    from nnxmigrate.checkpoint.loading import Maker
+
+_COLOURS = {"drop": "red", "add": "green", "rename": "yellow", "keep": None}
+
+#: Keys of ``[tool.nnxmigrate.fix-ckpt]``: long names of options, and what each holds.
+KEYS: Mapping[str, type[Any]] = {
+    "model": str,
+    "rngs": str,
+    "eager-init": bool,
+    "optimizer": str,
+    "rename": dict,
+    "drop": list,
+    "allow-missing": list,
+    "link": bool,
+    "verify": bool,
+}
+
+
+@click.command("fix-ckpt")
+@click.argument("path")
+@click.argument("destination", required=False)
+@click.option(
+    "--model", metavar="MODULE:FACTORY", help="Function or class that makes the new model, or a file.py:name."
+)
+@click.option("--rngs", metavar="STREAM=SEED,…", help="Seeds of the new RNG state, as params=0,dropout=1. [0]")
+@click.option("--eager-init", is_flag=True, default=None, help="Really build the model instead of tracing it.")
+@click.option("--step", metavar="N|all", help="Step of a CheckpointManager. [the latest]")
+@click.option("--item", "items", multiple=True, metavar="NAME", help="Item that is converted. [all trees]")
+@click.option(
+    "--optimizer",
+    type=click.Choice(["keep", "split"]),
+    help="Keep an nnx.Optimizer's checkpoint whole, for nnx.ModelAndOptimizer, or split it into items `model` and "
+    "`optimizer`. [keep]",
+)
+@click.option("--rename", "renames", multiple=True, metavar="OLD=NEW", help="Move a leaf or node, keys joined by dots.")
+@click.option("--drop", multiple=True, metavar="PATTERN", help="Leave out stored leaves or nodes.")
+@click.option(
+    "--allow-missing", multiple=True, metavar="PATTERN", help="Initialise leaves or nodes that are not stored."
+)
+@click.option("--link", is_flag=True, default=None, help="Share data files through hard links instead of copying them.")
+@click.option("--verify/--no-verify", default=None, help="Compare what was written with the source. [verify]")
+@click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--emit-script", is_flag=True, help="Print a standalone script for this case and stop.")
+@click.option("--verbose", "-v", is_flag=True, help="Name every leaf that is kept.")
+@click.option("--distributed", is_flag=True, help="Run as a process of a jax.distributed job; the first one writes.")
+@click.option("--coordinator", metavar="HOST:PORT", help="Its coordinator. [what the cluster says]")
+@click.option("--processes", type=click.IntRange(1), help="Its number of processes. [what the cluster says]")
+@click.option("--process", type=click.IntRange(0), help="The number of this process. [what the cluster says]")
+def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) -> None:
+    """Make the Orbax checkpoint at PATH, saved by an NNX 0.10 program, loadable after the program's migration.
+
+    The old RNG state is dropped; with --model the new program's is put in its place. Everything else keeps its stored
+    bytes. The result goes to DESTINATION, or beside PATH under its name with `_nnx011` added. PATH is never changed.
+    Both may be local paths or URLs of stores that TensorStore opens.
+
+    The exit code is 0 if the checkpoint was written or needs no conversion, 1 if it does not fit the model, 2 if
+    something cannot be read, used or written.
+    """
+    try:
+        from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
+
+        with _quiet():
+            _fix(path, destination, as_json, {**_configured(), **_given(given)})
+    except ImportError as error:
+        raise _Failure(f"{error}; install what checkpoints need: pip install 'nnxmigrate[ckpt]'") from error
+    except CheckpointError as error:
+        _complain(error, as_json)
+        sys.exit(1 if isinstance(error, MisfitError) else 2)
+
+
+def _fix(path: str, destination: str | None, as_json: bool, options: Mapping[str, Any]) -> None:
+    import tensorstore  # noqa: F401  # fails first if the extra is not installed
+
+    from nnxmigrate.checkpoint import report
+    from nnxmigrate.checkpoint.convert import run_job
+    from nnxmigrate.checkpoint.distributed import is_leader, join
+    from nnxmigrate.checkpoint.job import plan_job
+
+    if options["distributed"]:
+        join(options["coordinator"], options["processes"], options["process"])
+    else:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # keys are the same everywhere; accelerators stay free
+    request, maker = _request(path, destination, options)
+    job = plan_job(request)
+    leader = is_leader()
+    if options["emit_script"]:
+        _emit(job, maker, options)
+        return
+    if leader and not as_json:
+        _show(job, bool(options["verbose"] or options["dry_run"]))
+    for _, plan in job.converted:
+        if plan.problems and as_json and leader:
+            click.echo(json.dumps(report.record(job, "refused"), indent=2))
+            sys.exit(1)
+        plan.require_fit()
+    if not options["dry_run"]:
+        with _progress(job, leader and not as_json) as progress:
+            run_job(job, progress)
+    if leader:
+        _conclude(job, maker, as_json, bool(options["dry_run"]))
+
+
+def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> tuple[Any, Maker | None]:
+    """Return the request and how its model is made."""
+    from nnxmigrate.checkpoint.errors import CheckpointError
+    from nnxmigrate.checkpoint.factory import call_source, call_with_rngs, load_factory, parse_seeds, takes_rngs
+    from nnxmigrate.checkpoint.job import Request
+    from nnxmigrate.checkpoint.loading import maker_from
+    from nnxmigrate.checkpoint.plan import Wishes
+
+    make: Callable[[], Any] | None = None
+    maker = None
+    reference = options["model"]
+    if reference:
+        _require_new_flax()
+        seeds = parse_seeds(options["rngs"] or "0")
+        factory = load_factory(reference)
+        if options["rngs"] and not takes_rngs(factory):
+            raise CheckpointError(f"--rngs {options['rngs']}: {reference} takes no rngs")
+
+        def make() -> Any:
+            return call_with_rngs(factory, seeds)
+
+        maker = maker_from(reference, call_source(factory, reference.rpartition(":")[2], seeds))
+    elif options["rngs"] or options["eager_init"]:
+        raise CheckpointError("--rngs and --eager-init need --model")
+    request = Request(
+        source=path,
+        destination=destination,
+        make=make,
+        eager=True if options["eager_init"] else None,
+        step=options["step"],
+        items=options["items"],
+        wishes=Wishes(
+            renames=dict(options["renames"]),
+            drop=options["drop"],
+            allow_missing=options["allow_missing"],
+            split=options["optimizer"] == "split",
+        ),
+        link=bool(options["link"]),
+        verify=options["verify"] is not False,
+    )
+    return request, maker
+
+
+def _given(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the command line's options that are set, renames as pairs."""
+    options = {name: value for name, value in given.items() if value not in (None, (), False)}
+    if given["verify"] is False:
+        options["verify"] = False
+    if "renames" in options:
+        pairs = [rename.partition("=") for rename in options["renames"]]
+        for old, mark, new in pairs:
+            if not (old and mark and new):
+                raise click.BadParameter("write OLD=NEW, such as lin=fc", param_hint="--rename")
+        options["renames"] = {old: new for old, _, new in pairs}
+    return options
+
+
+def _configured() -> dict[str, Any]:
+    """Return all options with what pyproject.toml says, else None or nothing."""
+    values = ("model", "rngs", "step", "optimizer", "coordinator", "processes", "process")
+    flags = ("eager_init", "link", "verify", "dry_run", "emit_script", "verbose", "distributed")
+    options: dict[str, Any] = dict.fromkeys((*values, *flags))
+    options.update(items=(), renames={}, drop=(), allow_missing=())
+    found = config.find([os.curdir])
+    try:
+        table = config.load(found).get("fix-ckpt", {}) if found else {}
+    except config.ConfigError as error:
+        raise _Failure(str(error)) from error
+    for key, value in table.items():
+        if key not in KEYS:
+            raise _Failure(f"{found}: [tool.nnxmigrate.fix-ckpt] has no key {key!r}{_suggestion(key)}")
+        if not _has_type(value, KEYS[key]) or (key == "optimizer" and value not in ("keep", "split")):
+            raise _Failure(f"{found}: tool.nnxmigrate.fix-ckpt.{key} cannot be {value!r}")
+        options["renames" if key == "rename" else key.replace("-", "_")] = value
+    return options
+
+
+def _has_type(value: Any, wanted: type[Any]) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return type(value) is wanted and all(isinstance(one, str) for one in inner)
+
+
+def _suggestion(key: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(key.replace("_", "-"), KEYS, 1)
+    return f"; did you mean {close[0]!r}?" if close else f"; the keys are {', '.join(KEYS)}"
+
+
+def _require_new_flax() -> None:
+    import flax
+
+    if tuple(int(part) for part in flax.__version__.split(".")[:2]) < (0, 11):
+        raise _Failure(f"Flax {flax.__version__} is installed here; run this where the migrated program runs")
+
+
+def _emit(job: Job, maker: Maker | None, options: Mapping[str, Any]) -> None:
+    from nnxmigrate.checkpoint.script import standalone_script
+
+    if maker is None:
+        raise click.UsageError("--emit-script needs --model")
+    click.echo(standalone_script(job, maker), nl=False)
+
+
+def _show(job: Job, every: bool) -> None:
+    from nnxmigrate.checkpoint import report
+
+    for line in report.found_lines(job):
+        click.echo(line)
+    for one, plan in job.converted:
+        click.echo(f"plan{f' for {one.item.name}' if one.item.name else ''}: {report.summary(plan)}")
+        for what, line in report.plan_lines(plan, every):
+            click.echo(f"  {click.style(f'{what:<7}', fg=_COLOURS[what])}{line}")
+    for note in job.notes:
+        click.echo(f"note: {note}")
+
+
+def _conclude(job: Job, maker: Maker | None, as_json: bool, dry_run: bool) -> None:
+    from nnxmigrate.checkpoint import report
+    from nnxmigrate.checkpoint.loading import loading_code
+
+    status = "needless" if job.needless else "planned" if dry_run else "written"
+    if as_json:
+        record = report.record(job, status)
+        record["load"] = None if job.needless else loading_code(job, maker)
+        click.echo(json.dumps(record, indent=2))
+    elif job.needless:
+        click.echo("nothing to do: the checkpoint is what the new program expects; nothing was written")
+    elif dry_run:
+        click.echo(f"would write {job.destination}")
+    else:
+        assert job.done is not None
+        linked = f", {report.size(job.done.linked)} shared with the source" if job.done.linked else ""
+        checked = f"; {report.size(job.compared)} compared with the source" if job.compared else ""
+        click.echo(f"wrote {job.destination}: {report.size(job.done.copied)} copied{linked}{checked}")
+        click.echo("load it with:\n")
+        click.echo("\n".join(f"    {line}".rstrip() for line in loading_code(job, maker).splitlines()))
+
+
+@contextmanager
+def _progress(job: Job, shown: bool) -> Iterator[Callable[[str, int], None]]:
+    """Show bars on a terminal; they disappear when the work is done."""
+    if not (shown and sys.stderr.isatty()):
+        yield lambda stage, count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def told(stage: str, count: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task({"copy": "copying", "verify": "verifying"}[stage], total=job.stored_bytes)
+            bars.advance(tasks[stage], count)
+
+        yield told
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Orbax's log messages from the user's terminal."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _complain(error: CheckpointError, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"status": "error", "message": str(error), "hint": error.hint}, indent=2))
+    click.echo(f"{click.style('error', fg='red')}: {error}", err=True)
+    if error.hint:
+        click.echo(f"help: {error.hint}", err=True)
+
+
+class _Failure(click.ClickException):
+    """Something that was given cannot be used."""
+
+    exit_code = 2
+
+
+if __name__ == "__main__":
+    fix_ckpt()
