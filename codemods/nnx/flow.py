@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
-from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, TRANSPARENT, canonical
+from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, TRANSPARENT, UNTRACED, canonical
 from codemods.nnx.project import Project, enclosing_function
 from codemods.nnx.values import (
     Attr,
@@ -50,6 +50,7 @@ class Callee:
         receiver: the instance or class a method is bound to.
         args: arguments bound before by ``functools.partial`` or ``nnx.cached_partial``.
         gradient: whether the call gives gradients of the function instead of its result.
+        traced: whether the function is traced, so that it works on copies of its arguments.
     """
 
     function: FunctionFacts
@@ -58,6 +59,7 @@ class Callee:
     args: tuple[Bound, ...] = ()
     keywords: tuple[tuple[str, Bound], ...] = ()
     gradient: bool = False
+    traced: bool = False
 
 
 class Flow:
@@ -115,6 +117,8 @@ class Flow:
 
     def part(self, site: Value, of: Bound, frame: Frame | None) -> Bound:
         """Return the copy of a value that ``site`` makes; the same object for the same copy."""
+        if isinstance(of.value, Const | Ref | ModuleRef | Class | Function):
+            return of
         key = (site, of, frame)
         if key not in self._parts:
             self._parts[key] = Part(site, of)
@@ -328,7 +332,11 @@ class Flow:
     def _item(self, bound: Bound, value: Item) -> Bound:
         base = self.follow(bound, value.base)
         index = self.follow(bound, value.index)
-        return self.item(base, index)
+        found = self.item(base, index)
+        site = value.base
+        while isinstance(site, Item):
+            site = site.base
+        return self.returned(found, site)
 
     def item(self, base: Bound, index: Bound) -> Bound:
         """Resolve ``base[index]``."""
@@ -443,8 +451,13 @@ class Flow:
             return bound
         first = self.resolve(results[0])
         if all(self.same(first, other) for other in results[1:]):
+            first = self.returned(first, value)
             return Bound(first.value, first.frame, first.stale | bound.stale) if bound.stale else first
         return bound
+
+    def returned(self, result: Bound, site: Value) -> Bound:
+        """Return what a result of a call is to the caller: an argument that a traced function returns is itself."""
+        return self.resolve(result.value.of) if isinstance(result.value, Part) and result.value.site is site else result
 
     def _foreign(self, bound: Bound, value: Call, name: str) -> Bound:
         """Resolve the result of a call of a foreign function that returns or copies its argument."""
@@ -474,6 +487,8 @@ class Flow:
     def split_object(self, graphdef: Bound) -> Bound | None:
         """Return the object that was split into a graph definition, given that definition."""
         value = graphdef.value
+        if isinstance(value, Part):
+            return self.split_object(self.resolve(value.of))
         if isinstance(value, Indexed | Item):
             base = Bound(value.base, graphdef.frame)
             index = value.index.value if isinstance(value, Item) and isinstance(value.index, Const) else None
@@ -554,6 +569,7 @@ class Flow:
                     (*c.args, *bound_args),
                     (*c.keywords, *bound_keywords),
                     c.gradient or name in GRADIENTS,
+                    c.traced or name not in UNTRACED,
                 )
                 for c in inner
             ]
@@ -582,17 +598,33 @@ class Flow:
         """Return the activation that a call makes of a function."""
         value = call.value
         assert isinstance(value, Call)
-        args = tuple(self.with_value(call, a) for a in value.args if not isinstance(a, Star))
-        keywords = {k: self.with_value(call, v) for k, v in value.keywords if k is not None}
-        return self._frame(
-            callee.function,
-            value,
-            (*callee.args, *args),
-            {**dict(callee.keywords), **keywords},
-            callee.closure,
-            callee.receiver,
-            value.starred,
-        )
+        args = [*callee.args, *(self.with_value(call, a) for a in value.args if not isinstance(a, Star))]
+        keywords = dict(callee.keywords)
+        keywords |= {k: self.with_value(call, v) for k, v in value.keywords if k is not None}
+        receiver = callee.receiver
+        if callee.traced or self._traced_method(callee.function):
+            args = [self.part(value, self.resolve(a), call.frame) for a in args]
+            keywords = {k: self.part(value, self.resolve(a), call.frame) for k, a in keywords.items()}
+            if receiver is not None and callee.function.binding == "instance":
+                receiver = self.part(value, self.resolve(receiver), call.frame)
+        return self._frame(callee.function, value, tuple(args), keywords, callee.closure, receiver, value.starred)
+
+    def _traced_method(self, function: FunctionFacts) -> bool:
+        """Say whether a decorator traces a method; those of functions are part of the value that is called."""
+        outer = function.scope.parent
+        if function.owner is None or outer is None:
+            return False
+        for decorator in function.decorators:
+            bound = self.resolve(self.here(decorator, outer))
+            name = bound.value.name if isinstance(bound.value, Ref) else ""
+            if isinstance(bound.value, Call):
+                name = self.callee_name(bound)
+                if name == "functools.partial" and bound.value.args:
+                    first = self.follow(bound, bound.value.args[0]).value
+                    name = first.name if isinstance(first, Ref) else ""
+            if name in TRANSPARENT - UNTRACED:
+                return True
+        return False
 
     def invoked(self, call: Bound) -> list[tuple[Callee, Frame]]:
         """Return the project's functions that a call reaches, each with its activation."""

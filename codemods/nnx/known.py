@@ -15,6 +15,14 @@ TRANSPARENT = frozenset(
     }
 )  # fmt: skip
 
+# Those of them that run the function as it is; the others trace it, so that it works on copies of its arguments.
+UNTRACED = frozenset(name for name in TRANSPARENT if not name.startswith(("flax.", "jax."))) | {
+    "flax.nnx.cached_partial",
+    "flax.nnx.split_rngs",
+    "flax.nnx.fork_rngs",
+    "jax.named_call",
+}
+
 # Functions that return a function of gradients of their first argument.
 GRADIENTS = frozenset(
     {"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev"}
