@@ -6,7 +6,6 @@ import os
 import traceback
 from collections.abc import Iterator, Sequence
 
-from codemods.nnx import analyse as pure
 from codemods.nnx.findings import Analysis, Failure
 from codemods.nnx.options import Options
 from codemods.nnx.source import Source
@@ -60,6 +59,8 @@ def joined(analyses: Sequence[Analysis]) -> Analysis:
 
 def analysed(group: Group, options: Options) -> Analysis:
     """Analyse one group; whatever goes wrong in it is a failure of its files, and the run goes on."""
+    from codemods.nnx import analyse as pure  # all rules: not needed where no file mentions NNX
+
     try:
         return pure.analyse(group, options)
     except Exception as error:

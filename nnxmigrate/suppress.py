@@ -10,7 +10,6 @@ from codemods.nnx.findings import Finding
 from codemods.nnx.options import Options
 from nnxmigrate.comments import Comment, layout
 from nnxmigrate.files.document import Document
-from nnxmigrate.rules import UNUSED, known, looked_for
 
 _WORTH_READING = re.compile(rb"#\s*nnx:\s*ignore")
 _COMMENT = re.compile(r"#\s*nnx:\s*ignore(?P<file>-file)?(?![-\w])(?:\s*\[(?P<codes>[^\]]*)\])?")
@@ -81,6 +80,8 @@ def unused(suppressions: Sequence[Suppression], options: Options) -> Iterator[Fi
         suppressions: those of a :class:`Sifted`.
         options: what the run looked for; codes that it did not look for may well be needed in another run.
     """
+    from nnxmigrate.rules import UNUSED, known, looked_for
+
     for one in suppressions:
         unknown = [code for code in one.codes if not known(code)]
         idle = [code for code in one.codes if code not in one.used and looked_for(code, options)]

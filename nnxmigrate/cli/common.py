@@ -39,16 +39,18 @@ def codes(value: str) -> tuple[str, ...]:
     return found
 
 
-def versions(value: str) -> tuple[str, ...]:
+def versions(value: str, fail: Callable[[str], NoReturn] | None = None) -> tuple[str, ...]:
     """Return Flax versions, which are separated by commas, in ascending order.
 
-    Raises:
-        click.BadParameter: if one is unknown.
+    Args:
+        value: the versions.
+        fail: called with a message if one is unknown; by default it raises :class:`click.BadParameter`.
     """
     wanted = {version.strip() for version in value.split(",")}
     unknown = sorted(wanted - set(VERSIONS))
     if unknown:
-        _bad(f"unknown Flax version {', '.join(map(repr, unknown))}; known are {', '.join(VERSIONS)}")
+        message = f"unknown Flax version {', '.join(map(repr, unknown))}; known are {', '.join(VERSIONS)}"
+        (fail or _bad)(message)
     return tuple(version for version in VERSIONS if version in wanted)
 
 
@@ -110,8 +112,8 @@ class Choices:
         if not paths:
             raise click.UsageError("name at least one file or folder, or `-` for stdin")
         place = given.get("stdin_filename") or os.curdir
-        found = config.find([place if path == "-" else path for path in paths])
         try:
+            found = config.find([place if path == "-" else path for path in paths])
             self._table = config.load(found) if found else {}
         except config.ConfigError as error:
             raise click.UsageError(str(error)) from error
@@ -133,7 +135,7 @@ class Choices:
         """
         origin = self._choice("origin", "from", "0.10", VERSIONS)
         targets = self.get("targets", "to", "0.11")
-        targets = versions(targets) if isinstance(targets, str) else targets
+        targets = versions(targets, self._refuse) if isinstance(targets, str) else targets
         if VERSIONS.index(targets[0]) < VERSIONS.index(origin):
             raise click.UsageError(f"cannot go back from Flax {origin} to {targets[0]}")
         form = self._choice("optimizer", "optimizer", "auto", [form.value for form in OptimizerForm])
@@ -142,6 +144,19 @@ class Choices:
     def output_format(self) -> str:
         """Return the form of the report."""
         return self._choice("output_format", "output-format", "text", FORMATS)
+
+    def exclude(self) -> tuple[Sequence[str], str]:
+        """Return the patterns of files to leave out, and the folder that they are relative to."""
+        if self._given.get("exclude"):
+            return self._given["exclude"], os.curdir
+        return self._table.get("exclude", ()), os.path.dirname(self._file or "") or os.curdir
+
+    def jobs(self) -> int | None:
+        """Return the number of processes; None if the program shall choose."""
+        jobs: int | None = self.get("jobs", "jobs", None)
+        if jobs is not None and jobs < 1:
+            self._refuse(f"tool.nnxmigrate.jobs must be 1 or more, not {jobs}")
+        return jobs
 
     def _choice(self, parameter: str, key: str, default: str, allowed: Sequence[str]) -> str:
         value = str(self.get(parameter, key, default))

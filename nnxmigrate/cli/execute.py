@@ -78,8 +78,9 @@ def _save(path: str, data: bytes) -> None:
 
 
 def _found(choices: Choices, paths: Sequence[str]) -> Iterator[Found]:
-    exclude = choices.get("exclude", "exclude", ())
-    return discover(paths, exclude=exclude, markdown=bool(choices.get("include_markdown", "include-markdown", False)))
+    exclude, base = choices.exclude()
+    markdown = bool(choices.get("include_markdown", "include-markdown", False))
+    return discover(paths, exclude=exclude, base=base, markdown=markdown)
 
 
 def _filtered(settings: Settings, name: str) -> Outcome:

@@ -28,7 +28,7 @@ def lint(paths: tuple[str, ...], **given: Any) -> None:
         options=choices.options(lint=True),
         fix=given["fix"],
         unsafe_fixes=bool(choices.get("unsafe_fixes", "unsafe-fixes", False)),
-        jobs=choices.get("jobs", "jobs", None),
+        jobs=choices.jobs(),
         audit=True,
     )
     sys.exit(execute(choices, paths, settings, given).exit_code)

@@ -32,6 +32,6 @@ def migrate(paths: tuple[str, ...], **given: Any) -> None:
         unsafe_fixes=bool(choices.get("unsafe_fixes", "unsafe-fixes", False)),
         todo=bool(choices.get("todo", "todo", False)),
         write=not (given["check"] or given["diff"] or given["patch"]),
-        jobs=choices.get("jobs", "jobs", None),
+        jobs=choices.jobs(),
     )
     sys.exit(execute(choices, paths, settings, given).exit_code)

@@ -39,7 +39,9 @@ class Found:
     problem: str | None = None
 
 
-def discover(paths: Iterable[str], *, exclude: Sequence[str] = (), markdown: bool = False) -> Iterator[Found]:
+def discover(
+    paths: Iterable[str], *, exclude: Sequence[str] = (), base: str = os.curdir, markdown: bool = False
+) -> Iterator[Found]:
     """Yield each file once, in order of the paths given and sorted within a folder.
 
     A file that is named is always taken; from folders come Python files and notebooks that neither ``.gitignore``
@@ -47,14 +49,16 @@ def discover(paths: Iterable[str], *, exclude: Sequence[str] = (), markdown: boo
 
     Args:
         paths: files and folders.
-        exclude: patterns in the form of ``.gitignore``, relative to the working directory.
+        exclude: patterns in the form of ``.gitignore``.
+        base: the folder that these are relative to.
         markdown: whether Markdown files are taken from folders too.
     """
+    excluded = [(os.path.realpath(base), _spec(exclude))] if exclude else []
     suffixes = PYTHON + NOTEBOOK + (MARKDOWN if markdown else ())
     seen: set[str] = set()
     for path in paths:
         named = not os.path.isdir(path)
-        candidates = iter((path,)) if named else _Walk(path, suffixes, exclude).files()
+        candidates = iter((path,)) if named else _Walk(path, suffixes, excluded).files()
         for candidate in candidates:
             real = os.path.realpath(candidate)
             if real not in seen:
@@ -83,12 +87,10 @@ def _problem(path: str) -> str | None:
 class _Walk:
     """The files below one folder."""
 
-    def __init__(self, top: str, suffixes: tuple[str, ...], exclude: Sequence[str]) -> None:
+    def __init__(self, top: str, suffixes: tuple[str, ...], excluded: Sequence[tuple[str, GitIgnoreSpec]]) -> None:
         self.top = top
         self.suffixes = suffixes
-        self.specs: list[tuple[str, GitIgnoreSpec]] = []
-        if exclude:
-            self.specs.append((os.getcwd(), _spec(exclude)))
+        self.excluded = excluded
 
     def files(self) -> Iterator[str]:
         """Yield the paths of the files that are taken."""
@@ -96,7 +98,7 @@ class _Walk:
         outer = list(_outer_ignores(real))
         if _ignored(real + os.sep, outer):  # the user names what git leaves out
             outer = []
-        return self._folder(self.top, real, [*self.specs, *outer])
+        return self._folder(self.top, real, [*self.excluded, *outer])
 
     def _folder(self, folder: str, real: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Iterator[str]:
         try:

@@ -14,16 +14,17 @@ _COLOURS = {b"+": "green", b"-": "red", b"@": "cyan"}
 
 
 def patch(outcome: Outcome) -> bytes:
-    """Return the changes of all files; paths are relative to the working directory."""
+    """Return the changes of all files; paths are relative to the working directory.
+
+    There are no ``diff --git`` lines: with them git takes paths as relative to the top of the repository.
+    """
     return b"".join(part for file in outcome.by_status[Status.CHANGED] for part in _file(file))
 
 
 def _file(file: FileOutcome) -> Iterator[bytes]:
     name = os.path.relpath(file.path).replace(os.sep, "/")
     old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
-    yield b"diff --git %s %s\n" % (old, new)
     if file.created:
-        yield b"new file mode 100644\n"
         old = b"/dev/null"
     lines = difflib.diff_bytes(difflib.unified_diff, _lines(file.before), _lines(file.after), old, new)
     for line in lines:
@@ -39,7 +40,7 @@ def _quoted(name: str) -> bytes:
     """Return a path as git writes it: in C's quotes if it holds anything special."""
     raw = os.fsencode(name)
     if all(32 <= byte < 127 and byte not in b'"\\' for byte in raw):
-        return raw
+        return raw + b"\t" * (b" " in raw)
     escapes = {ord('"'): b'\\"', ord("\\"): b"\\\\", 9: b"\\t", 10: b"\\n", 13: b"\\r"}
     plain = (escapes.get(byte) or (bytes([byte]) if 32 <= byte < 127 else b"\\%03o" % byte) for byte in raw)
     return b'"' + b"".join(plain) + b'"'

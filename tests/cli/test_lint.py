@@ -1,0 +1,54 @@
+"""The command line of ``lint``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.test_migrate import HEAD, call
+from tests.conftest import Tree
+
+pytestmark = pytest.mark.usefixtures("fake_rules")
+
+
+def test_findings_only(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old\nrisky\nmanual\n"})
+    result = call("lint", "a.py")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "a.py:2:1: NNX101 the word OLD [safe fix]",
+        "    use another word",
+        "a.py:3:1: NNX102 the word RISKY [unsafe fix]",
+        "    use another word",
+        "a.py:4:1: NNX103 the word MANUAL",
+        "    use another word",
+        "1 file findings left; 3 findings left",
+        "1 can be fixed with --unsafe-fixes; look at the result.",
+    ]
+    assert (root / "a.py").read_text() == HEAD + "old\nrisky\nmanual\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "after", "code"),
+    [
+        (["--fix"], "new\nrisky\n", 1),
+        (["--fix", "--unsafe-fixes"], "new\nsafe\n", 0),
+        (["--unsafe-fixes"], "old\nrisky\n", 1),
+    ],
+)
+def test_fix(tree: Tree, options: list[str], after: str, code: int) -> None:
+    root = tree({"a.py": HEAD + "old\nrisky\n"})
+    assert call("lint", "a.py", *options).exit_code == code
+    assert (root / "a.py").read_text() == HEAD + after
+
+
+def test_statistics(tree: Tree) -> None:
+    tree({"a.py": HEAD + "old; old; manual\n", "b.py": HEAD + "old\n"})
+    lines = call("lint", "--statistics", ".").stdout.splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [["3", "NNX101"], ["1", "NNX103"]]
+    assert not [line for line in lines if "a.py" in line]
+
+
+def test_unused_suppressions(tree: Tree) -> None:
+    tree({"a.py": HEAD + "x = 1  # nnx: ignore[NNX101]\n"})
+    assert "a.py:2:8: NNX001 NNX101 is not found here" in call("lint", "a.py").stdout
+    assert call("a.py").exit_code == 0, "migrating does not look for all rules"

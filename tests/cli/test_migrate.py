@@ -1,0 +1,153 @@
+"""The command line of ``migrate``."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from nnxmigrate.cli import main
+from tests.conftest import Tree
+
+pytestmark = pytest.mark.usefixtures("fake_rules")
+
+HEAD = "from flax import nnx\n"
+
+
+def call(*arguments: str, stdin: bytes | None = None) -> Result:
+    """Run the program in this process."""
+    return CliRunner().invoke(main, arguments, stdin)
+
+
+def test_the_default_command_and_its_report(tree: Tree) -> None:
+    root = tree({"src/a.py": HEAD + "old; old\nmanual\n", "src/b.py": "x = 1\n", "c.py": HEAD + "old"})
+    result = call("src/")
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "src/a.py:3:1: NNX103 the word MANUAL\n    use another word\n"
+        "Fixed:\n      2  NNX101  nnx.Optimizer without a `wrt` keyword\n"
+        "1 file changed, 1 file unchanged; 1 finding left\n"
+    )
+    assert (root / "src/a.py").read_text() == HEAD + "new; new\nmanual\n"
+    assert (root / "c.py").read_text() == HEAD + "old"
+    assert call("src").exit_code == 1, "what is left stays left"
+    assert call("migrate", "c.py").exit_code == 0
+
+
+def test_check_and_diff_write_nothing(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old\n"})
+    check, diff = call("--check", "a.py"), call("--diff", "a.py")
+    assert (check.exit_code, diff.exit_code) == (1, 1)
+    assert "1 file would change" in check.stdout
+    assert diff.stdout.endswith(" from flax import nnx\n-old\n+new\n")
+    assert "1 file would change" in diff.stderr
+    assert (root / "a.py").read_text() == HEAD + "old\n"
+    (root / "a.py").write_text(HEAD)
+    assert call("--check", "a.py").exit_code == call("--diff", "a.py").exit_code == 0
+
+
+FILES: dict[str, str | bytes] = {
+    "plain.py": HEAD + "x\n" * 20 + "old\n" + "x\n" * 20 + "old",
+    "crlf.py": (HEAD + "old\n").replace("\n", "\r\n"),
+    "cr.py": (HEAD + "old\n").replace("\n", "\r"),
+    "latin.py": f"# coding: latin-1\n# ö\n{HEAD}old".encode("latin-1"),
+    "form.py": HEAD + "\x0cold\n",
+    "späce dir/a b.py": HEAD + "old\n",
+    'quo"te\\.py': HEAD + "old\n",
+    "sub/deep.py": HEAD + "old",
+}
+
+
+@pytest.mark.parametrize("folder", [".", "sub"])
+def test_patches_are_what_git_applies(tree: Tree, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    root = tree(FILES)
+    subprocess.run(["git", "init", "-q"], check=True)
+    monkeypatch.chdir(root / folder)
+    assert call("--patch", "all.patch", ".").exit_code == 1
+    subprocess.run(["git", "apply", "all.patch"], check=True)
+    changed = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if b"new" in path.read_bytes()}
+    patched = {path: (root / path).read_bytes() for path in FILES}
+    assert changed == {name for name in FILES if folder == "." or name.startswith(folder)}
+    tree(FILES)
+    assert call(".").exit_code == 0
+    assert patched == {path: (root / path).read_bytes() for path in FILES}, "the patch and the run differ"
+
+
+def test_code_from_stdin(tree: Tree) -> None:
+    tree({})
+    code = (HEAD + "old\r\nmanual\r\n").encode()
+    result = call("-", "--stdin-filename", "sub/a.py", stdin=code)
+    assert result.exit_code == 1
+    assert result.stdout_bytes == code.replace(b"old", b"new")
+    assert "sub/a.py:3:1: NNX103" in result.stderr
+    assert call("-", stdin=b"x = 1").stdout_bytes == b"x = 1"
+    assert call("-", stdin=HEAD.encode() + b"old").exit_code == 0
+    assert call("--check", "-", stdin=HEAD.encode() + b"old").exit_code == 1
+    assert call("-", stdin=HEAD.encode() + b"\xff").exit_code == 2
+    assert call("-", "a.py", stdin=b"").exit_code == 2
+    assert "+new" in call("--diff", "-", stdin=HEAD.encode() + b"old\n").stdout
+
+
+def test_quiet_and_verbose(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old\nmanual\n", "b.py": HEAD + "(", "c.py": "import a\n("})
+    assert call("--check", "-q", ".").stdout == "b.py: failed: line 2: '(' was never closed\n"
+    verbose = call("--check", "-v", ".").stdout
+    assert "a.py:2:1: NNX101 [fixed] the word OLD\n" in verbose
+    assert "c.py: skipped: line 2: '(' was never closed\n" in verbose
+    assert (root / "a.py").read_text() == HEAD + "old\nmanual\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Usage"),
+        (["--to", "0.13", "a.py"], "unknown Flax version '0.13'; known are 0.10, 0.11, 0.12"),
+        (["--from", "0.12", "--to", "0.11", "a.py"], "cannot go back from Flax 0.12 to 0.11"),
+        (["--select", "NNX00I", "a.py"], "there is no rule NNX00I; did you mean NNX001?"),
+        (["--ignore", "E501", "a.py"], "there is no rule E501; see `nnxmigrate rules`"),
+        (["--chekc", "a.py"], "--check"),
+        (["--patch", "no/where.patch", "a.py"], "no/where.patch cannot be written"),
+        (["-j", "0", "a.py"], "0 is not in the range"),
+        (["migrate"], "name at least one file or folder"),
+    ],
+)
+def test_usage_errors(tree: Tree, arguments: list[str], message: str) -> None:
+    tree({"a.py": HEAD + "old"})
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert Path("a.py").read_text() == HEAD + "old"
+
+
+def test_missing_files_do_not_stop_the_others(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old"})
+    result = call("missing.py", "a.py")
+    assert result.exit_code == 2
+    assert "missing.py: failed: no such file or folder" in result.stdout
+    assert (root / "a.py").read_text() == HEAD + "new"
+
+
+def test_thousands_of_files_on_the_command_line(tree: Tree) -> None:
+    tree({f"f{number}.py": HEAD + "old" for number in range(2000)})
+    result = call("-q", *(f"f{number}.py" for number in range(2000)))
+    assert (result.exit_code, result.output) == (0, "")
+    assert {Path(f"f{number}.py").read_text() for number in range(2000)} == {HEAD + "new"}
+
+
+def test_notebooks_and_markdown(tree: Tree) -> None:
+    book = '{"cells": [{"cell_type": "code", "source": ["from flax import nnx\\n", "old\\n", "manual"]}]}'
+    page = "```python\nfrom flax import nnx\nold\n```\n"
+    root = tree({"a.ipynb": book, "b.md": page})
+    assert "a.ipynb:cell 1:3:1: NNX103" in call(".").stdout
+    assert (root / "a.ipynb").read_text() == book.replace("old", "new")
+    assert (root / "b.md").read_text() == page
+    assert call("--include-markdown", ".").exit_code == 1
+    assert (root / "b.md").read_text() == page.replace("old", "new")
+
+
+def test_nothing_is_left_behind(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old", "b.py": HEAD + "("})
+    call(".", "--todo")
+    assert sorted(path.name for path in root.iterdir()) == ["a.py", "b.py"]
