@@ -66,8 +66,21 @@ class Source:
         start, end = self.span(node)
         return self.data[start:end].decode("utf-8")
 
+    def faithful(self, node: ast.expr) -> bool:
+        """Say whether the text at a node's position is the node; before Python 3.12 it is not within f-strings."""
+        try:
+            text = self.text(node)
+            return ast.dump(ast.parse(f"({text})", mode="eval").body) == _loaded(node)
+        except (SyntaxError, ValueError, IndexError):
+            return False
+
     def line(self, number: int) -> str:
         """Return the text of a 1-based line without its end."""
         start = self.line_starts[number - 1]
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.data)
         return self.data[start:end].decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _loaded(node: ast.expr) -> str:
+    """Return a dump of an expression as if it were read, whatever is done with it."""
+    return ast.dump(node).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
