@@ -14,7 +14,7 @@ from nnxmigrate.diagnose import diagnostic
 from nnxmigrate.files.document import Document, EditRefused, Unreadable
 from nnxmigrate.fixing import ABSENT, choose, moved
 from nnxmigrate.outcome import Diagnostic
-from nnxmigrate.project import groups, read_document, sources
+from nnxmigrate.project import Project, groups, read_document, sources
 from nnxmigrate.settings import Settings
 from nnxmigrate.suppress import sift, unused
 from nnxmigrate.todo import marks
@@ -112,14 +112,15 @@ class Fixer:
     """Attempts to fix one project in memory.
 
     Args:
-        documents: its files.
+        project: the files.
         settings: what is asked for.
     """
 
-    def __init__(self, documents: Mapping[str, Document], settings: Settings) -> None:
+    def __init__(self, project: Project, settings: Settings) -> None:
         self._settings = settings
+        self._context = project.context
         self._analyser = Analyser(settings.options, settings.jobs)
-        self._start = State.of(documents)
+        self._start = State.of(project.documents)
 
     def attempt(self, barred: Collection[str] = ()) -> Attempt:
         """Make all fixes that are asked for and touch no barred file.
@@ -136,12 +137,13 @@ class Fixer:
             asked_for = self._settings.fix and (fix.safety is Safety.SAFE or self._settings.unsafe_fixes)
             return asked_for and fix not in silenced and not fix.paths & set(barred)
 
-        findings = sifted.kept
+        findings = self._reported(sifted.kept)
         if self._settings.audit:
-            findings = _ordered([*findings, *unused(sifted.suppressions, self._settings.options)], state)
+            idle = unused(sifted.suppressions, self._settings.options)
+            findings = _ordered([*findings, *self._reported(idle)], state)
         tally = _Tally(findings, state.documents)
         for number in range(ROUNDS + 1):
-            choice = choose(findings, state.documents, allowed)
+            choice = choose(findings, state.documents, allowed, self._context)
             tally.refused |= choice.refused
             if not choice.fixes:
                 break
@@ -154,10 +156,11 @@ class Fixer:
             state = new
             sifted = sift(analysis.findings, state.documents)
             silenced |= {finding.fix for finding in sifted.silenced}
-            findings = sifted.kept
+            findings = self._reported(sifted.kept)
         tally.finish(findings, allowed)
         if self._settings.todo:
-            editable = {path: document for path, document in state.documents.items() if path not in barred}
+            closed = {*barred, *self._context}
+            editable = {path: document for path, document in state.documents.items() if path not in closed}
             comments = marks(tally.left, editable)
             state = state.edited(comments)
             tally.move(comments)
@@ -169,6 +172,10 @@ class Fixer:
             tally.left_before,
             first.failures,
         )
+
+    def _reported(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings in files that are more than context."""
+        return [finding for finding in findings if finding.path not in self._context]
 
 
 class _Tally:

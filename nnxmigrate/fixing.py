@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from codemods.nnx.edits import Edit, OverlapError, merged
@@ -33,13 +33,19 @@ class Choice:
     refused: dict[Fix, str] = field(default_factory=dict)
 
 
-def choose(findings: Iterable[Finding], documents: Mapping[str, Document], allowed: Callable[[Fix], bool]) -> Choice:
+def choose(
+    findings: Iterable[Finding],
+    documents: Mapping[str, Document],
+    allowed: Callable[[Fix], bool],
+    context: Collection[str] = (),
+) -> Choice:
     """Take the allowed fixes of findings, in their order; a fix that overlaps an earlier one has to wait.
 
     Args:
         findings: what the analysis found.
-        documents: all files that may be changed.
+        documents: all files.
         allowed: whether a fix may be made.
+        context: files that may not be changed.
     """
     choice = Choice()
     for finding in findings:
@@ -47,7 +53,7 @@ def choose(findings: Iterable[Finding], documents: Mapping[str, Document], allow
         if fix is None or fix in choice.fixes or fix in choice.postponed or fix in choice.refused or not allowed(fix):
             continue
         try:
-            added = _admitted(fix, documents)
+            added = _admitted(fix, documents, context)
             together = {path: merged([*choice.edits.get(path, ()), *edits]) for path, edits in added.items()}
         except EditRefused as error:
             choice.refused[fix] = str(error)
@@ -59,11 +65,11 @@ def choose(findings: Iterable[Finding], documents: Mapping[str, Document], allow
     return choice
 
 
-def _admitted(fix: Fix, documents: Mapping[str, Document]) -> dict[str, list[Edit]]:
+def _admitted(fix: Fix, documents: Mapping[str, Document], context: Collection[str]) -> dict[str, list[Edit]]:
     """Return the edits of a fix by file, as the files can take them."""
     added: dict[str, list[Edit]] = {}
     for path, edit in fix.edits:
-        if path not in documents and os.path.lexists(path):
+        if path in context or (path not in documents and os.path.lexists(path)):
             raise EditRefused(f"{path} would have to change and is not among the files given")
         added.setdefault(path, []).append(documents.get(path, ABSENT).admit(edit))
     return added

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from codemods.nnx.source import Source
@@ -25,11 +25,13 @@ class Project:
         paths: where every file is, by its name in reports, in the order found.
         documents: the files that the analysis reads, by name.
         troubles: files that could not be read, by name.
+        context: the names of those documents that are only read to understand the others.
     """
 
     paths: Mapping[str, str]
     documents: Mapping[str, Document]
     troubles: Mapping[str, FileOutcome] = field(default_factory=dict)
+    context: Collection[str] = frozenset()
 
 
 def read_document(name: str, raw: bytes) -> Document:
@@ -55,18 +57,26 @@ def load(found: Iterable[Found]) -> Project:
     paths: dict[str, str] = {}
     contents: dict[str, bytes] = {}
     troubles: dict[str, FileOutcome] = {}
+    context: set[str] = set()
+    marked: set[str] = set()
     for file in found:
-        paths[file.name] = file.path
+        if not file.context:
+            paths[file.name] = file.path
+        elif not marked:
+            break  # nothing that context would help to understand
+        else:
+            context.add(file.name)
         try:
             if file.problem:
                 raise Unreadable(file.problem)
             with open(file.path, "rb") as stream:
                 contents[file.name] = stream.read()
+                if MARK in contents[file.name]:
+                    marked.add(file.name)
         except (OSError, Unreadable) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             status = Status.SKIPPED if os.path.islink(file.path) and not file.named else Status.FAILED
             troubles[file.name] = FileOutcome(file.name, status, reason)
-    marked = {name for name, data in contents.items() if MARK in data}
     chosen = marked
     if marked and len(marked) < len(contents):
         chosen = ImportGraph(module_names(list(contents)), contents).connected(marked)
@@ -78,7 +88,7 @@ def load(found: Iterable[Found]) -> Project:
             except Unreadable as error:
                 status = Status.FAILED if name in marked else Status.SKIPPED
                 troubles[name] = FileOutcome(name, status, str(error))
-    return Project(paths, documents, troubles)
+    return Project(paths, documents, troubles, context & documents.keys())
 
 
 def sources(documents: Mapping[str, Document]) -> dict[str, Source]:

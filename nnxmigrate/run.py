@@ -31,7 +31,7 @@ def run_project(project: Project, settings: Settings, writer: Writer | None = No
         writer: where changed files go; the disk if None.
     """
     writer = writer or Disk()
-    fixer = Fixer(project.documents, settings)
+    fixer = Fixer(project, settings)
     barred: dict[str, Failure] = {}
     while True:
         try:

@@ -262,3 +262,16 @@ def test_permissions_and_links_stay(tree: Tree, tmp_path: Path) -> None:
     assert (root / "link.py").is_symlink()
     assert (root / "real/a.py").read_text() == HEAD + "new\n"
     assert (root / "real/a.py").stat().st_mode & 0o777 == 0o640
+
+
+def test_the_project_around_the_files_named_is_context(tree: Tree) -> None:
+    text = {"a.py": HEAD + "import b\nshared\nold\n", "b.py": HEAD + "shared\nold\n", "c.py": HEAD + "shared\nold\n"}
+    root = tree({**text, "pyproject.toml": ""})
+    outcome = run(discover(["a.py", "c.py"]), Settings())
+    assert statuses(outcome) == {"a.py": "CHANGED", "c.py": "CHANGED"}
+    assert (root / "a.py").read_text() == HEAD + "import b\nshared\nnew\n"
+    assert (root / "b.py").read_text() == text["b.py"]
+    assert (root / "c.py").read_text() == HEAD + "common\nnew\n"
+    assert [(one.place, one.help) for one in outcome.left] == [
+        ("a.py:3:1", "not fixed: b.py would have to change and is not among the files given")
+    ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from nnxmigrate.files.roots import common_folder, project_root
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -31,16 +33,18 @@ class Found:
         name: what it is called in reports: as the user typed it, relative to the working directory if below it.
         named: whether the user named it, and not only a folder that it is in.
         problem: why it cannot be read; None if it can.
+        context: whether it is only read to understand the others.
     """
 
     path: str
     name: str
     named: bool = True
     problem: str | None = None
+    context: bool = False
 
 
 def discover(
-    paths: Iterable[str], *, exclude: Sequence[str] = (), base: str = os.curdir, markdown: bool = False
+    paths: Sequence[str], *, exclude: Sequence[str] = (), base: str = os.curdir, markdown: bool = False
 ) -> Iterator[Found]:
     """Yield each file once, in order of the paths given and sorted within a folder.
 
@@ -52,6 +56,8 @@ def discover(
         exclude: patterns in the form of ``.gitignore``.
         base: the folder that these are relative to.
         markdown: whether Markdown files are taken from folders too.
+
+    The files of the project around the paths come last, as context.
     """
     excluded = [(os.path.realpath(base), _spec(exclude))] if exclude else []
     suffixes = PYTHON + NOTEBOOK + (MARKDOWN if markdown else ())
@@ -64,6 +70,10 @@ def discover(
             if real not in seen:
                 seen.add(real)
                 yield Found(candidate, display(candidate), named, _problem(candidate))
+    root = project_root(common_folder({os.path.abspath(path) for path in paths}) or os.curdir)
+    for candidate in _Walk(root, PYTHON + NOTEBOOK, excluded).files() if root else ():
+        if os.path.realpath(candidate) not in seen and os.path.isfile(candidate):
+            yield Found(candidate, display(candidate), named=False, context=True)
 
 
 def display(path: str) -> str:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from nnxmigrate.files.roots import common_folder, project_root
+
 #: What Flax itself is built on cannot know NNX: imports of these are not followed.
 BELOW_FLAX = frozenset(
     ["jax", "jaxlib", "msgpack", "ml_dtypes", "numpy", "optax", "orbax", "rich", "scipy", "tensorstore", "treescope"]
@@ -19,7 +21,6 @@ _IMPORT = re.compile(
 )
 _NAME = re.compile(rb"[\w.]+")
 _COMMENT = re.compile(rb"#[^\r\n]*")
-_ROOT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
 class Import(NamedTuple):
@@ -59,18 +60,12 @@ def module_names(paths: Sequence[str]) -> dict[str, Module]:
 
 
 def _root(folders: set[str]) -> str:
-    try:
-        common = os.path.commonpath(folders)
-    except ValueError:  # no files, or files on several drives
+    common = common_folder(folders)
+    if common is None:
         return ""
-    folder = common
-    while True:
-        if any(os.path.exists(os.path.join(folder, mark)) for mark in _ROOT_MARKS):
-            return folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            break
-        folder = parent
+    root = project_root(common)
+    if root is not None:
+        return root
     while os.path.exists(os.path.join(common, "__init__.py")):
         common = os.path.dirname(common)
     return os.path.dirname(common)

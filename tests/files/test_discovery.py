@@ -14,8 +14,8 @@ from tests.conftest import Tree
 
 
 def names(*paths: str, **choices: Any) -> list[str]:
-    """Return the names of the files found."""
-    return [found.name.replace(os.sep, "/") for found in discover(paths, **choices)]
+    """Return the names of the files found, without their context."""
+    return [found.name.replace(os.sep, "/") for found in discover(paths, **choices) if not found.context]
 
 
 FILES = {
@@ -73,6 +73,15 @@ def test_named_files_are_always_taken_and_once(tree: Tree) -> None:
     root = tree(FILES)
     assert names("ignored/x.py", "e.txt", "e.txt", "./a.py", str(root / "a.py")) == ["ignored/x.py", "e.txt", "a.py"]
     assert names("ignored") == ["ignored/x.py"], "a folder that is named is not left out itself"
+
+
+def test_the_project_around_comes_last(tree: Tree) -> None:
+    root = tree({**FILES, "pyproject.toml": ""})
+    found = list(discover(["pkg", str(root / "c.ipynb")]))
+    assert [file.name for file in found if file.context] == [
+        name for name in names(".") if name not in names("pkg", "c.ipynb")
+    ]
+    assert [file.context for file in found] == sorted(file.context for file in found)
 
 
 def test_choices(tree: Tree) -> None:
