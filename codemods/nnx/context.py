@@ -12,6 +12,7 @@ from codemods.nnx.project import Project
 from codemods.nnx.sources import Sources
 
 if TYPE_CHECKING:
+    from codemods.nnx.names.references import Reference
     from codemods.nnx.findings import Finding
 
 
@@ -31,3 +32,10 @@ class Context:
         from codemods.nnx.optimizer.migrate import migrate
 
         return tuple(migrate(self))
+
+    @cached_property
+    def nnx_references(self) -> tuple[Reference, ...]:
+        """Where the project names things of ``flax.nnx`` that not every release has."""
+        from codemods.nnx.names.references import references
+
+        return tuple(references(self.flow))

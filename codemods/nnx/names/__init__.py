@@ -1,0 +1,1 @@
+"""Rules on names and signatures that changed between releases."""

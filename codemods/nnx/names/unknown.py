@@ -1,0 +1,106 @@
+"""NNX510: names that the target does not have, and of which no table tells."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.names.references import Reference
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.symbols import PUBLIC, SYMBOLS
+
+# names of which another rule speaks
+_ELSEWHERE = frozenset(
+    {"Dict", "dataclass", "static", "Static", "with_sharding_constraint", "fork", "ForkStates", "VariableState", "Object"}
+)
+_TOLD = frozenset(name.rpartition(".")[2] for symbol in SYMBOLS for name in symbol.names.values() if name) | {"field"}
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield references to names of ``flax.nnx`` that some target does not have."""
+    for reference in context.nnx_references:
+        name = reference.last
+        if reference.base != "flax.nnx" or name.startswith("_") or name in _ELSEWHERE | _TOLD or name == "dataclasses":
+            continue
+        missing = [target for target in context.options.targets if name not in PUBLIC[target]]
+        if missing and not _guarded(reference):
+            close = _similar(name, frozenset.intersection(*(PUBLIC[t] for t in context.options.targets)))
+            yield finding(
+                "NNX510",
+                reference.scope,
+                reference.node,
+                f"nnx.{name} does not exist in Flax {' and '.join(missing)}",
+                f"did you mean nnx.{close}?" if close else "look for its successor in the release notes of Flax",
+            )
+
+
+def _similar(name: str, names: frozenset[str]) -> str | None:
+    """Return the name that is most like another one, whatever their case."""
+    folded = {known.lower(): known for known in sorted(names)}
+    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.75)
+    return folded[found[0]] if found else None
+
+
+def _guarded(reference: Reference) -> bool:
+    """Say whether the place is written for several versions: it stands below a test or a handler that names it."""
+    source = reference.scope.module.source
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Try | ast.If | ast.IfExp) and _within(reference.node, node):
+            if isinstance(node, ast.Try):
+                if any(_catches(handler) for handler in node.handlers):
+                    return True
+            elif "hasattr" in (test := ast.dump(node.test)) or "__version__" in test:
+                return True
+    return False
+
+
+def _within(inner: ast.Attribute | ast.alias, outer: ast.Try | ast.If | ast.IfExp) -> bool:
+    return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    text = ast.dump(handler.type) if handler.type is not None else "ImportError"
+    return any(name in text for name in ("ImportError", "AttributeError", "ModuleNotFoundError", "'Exception'"))
+
+
+RULE = Rule(
+    code="NNX510",
+    name="unknown-name",
+    summary="a name that flax.nnx does not have in the target version",
+    why="""\
+A name that the target's `flax.nnx` does not have raises AttributeError where it is reached, or ImportError at once. It may
+be a slip, such as `nnx.param`, or a name that came or went with another release. Code that asks for the version, or for
+the name, before it uses it is left alone.
+""",
+    kind=Kind.REQUIRED,
+    safety=None,
+    since="0.11.0",
+    source="names exported by the releases 0.10.7, 0.11.2 and 0.12.8, compared by importing them",
+    examples=(
+        Example(before="from flax import nnx\n\nkernel = nnx.Parm(1.0)\n", run=False),
+        Example(
+            before="""\
+from flax import nnx
+
+if hasattr(nnx, "List"):
+    make = nnx.List
+else:
+    make = list
+print(len(make([1, 2])))
+""",
+            after="""\
+from flax import nnx
+
+if hasattr(nnx, "List"):
+    make = nnx.List
+else:
+    make = list
+print(len(make([1, 2])))
+""",
+        ),
+    ),
+    check=check,
+)
