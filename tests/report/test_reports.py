@@ -1,0 +1,146 @@
+"""The forms of the report, for one outcome that holds everything."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.test_migrate import HEAD, call
+from tests.conftest import Tree
+
+pytestmark = pytest.mark.usefixtures("fake_rules")
+
+BOOK = '{"cells": [\n{"cell_type": "code", "source": ["from flax import nnx\\n",\n "old; manual"]}]}'
+FILES = {
+    "a b,c.py": HEAD + "é = old; manual; risky\n",
+    "bad.py": HEAD + "x = (\n",
+    "<&>.py": HEAD + "manual  # [/red] %0A <script>\x01\n",
+    "n.ipynb": BOOK,
+    "ok.py": HEAD,
+}
+
+
+@pytest.fixture
+def project(tree: Tree) -> Path:
+    """Return a folder with files of every fate."""
+    return tree(FILES)
+
+
+def report(form: str, *options: str) -> str:
+    """Return the report of a check."""
+    result = call("--check", "--output-format", form, *options, ".")
+    assert result.exit_code == 2
+    return result.stdout
+
+
+@pytest.mark.usefixtures("project")
+def test_json() -> None:
+    content = json.loads(report("json"))
+    assert content["counts"] == {"changed": 2, "unchanged": 1, "findings": 1, "skipped": 0, "failed": 1}
+    assert {file["path"]: file["status"] for file in content["files"]} == {
+        "a b,c.py": "changed",
+        "bad.py": "failed",
+        "<&>.py": "findings",
+        "n.ipynb": "changed",
+    }
+    by_place = {(one["path"], one["code"]): one for one in content["findings"] + content["fixed"]}
+    risky = by_place["a b,c.py", "NNX102"]
+    assert risky["start"] == {"line": 2, "column": 18}
+    assert risky["fix"]["safety"] == "unsafe"
+    assert risky["fix"]["edits"] == [
+        {"path": "a b,c.py", "start": {"line": 2, "column": 18}, "end": {"line": 2, "column": 23}, "text": "safe"}
+    ]
+    assert by_place["a b,c.py", "NNX103"]["fix"] is None
+    assert by_place["n.ipynb", "NNX101"]["start"] == {"cell": 1, "line": 2, "column": 1}
+
+
+@pytest.mark.usefixtures("project")
+def test_github() -> None:
+    lines = report("github").splitlines()
+    assert lines[0].startswith("::error file=bad.py,title=nnxmigrate::line 2: ")
+    assert "::warning file=a b%2Cc.py,line=2,col=10,title=nnxmigrate (NNX103)::a b,c.py:2:10: " in "\n".join(lines)
+    assert any(line.startswith("::warning file=n.ipynb,line=3,title=") for line in lines)
+    assert all(re.match(r"::(error|warning) file=[^:]+::\S", line) for line in lines)
+    assert len(lines) == 1 + 6
+
+
+def schema() -> dict[str, Any]:
+    """Return the part of the standard's schema that speaks about what the report uses.
+
+    Unlike the standard's it knows no other properties, so that a misspelt one is found.
+    """
+    return json.loads((Path(__file__).parent / "sarif-subset.json").read_text())  # type: ignore[no-any-return]
+
+
+@pytest.mark.usefixtures("project")
+def test_sarif() -> None:
+    log = json.loads(report("sarif"))
+    jsonschema.Draft202012Validator(schema()).validate(log)
+    run = log["runs"][0]
+    known = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert {result["ruleId"] for result in run["results"]} == {"NNX101", "NNX102", "NNX103"} < known
+    prints = [result["partialFingerprints"]["nnxmigrate/v1"] for result in run["results"]]
+    assert len(set(prints)) == len(prints) == 6
+    fixes = {result["ruleId"]: result["fixes"] for result in run["results"] if "fixes" in result}
+    change = fixes["NNX102"][0]["artifactChanges"][0]
+    assert change["artifactLocation"]["uri"] == "a%20b%2Cc.py"
+    assert change["replacements"][0]["deletedRegion"] == {
+        "startLine": 2,
+        "startColumn": 18,
+        "endLine": 2,
+        "endColumn": 23,
+    }
+    assert run["invocations"][0]["executionSuccessful"] is False
+    assert len(run["invocations"][0]["toolExecutionNotifications"]) == 1
+
+
+def test_fingerprints_survive_lines_above(project: Path) -> None:
+    def prints() -> set[str]:
+        results = json.loads(report("sarif"))["runs"][0]["results"]
+        return {result["partialFingerprints"]["nnxmigrate/v1"] for result in results}
+
+    before = prints()
+    (project / "a b,c.py").write_text("\n\n# more\n" + FILES["a b,c.py"])
+    assert prints() == before
+    (project / "a b,c.py").write_text(FILES["a b,c.py"].replace("é", "è"))
+    assert len(prints() & before) == 3
+
+
+@pytest.mark.usefixtures("project")
+def test_junit() -> None:
+    suite = ET.fromstring(report("junit"))
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "5",
+        "failures": "6",
+        "errors": "1",
+        "skipped": "0",
+    }
+    cases = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert cases["bad.py"] == ["error"]
+    assert cases["a b,c.py"] == ["failure"] * 3
+    assert cases["ok.py"] == []
+    assert "\ufffd" in (suite.findtext("testcase[@name='<&>.py']/failure") or "")
+
+
+def test_page(project: Path) -> None:
+    report("text", "--report", "page.html")
+    page = (project / "page.html").read_text(encoding="utf-8")
+    assert "&lt;&amp;&gt;.py" in page
+    assert "<script>" not in page
+    assert not re.search(r"""(?:src|href)=|url\(|@import""", page), "the page needs something else"
+    for part in ("<td>NNX101</td>", "cell 1, line 2, column 6", '<span class="add">+é = new; manual; risky</span>'):
+        assert part in page
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "junit"])
+def test_nothing_at_all(tree: Tree, form: str) -> None:
+    tree({})
+    result = call("--output-format", form, ".")
+    assert result.exit_code == 0
+    assert ET.fromstring(result.stdout) is not None if form == "junit" else json.loads(result.stdout)
