@@ -32,30 +32,41 @@ def spell(flow: Flow, scope: Scope, name: str) -> Spelling | None:
     The module's own ways are preferred: a name imported from ``flax.nnx``, an alias of ``flax.nnx``, ``flax`` itself;
     else the name is added to an import of the module.
     """
-    module = scope.module
-    full = f"flax.nnx.{name}"
-    ways: list[tuple[int, str]] = []
-    for bound in module.scope.env:
-        if _shadowed(scope, bound):
-            continue
-        values = set(module.scope.bindings.get(bound, ()))
-        resolved = {flow.resolve(Bound(v)).value for v in values}
-        if len(resolved) != 1:
-            continue
-        target = resolved.pop()
-        if isinstance(target, Ref):
-            if target.name == full:
-                ways.append((0, bound))
-            elif target.name == "flax.nnx":
-                ways.append((1, f"{bound}.{name}"))
-            elif target.name == "flax":
-                ways.append((2, f"{bound}.nnx.{name}"))
+    ways = _ways(flow, scope, f"flax.nnx.{name}")
+    return Spelling(min(ways)[1]) if ways else _imported(scope.module, scope, name)
+
+
+def spell_name(flow: Flow, scope: Scope, full: str) -> Spelling | None:
+    """Return how a scope can write a dotted name of any package; None if it cannot without a clash.
+
+    Where the module knows no part of it, the outermost package is imported, so that the text is the name itself.
+    """
+    ways = _ways(flow, scope, full)
     if ways:
         return Spelling(min(ways)[1])
-    return _imported(module, scope, name)
+    top = full.partition(".")[0]
+    if top in scope.module.scope.bindings or shadowed(scope, top):
+        return None
+    return Spelling(full, (new_import(scope.module, f"import {top}"),))
 
 
-def _shadowed(scope: Scope, name: str) -> bool:
+def _ways(flow: Flow, scope: Scope, full: str) -> list[tuple[int, str]]:
+    """Return the ways in which the module's global names reach a name, with the length of each."""
+    module = scope.module
+    ways: list[tuple[int, str]] = []
+    for bound in module.scope.env:
+        if shadowed(scope, bound):
+            continue
+        resolved = {flow.resolve(Bound(v)).value for v in module.scope.bindings.get(bound, ())}
+        target = resolved.pop() if len(resolved) == 1 else None
+        if isinstance(target, Ref) and f"{full}.".startswith(f"{target.name}."):
+            rest = full[len(target.name) :]
+            ways.append((rest.count("."), f"{bound}{rest}"))
+    return ways
+
+
+def shadowed(scope: Scope, name: str) -> bool:
+    """Say whether a name means something else in a scope than in its module."""
     inner: Scope | None = scope
     while inner is not None and inner.parent is not None:
         if name in inner.bindings and inner.owner is None:
@@ -65,10 +76,10 @@ def _shadowed(scope: Scope, name: str) -> bool:
 
 
 def _imported(module: ModuleFacts, scope: Scope, name: str) -> Spelling | None:
-    if name in module.scope.bindings or _shadowed(scope, name):
-        if "nnx" in module.scope.bindings or _shadowed(scope, "nnx"):
+    if name in module.scope.bindings or shadowed(scope, name):
+        if "nnx" in module.scope.bindings or shadowed(scope, "nnx"):
             return None
-        return Spelling(f"nnx.{name}", (_new_import(module, "from flax import nnx"),))
+        return Spelling(f"nnx.{name}", (new_import(module, "from flax import nnx"),))
     for node in module.imports:
         if (
             isinstance(node, ast.ImportFrom)
@@ -78,7 +89,7 @@ def _imported(module: ModuleFacts, scope: Scope, name: str) -> Spelling | None:
         ) and node.names[0].name != "*":
             return Spelling(name, (extend(module.source, node, name),))
     return (
-        Spelling(f"nnx.{name}", (_new_import(module, "from flax import nnx"),))
+        Spelling(f"nnx.{name}", (new_import(module, "from flax import nnx"),))
         if "nnx" not in module.scope.bindings
         else None
     )
@@ -98,7 +109,7 @@ def extend(source: Source, node: ast.ImportFrom, name: str) -> Edit:
     return Edit(end, end, separator + name.encode(), joins=True)
 
 
-def _new_import(module: ModuleFacts, text: str) -> Edit:
+def new_import(module: ModuleFacts, text: str) -> Edit:
     """Add an import line behind the last one at the top of a module."""
     source = module.source
     newline = b"\r\n" if b"\r\n" in source.data else b"\n"
