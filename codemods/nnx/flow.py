@@ -80,6 +80,7 @@ class Flow:
         self._constructions: dict[ClassFacts, list[CallEvent]] | None = None
         self._outer_stores: dict[str, list[AttrEvent]] | None = None
         self._mro: dict[ClassFacts, tuple[tuple[ClassFacts, ...], frozenset[str]]] = {}
+        self._loose: frozenset[str] | None = None
         self._annotated: dict[Param, tuple[Bound, ...]] = {}
 
     # -- frames -----------------------------------------------------------------------------------
@@ -108,11 +109,12 @@ class Flow:
         closure: Frame | None,
         receiver: Bound | None,
         partial: bool = False,
+        caller: Frame | None = None,
     ) -> Frame:
-        key = (function, site, args, tuple(keywords.items()), closure, receiver)
+        key = (function, site, args, tuple(keywords.items()), closure, receiver, caller)
         frame = self._frames.get(key)
         if frame is None:
-            frame = self._frames[key] = Frame(function, site, args, keywords, closure, receiver, partial)
+            frame = self._frames[key] = Frame(function, site, args, keywords, closure, receiver, partial, caller)
         return frame
 
     def part(self, site: Value, of: Bound, frame: Frame | None) -> Bound:
@@ -404,21 +406,23 @@ class Flow:
         return bound
 
     def _loop(self, bound: Bound, value: Loop) -> Bound:
-        if isinstance(value.before, Const) and value.before.value is None and value.again is not None:
-            before = self.with_value(bound, value.again)
-        else:
-            before = self.follow(bound, value.before)
+        before = self.follow(bound, value.before)
         if value.again is None or value.again is value:
             return before
         key = ("loop", bound)
         if key in self._active:
+            self._cuts += 1
             return bound
         self._active.add(key)
         try:
-            again = self.follow(bound, value.again)
+            again = self.resolve(self.older(bound, value.again, value.node))
         finally:
             self._active.discard(key)
-        if again.value is value or (again.value is before.value and again.frame is before.frame):
+        if isinstance(value.before, Const) and value.before.value is None:
+            return again if again.value is not value else bound
+        if again.value is value:
+            return before
+        if again.value is before.value and again.frame is before.frame and self._stale(again) == self._stale(before):
             return before
         return bound
 
@@ -607,7 +611,8 @@ class Flow:
             keywords = {k: self.part(value, self.resolve(a), call.frame) for k, a in keywords.items()}
             if receiver is not None and callee.function.binding == "instance":
                 receiver = self.part(value, self.resolve(receiver), call.frame)
-        return self._frame(callee.function, value, tuple(args), keywords, callee.closure, receiver, value.starred)
+        closure, starred = callee.closure, value.starred
+        return self._frame(callee.function, value, tuple(args), keywords, closure, receiver, starred, call.frame)
 
     def _traced_method(self, function: FunctionFacts) -> bool:
         """Say whether a decorator traces a method; those of functions are part of the value that is called."""
@@ -640,13 +645,14 @@ class Flow:
             elif name == "jax.lax.scan":
                 operands = (*operands[:1], self.with_value(call, Unknown(value.node)))
             bodies = [self.with_value(call, value.args[p]) for p in positions if p < len(value.args)]
-            return [(callee, self._body_frame(callee, value, operands)) for b in bodies for callee in self.callables(b)]
+            return [(callee, self._body_frame(callee, call, operands)) for b in bodies for callee in self.callables(b)]
         return [(callee, self.enter(callee, call)) for callee in self.callables(self.with_value(call, value.callee))]
 
-    def _body_frame(self, callee: Callee, site: Value, operands: tuple[Bound, ...]) -> Frame:
+    def _body_frame(self, callee: Callee, call: Bound, operands: tuple[Bound, ...]) -> Frame:
         """Return the activation of a function that a foreign one calls with operands."""
-        args = (*callee.args, *operands)
-        return self._frame(callee.function, site, args, dict(callee.keywords), callee.closure, callee.receiver)
+        args, keywords = (*callee.args, *operands), dict(callee.keywords)
+        receiver, closure = callee.receiver, callee.closure
+        return self._frame(callee.function, call.value, args, keywords, closure, receiver, caller=call.frame)
 
     # -- classes ----------------------------------------------------------------------------------
 
@@ -965,11 +971,9 @@ class Flow:
     def same(self, one: Bound, two: Bound) -> bool:
         """Say whether two values are provably the same object."""
         one, two = self.resolve(one), self.resolve(two)
-        if one == two:
-            return True
         a, b = one.value, two.value
-        if a is b and one.frame is two.frame:
-            return self._stale(one) == self._stale(two)
+        if a == b and one.frame is two.frame:
+            return self._stale(one) == self._stale(two) and self._stable(one)
         if isinstance(a, Const) and isinstance(b, Const):
             return type(a.value) is type(b.value) and a.value == b.value
         if isinstance(a, Ref) and isinstance(b, Ref):
@@ -992,7 +996,8 @@ class Flow:
     def _same(self, one: Bound, two: Bound) -> bool:
         a, b = one.value, two.value
         if isinstance(a, Attr) and isinstance(b, Attr):
-            return a.name == b.name and self.same(self.with_value(one, a.base), self.with_value(two, b.base))
+            bases = self.with_value(one, a.base), self.with_value(two, b.base)
+            return a.name == b.name and self._stable(one) and self.same(*bases)
         if isinstance(a, Indexed) and isinstance(b, Indexed):
             return self.same(self.with_value(one, a.base), self.with_value(two, b.base)) and self.same(a.index, b.index)
         if isinstance(a, Round) and isinstance(b, Round):
@@ -1026,16 +1031,57 @@ class Flow:
         return Bound(value, bound.frame, bound.stale | {loop})
 
     def _stale(self, bound: Bound) -> frozenset[ast.AST]:
-        """Return the loops of earlier rounds that matter for a value: those around the place that made it."""
-        node = getattr(bound.value, "node", None) or getattr(bound.value, "loop", None)
-        line = getattr(node, "lineno", None)
-        if line is None:
+        """Return the loops of earlier rounds that matter for a value: those around a place that it was made at."""
+        if not bound.stale:
             return bound.stale
+        lines = set(self._lines(bound))
         return frozenset(
             s
             for s in bound.stale
-            if s.lineno <= line <= s.end_lineno  # type: ignore[attr-defined]
+            if any(s.lineno <= line <= s.end_lineno for line in lines)  # type: ignore[attr-defined]
         )
+
+    def _lines(self, bound: Bound) -> Iterator[int]:
+        """Yield the lines of the expression that made a value and of the calls that led there."""
+        node = getattr(bound.value, "node", None) or getattr(bound.value, "loop", None)
+        if node is not None:
+            yield node.lineno
+        frame = bound.frame
+        while frame is not None:
+            if isinstance(frame.site, Call):
+                yield frame.site.node.lineno
+            if frame.receiver is not None and frame.site is None:
+                yield from self._lines(frame.receiver)
+            frame = frame.caller
+
+    def _stable(self, bound: Bound) -> bool:
+        """Say whether reading a value twice gives the same object: no attribute on the way is assigned again."""
+        value = bound.value
+        if isinstance(value, Attr):
+            base = self.resolve(self.with_value(bound, value.base))
+            if self.class_of(base) is not None:
+                lasting = len(self.field(base, value.name)) <= 1
+            else:
+                lasting = value.name not in self._reassigned()
+            return lasting and self._stable(base)
+        if isinstance(value, Indexed | Round | Item | Each):
+            return self._stable(self.with_value(bound, value.base))
+        return self._stable(value.of) if isinstance(value, Part) else True
+
+    def _reassigned(self) -> frozenset[str]:
+        """Return the names of attributes that are assigned anywhere but by constructors to their own object."""
+        if self._loose is None:
+            self._loose = frozenset(
+                event.node.attr
+                for event in self.project.attributes()
+                if event.context == "store"
+                and not (
+                    isinstance(event.base, Param)
+                    and event.base is event.base.function.self_param
+                    and event.base.function.name in {"__init__", "__post_init__", "setup"}
+                )
+            )
+        return self._loose
 
     def elements(self, container: Bound, seen: set[Bound] | None = None) -> Iterator[Bound]:
         """Yield the values that a container may hold."""

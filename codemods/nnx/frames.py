@@ -32,6 +32,7 @@ class Frame:
 
     Attributes:
         site: what made the call; None for an open frame, whose caller is not known.
+        caller: the activation in which the call was made.
         args: positional arguments, ``self`` excluded.
         keywords: arguments by name.
         closure: the activation in which the function was defined.
@@ -46,6 +47,7 @@ class Frame:
     closure: Frame | None = None
     receiver: Bound | None = None
     partial: bool = False
+    caller: Frame | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -271,6 +271,7 @@ class Spellings:
             if found is not None:
                 yield ast.unparse(hint), found
         origins = self.identity.origins.of(self.flow.here(value, scope))
+        outer = self._from_outside(optimizer, env)
         for origin in origins:
             if isinstance(origin, Constructor) and origin.event.scope is scope and origin.event.node.args:
                 node = origin.event.node.args[0]
@@ -287,9 +288,9 @@ class Spellings:
             index = optimizer.slice
             key = Const(index.value) if isinstance(index, ast.Constant) else evaluate(index, env, scope)
             if key is not None:
-                for name, container in self._names(scope, env):
+                for name, container in self._names(scope, env, outer):
                     yield f"{name}[{ast.unparse(index)}]", Item(container, key)
-        names = list(self._names(scope, env))
+        names = list(self._names(scope, env, outer))
         names.sort(key=lambda pair: "model" not in pair[0])
         yield from names
         for name, holder in names:
@@ -297,11 +298,18 @@ class Spellings:
             for field in self.identity.origins.fields(instance):
                 yield f"{name}.{field}", Attr(holder, field)
 
-    def _names(self, scope: Scope, env: Env) -> Iterator[tuple[str, Value]]:
+    def _from_outside(self, optimizer: ast.expr, env: Env) -> bool:
+        """Say whether an optimizer is a variable of an enclosing scope, so that its model may be one too."""
+        root = optimizer
+        while isinstance(root, ast.Attribute | ast.Subscript):
+            root = root.value
+        return isinstance(root, ast.Name) and root.id not in env
+
+    def _names(self, scope: Scope, env: Env, from_outside: bool) -> Iterator[tuple[str, Value]]:
         for name, value in env.items():
             if self._object(value):
                 yield name, value
-        outer = scope.parent
+        outer = scope.parent if from_outside else None
         seen = set(env)
         while outer is not None:
             if outer.owner is None:

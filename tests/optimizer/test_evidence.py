@@ -1,0 +1,281 @@
+"""What counts as proof that an expression is an optimizer's model, and what does not.
+
+Each case says which form the optimizer of a program takes: ``explicit`` (``update(model, grads)``), ``compatible``
+(``nnx.ModelAndOptimizer``) or ``left``. The behaviour of both forms is run in the program tests.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.migration import COMPATIBLE, THREAD, migrated, options
+
+HEAD = """\
+import copy
+import dataclasses
+import jax
+import optax
+from flax import nnx
+
+def loss_fn(model, x):
+    return (model(x) ** 2).mean()
+
+def net(seed=0):
+    return nnx.Linear(2, 1, rngs=nnx.Rngs(seed))
+
+"""
+
+
+def _form(body: str) -> str:
+    text = HEAD + textwrap.dedent(body)
+    new = migrated(text)[0]["main.py"]
+    if "ModelAndOptimizer" in new:
+        assert ".update(grads" in new or ".update(" not in text
+        return "compatible"
+    return "explicit" if new != text else "left"
+
+
+EXPLICIT = {
+    "same scope": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        """,
+    "another name of the model": """
+        m = net()
+        alias = m
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        grads = nnx.grad(loss_fn)(alias, x)
+        o.update(grads)
+        """,
+    "gradient at a copy: the constructor's object is stepped": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        grads = nnx.grad(loss_fn)(nnx.clone(m), x)
+        o.update(grads)
+        """,
+    "both rebound together": """
+        m = net(0)
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        m = net(1)
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        """,
+    "made anew in each round": """
+        for seed in range(3):
+            m = net(seed)
+            o = nnx.Optimizer(m, optax.sgd(0.1))
+            grads = nnx.grad(loss_fn)(m, x)
+            o.update(grads)
+        """,
+    "model chosen before": """
+        if flag:
+            m = net(0)
+        else:
+            m = net(1)
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        """,
+    "returned by a jitted constructor": """
+        @nnx.jit
+        def create():
+            m = net()
+            return m, nnx.Optimizer(m, optax.sgd(0.1))
+
+        m, o = create()
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        """,
+    "closure over both": """
+        def run():
+            m = net()
+            o = nnx.Optimizer(m, optax.sgd(0.1))
+            def step(x):
+                grads = nnx.grad(loss_fn)(m, x)
+                o.update(grads)
+            step(x)
+        run()
+        """,
+    "factory of a step": """
+        def make(loss):
+            @nnx.jit
+            def step(m, o, x):
+                grads = nnx.grad(loss)(m, x)
+                o.update(grads)
+            return step
+
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        step = make(loss_fn)
+        step(m, o, x)
+        """,
+    "rebound by a step that returns them": """
+        @nnx.jit
+        def step(m, o, x):
+            grads = nnx.grad(loss_fn)(m, x)
+            o.update(grads)
+            return m, o
+
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        for _ in range(3):
+            m, o = step(m, o, x)
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        """,
+    "model rebound after: it gets a second name": """
+        m = net(0)
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        m = net(1)
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        """,
+    "one of two callers gives another model: both hand over the right one": """
+        def step(m, o, x):
+            grads = nnx.grad(loss_fn)(m, x)
+            o.update(grads)
+
+        a, b = net(0), net(1)
+        o = nnx.Optimizer(a, optax.sgd(0.1))
+        step(a, o, x)
+        step(b, o, x)
+        """,
+}
+COMPATIBLE_ONLY = {
+    "model of the round before": """
+        o = None
+        for seed in range(3):
+            m = net(seed)
+            if o is None:
+                o = nnx.Optimizer(m, optax.sgd(0.1))
+            grads = nnx.grad(loss_fn)(m, x)
+            o.update(grads)
+        """,
+    "field replaced elsewhere": """
+        class Trainer:
+            def __init__(self):
+                self.m = net()
+                self.o = nnx.Optimizer(self.m, optax.sgd(0.1))
+
+            def swap(self):
+                self.m = net(1)
+
+            def step(self, x):
+                grads = nnx.grad(loss_fn)(self.m, x)
+                self.o.update(grads)
+        Trainer().step(x)
+        """,
+    "field replaced from outside": """
+        class Trainer:
+            def __init__(self):
+                self.m = net()
+                self.o = nnx.Optimizer(self.m, optax.sgd(0.1))
+
+            def step(self, x):
+                grads = nnx.grad(loss_fn)(self.m, x)
+                self.o.update(grads)
+        t = Trainer()
+        t.m = net(1)
+        t.step(x)
+        """,
+    "a global is not what a jitted function got": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+
+        @nnx.jit
+        def step(o, x):
+            grads = nnx.grad(loss_fn)(o.model, x)
+            o.update(grads)
+
+        for run in [step]:
+            run(o, x)
+        """,
+    "merged apart": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        md, ms = nnx.split(m)
+        od, os = nnx.split(o)
+
+        @jax.jit
+        def step(ms, os, x):
+            m, o = nnx.merge(md, ms), nnx.merge(od, os)
+            grads = nnx.grad(loss_fn)(m, x)
+            o.update(grads)
+        step(ms, os, x)
+        """,
+    "copied with its model": """
+        m = net()
+        o = copy.deepcopy(nnx.Optimizer(m, optax.sgd(0.1)))
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        """,
+    "passed out of the project": """
+        import somewhere
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        somewhere.fit(o)
+        """,
+    "returned to nobody known": """
+        def create(m):
+            return nnx.Optimizer(m, optax.sgd(0.1))
+        """,
+    "model replaced in the optimizer": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        o.model = net(1)
+        """,
+}
+
+
+@pytest.mark.parametrize("body", EXPLICIT.values(), ids=EXPLICIT)
+def test_proven(body: str) -> None:
+    assert _form(body) == "explicit"
+
+
+@pytest.mark.parametrize("body", COMPATIBLE_ONLY.values(), ids=COMPATIBLE_ONLY)
+def test_not_proven(body: str) -> None:
+    assert _form(body) == "compatible"
+
+
+def test_gradient_at_a_copy_names_the_constructors_object() -> None:
+    body = textwrap.dedent(EXPLICIT["gradient at a copy: the constructor's object is stepped"])
+    assert "o.update(m, grads)" in migrated(HEAD + body)[0]["main.py"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "d = {}\nd.update(grads)\n",
+        "tx = optax.adam(0.1)\nupdates, s = tx.update(grads, s)\n",
+        "class Optimizer:\n    def update(self, grads): ...\no = Optimizer()\no.update(grads)\n",
+        "metrics = nnx.MultiMetric(a=nnx.metrics.Average())\nmetrics.update(values=grads)\n",
+        "m = net()\no = nnx.Optimizer(m, optax.sgd(0.1), wrt=nnx.Param)\no.update(m, grads)\n",
+        "o = nnx.ModelAndOptimizer(net(), optax.sgd(0.1))\no.update(grads)\nprint(o.model)\n",
+        "import hashlib\nh = hashlib.sha256()\nh.update(grads)\n",
+    ],
+)
+def test_left_alone(body: str) -> None:
+    text = HEAD + body
+    assert migrated(text) == ({"main.py": text}, [])
+
+
+def test_thread_never_takes_the_compatible_class() -> None:
+    text = HEAD + textwrap.dedent(COMPATIBLE_ONLY["merged apart"])
+    new, left = migrated(text, options(optimizer=THREAD))
+    assert new["main.py"] == text
+    assert {finding.code for finding in left} == {"NNX102", "NNX103"}
+
+
+def test_compatible_always_takes_the_compatible_class() -> None:
+    text = HEAD + textwrap.dedent(EXPLICIT["same scope"])
+    new, left = migrated(text, options(optimizer=COMPATIBLE))
+    assert "o = nnx.ModelAndOptimizer(m, optax.sgd(0.1))" in new["main.py"]
+    assert "o.update(grads)" in new["main.py"]
+    assert not left
