@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +13,9 @@ from codemods.nnx.source import Source
 
 #: Below this number of bytes a second process costs more than it saves.
 WORTH_A_POOL = 1_000_000
+
+#: Calls within calls that the analysis may need: generated code holds sums of a thousand terms.
+NESTING = 10_000
 
 Group = Sequence[Source]
 
@@ -61,12 +65,16 @@ def analysed(group: Group, options: Options) -> Analysis:
     """Analyse one group; whatever goes wrong in it is a failure of its files, and the run goes on."""
     from codemods.nnx import analyse as pure  # all rules: not needed where no file mentions NNX
 
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, NESTING))
     try:
         return pure.analyse(group, options)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(place.filename)}:{place.lineno}"
         return failed(group, f"the analysis failed: {type(error).__name__}: {error} ({where})")
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def failed(group: Group, reason: str) -> Analysis:

@@ -90,7 +90,7 @@ def _problem(path: str) -> str | None:
     if os.path.isfile(path):
         return None
     if os.path.islink(path) and not os.path.exists(path):
-        return "dangling symbolic link"
+        return "symbolic link that leads nowhere"
     return "not a regular file" if os.path.exists(path) else "no such file or folder"
 
 
@@ -122,12 +122,19 @@ class _Walk:
             specs = [*specs, (real, _read_spec(os.path.join(folder, ".gitignore")))]
         for entry in entries:
             name = entry.name
-            if entry.is_dir():
+            if _is_folder(entry):
                 if name in EXCLUDED or entry.is_symlink() or _ignored(os.path.join(real, name) + "/", specs):
                     continue
                 yield from self._folder(entry.path, os.path.join(real, name), specs)
             elif name.endswith(self.suffixes) and not _ignored(os.path.join(real, name), specs):
                 yield entry.path
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _outer_ignores(folder: str) -> Iterator[tuple[str, GitIgnoreSpec]]:

@@ -99,7 +99,7 @@ def test_links(tree: Tree) -> None:
     found = {file.name: file.problem for file in discover(["."])}
     assert found == {
         "again.py": None,
-        "dangling.py": "dangling symbolic link",
+        "dangling.py": "symbolic link that leads nowhere",
         os.path.join("real", "sub", "b.py"): None,
     }
     assert names("folder") == ["folder/a.py", "folder/sub/b.py"], "a link that is named is followed"
