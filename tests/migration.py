@@ -5,7 +5,7 @@ from __future__ import annotations
 from codemods.nnx.analyse import analyse
 from codemods.nnx.edits import Edit, spliced
 from codemods.nnx.findings import Analysis, Finding, Safety
-from codemods.nnx.options import Options, OptimizerForm
+from codemods.nnx.options import OptimizerForm, Options
 from codemods.nnx.source import Source
 
 
@@ -43,16 +43,14 @@ def migrated(
     assert not analysis.failures, analysis.failures
     edits: dict[str, set[Edit]] = {}
     left = []
-    created: dict[str, str] = {}
     for finding in analysis.findings:
         if finding.fix is not None and (unsafe or finding.fix.safety is Safety.SAFE):
             for path, edit in finding.fix.edits:
                 edits.setdefault(path, set()).add(edit)
-            created |= {path: data.decode() for path, data in getattr(finding.fix, "created", ())}
         else:
             left.append(finding)
-    new = {path: spliced(text.encode(), edits.get(path, ())).decode() for path, text in files.items()}
-    return {**created, **new}, left
+    paths = {**files, **{path: "" for path in edits if path not in files}}  # a fix may make a file
+    return {path: spliced(text.encode(), edits.get(path, ())).decode() for path, text in paths.items()}, left
 
 
 def migrate_text(text: str, chosen: Options | None = None, unsafe: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os.path
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ ModelAndOptimizer = getattr(nnx, "ModelAndOptimizer", nnx.Optimizer)
 ''',
     "Pytree": '''
 #: The base of all NNX objects: nnx.Object up to Flax 0.11.0, nnx.Pytree since 0.11.1.
-Pytree = getattr(nnx, "Pytree", None) or nnx.Object
+Pytree = getattr(nnx, "Pytree", None) or vars(nnx)["Object"]
 ''',
     "data": '''
 
@@ -39,16 +40,14 @@ def data(value):
     "with_sharding_constraint": '''
 
 def with_sharding_constraint(x, spec, mesh=None):
-    """Constrain the sharding of arrays as nnx.with_sharding_constraint did: without a mesh, do nothing."""
-    if spec is None:
+    """Constrain the sharding of arrays; see jax.lax.with_sharding_constraint. Without any mesh, do nothing."""
+    known = getattr(nnx, "with_sharding_constraint", None)
+    if known is not None:
+        return known(x, spec, mesh)
+    from flax.core.meta import global_mesh_defined
+
+    if spec is None or (mesh is None and not global_mesh_defined()):
         return x
-    if mesh is None:
-        try:
-            from flax.core.meta import global_mesh_defined as defined
-        except ImportError:
-            from flax.core.spmd import _global_mesh_defined as defined
-        if not defined():
-            return x
 
     def constrain(leaf, names):
         wanted = names if mesh is None or names is None else jax.sharding.NamedSharding(mesh, names)
@@ -65,41 +64,53 @@ class Borrowed:
 
     Attributes:
         text: the expression.
+        import_line: the statement that imports it.
         edits: edits by path that make it valid: the import, and the helper where it is not there yet.
     """
 
     text: str
+    import_line: str
     edits: tuple[tuple[str, Edit], ...]
 
 
-def borrow(project: Project, scope: Scope, name: str) -> Borrowed | None:
+def borrow(project: Project, scope: Scope, name: str, replaced: ast.ImportFrom | None = None) -> Borrowed | None:
     """Return how a scope can use one of :data:`HELPERS`; None if the name would clash with one of its own.
 
     The compatibility module stands in the outermost package that the module belongs to, or beside a script.
+
+    Args:
+        project: the modules analysed together.
+        scope: where the helper is used.
+        name: the helper.
+        replaced: the import that the caller replaces by :attr:`Borrowed.import_line`; no import is added then.
     """
     module = scope.module
     folder, dotted = _home(project, module)
     path = os.path.join(folder, f"{MODULE}.py")
     spelled = f"from {dotted} import {name}"
-    taken = name in module.scope.bindings and not _imported(module, dotted, name)
-    if taken or shadowed(scope, name) or module.source.notebook or os.path.basename(module.source.path) == f"{MODULE}.py":
+    taken = replaced is None and name in module.scope.bindings and not _imported(module, dotted, name)
+    inside = os.path.basename(module.source.path) == f"{MODULE}.py"
+    if taken or inside or shadowed(scope, name) or module.source.notebook:
         return None
     edits: list[tuple[str, Edit]] = []
-    if name not in module.scope.bindings:
+    if replaced is None and name not in module.scope.bindings:
         edits.append((module.source.path, new_import(module, spelled)))
     known = next((m for m in project.modules if os.path.normpath(m.source.path) == os.path.normpath(path)), None)
     if known is None:
-        edits += ((path, Edit(0, 0, text.encode(), joins=True)) for text in (_HEAD, HELPERS[name]))
+        # whole at once, so that all fixes that need it agree
+        edits.append((path, Edit(0, 0, (_HEAD + "".join(HELPERS.values())).encode())))
     elif name not in known.scope.bindings:
         end = len(known.source.data)
         edits.append((known.source.path, Edit(end, end, HELPERS[name].encode(), joins=True)))
-    return Borrowed(name, tuple(edits))
+    return Borrowed(name, spelled, tuple(edits))
 
 
 def _imported(module: ModuleFacts, dotted: str, name: str) -> bool:
     """Say whether a module has a helper already."""
     return any(
-        getattr(statement, "module", None) == dotted and any((a.asname or a.name) == name for a in statement.names)
+        isinstance(statement, ast.ImportFrom)
+        and statement.module == dotted
+        and any((alias.asname or alias.name) == name for alias in statement.names)
         for statement in module.imports
     )
 
@@ -127,10 +138,13 @@ def _is_package(project: Project, name: str) -> bool:
         own = module.source.module or ""
         if own == name and module.source.package:
             return True
-        if own.rpartition(".")[0] == name and any(getattr(s, "level", 0) for s in module.imports):
-            return True
         for statement in module.imports:
-            names = [a.name for a in statement.names] if not hasattr(statement, "module") else [statement.module or ""]
-            if any(n.startswith(f"{last}.") for n in names) and not getattr(statement, "level", 0):
+            if isinstance(statement, ast.ImportFrom):
+                if statement.level and own.rpartition(".")[0] == name:
+                    return True
+                names = [] if statement.level else [statement.module or ""]
+            else:
+                names = [alias.name for alias in statement.names]
+            if any(imported.startswith(f"{last}.") for imported in names):
                 return True
     return False

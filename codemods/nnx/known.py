@@ -57,6 +57,7 @@ _HOMES = {
     "state": {"State"},
     "variablelib": {"Variable", "Param", "VariableState", "BatchStat", "Cache", "Intermediate"},
     "rnglib": {"Rngs", "RngStream", "RngState", "RngKey", "RngCount", "split_rngs", "fork_rngs", "reseed"},
+    "spmd": {"with_sharding_constraint", "with_partitioning", "get_partition_spec", "get_named_sharding"},
     "nn.linear": {"Linear", "Conv", "Embed", "Einsum", "LinearGeneral", "ConvTranspose"},
     "nn.stochastic": {"Dropout"},
     "nn.attention": {"MultiHeadAttention"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from codemods.nnx.catalogue import RULES
@@ -20,11 +19,11 @@ EXAMPLES = [
 
 
 def _options(rule: Rule, targets: tuple[str, ...]) -> Options:
-    """Return options under which the rule runs beside all default rules."""
+    """Return options under which the rule runs beside all default rules but suggestions."""
     lint = rule.kind is Kind.LINT
-    return Options(
-        targets=targets, lint=lint, select=(rule.code, *(() if lint else ("NNX",))) if not rule.default else ()
-    )
+    select = (rule.code, *(() if lint else ("NNX",))) if not rule.default else ()
+    suggestions = [other.code for other in RULES if other.kind is Kind.SUGGESTED and other is not rule]
+    return Options(targets=targets, lint=lint, select=select, ignore=suggestions)
 
 
 def _expected(example: Example) -> str:

@@ -42,8 +42,8 @@ RULE = Rule(
     name="config-flag",
     summary="the option flax_mutable_array has another name",
     why="""\
-The configuration option `flax_mutable_array` (environment variable `FLAX_MUTABLE_ARRAY`) became `flax_array_ref` in 0.11.1.
-Setting the old one through `flax.config` raises LookupError; the old environment variable is silently ignored.
+The configuration option `flax_mutable_array` (environment variable `FLAX_MUTABLE_ARRAY`) became `flax_array_ref` in
+0.11.1. Setting the old one through `flax.config` raises LookupError; the old environment variable is silently ignored.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -25,9 +25,9 @@ def check(context: Context) -> Iterator[Finding]:
             if known and _wanted(options.targets, _KEYWORD, name) and _makes_variable(context, event):
                 yield _keyword(context, event, name or "")
     for read in context.project.attributes():
-        if read.node.attr in {"mutable", "has_ref"} and _wanted(options.targets, _ATTRIBUTE, read.node.attr):
-            if context.kinds.only(context.flow.here(read.base, read.scope)) is Objects.VARIABLE:
-                yield _attribute(context, read)
+        wanted = read.node.attr in {"mutable", "has_ref"} and _wanted(options.targets, _ATTRIBUTE, read.node.attr)
+        if wanted and context.kinds.only(context.flow.here(read.base, read.scope)) is Objects.VARIABLE:
+            yield _attribute(context, read)
 
 
 def _wanted(targets: tuple[str, ...], spellings: dict[str, str], name: str | None) -> bool:
@@ -69,8 +69,8 @@ RULE = Rule(
     name="swallowed-keyword",
     summary="a keyword of a Variable that became metadata",
     why="""\
-`nnx.Param(x, mutable=...)` of 0.10.7 is `use_ref=` in 0.11 and `ref=` in 0.12. Variables take every keyword that they do
-not know for metadata, so the old one raises no error and has no effect.
+`nnx.Param(x, mutable=...)` of 0.10.7 is `use_ref=` in 0.11 and `ref=` in 0.12. Variables take every keyword that they
+do not know for metadata, so the old one raises no error and has no effect.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

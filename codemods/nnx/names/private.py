@@ -35,7 +35,12 @@ def _place(module: ModuleFacts, node: ast.AST) -> tuple[int, str] | None:
     if isinstance(node, ast.FunctionDef) and node.name in PRIVATE:
         start = source.offset(node.lineno, node.col_offset)
         return source.data.index(node.name.encode(), start), node.name
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in PRIVATE and source.faithful(node):
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value in PRIVATE
+        and source.faithful(node)
+    ):
         return source.data.index(node.value.encode(), source.span(node)[0]), node.value
     return None
 
@@ -61,8 +66,8 @@ RULE = Rule(
     summary="a private name of NNX objects that was renamed",
     why="""\
 `_object__state`, `_object__nodes` and the hook `_object_meta_construct` of metaclasses became `_pytree__state`,
-`_pytree__nodes` and `_pytree_meta_construct` in 0.11.1. A metaclass that overrides the old hook is not called any more, and
-a comparison with the old attribute name lets the new one through, both without an error.
+`_pytree__nodes` and `_pytree_meta_construct` in 0.11.1. A metaclass that overrides the old hook is not called any more,
+and a comparison with the old attribute name lets the new one through, both without an error.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

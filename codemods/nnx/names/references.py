@@ -121,7 +121,7 @@ def renamed(flow: Flow, reference: Reference, new: str) -> tuple[tuple[str, Edit
     uses = None if reference.node.asname else _uses(flow, reference, last)
     local = reference.node.asname or reference.last
     text = last if uses is not None or local == last else f"{last} as {local}"
-    edits = [Edit(start, end, text.encode() if uses is not None else text.encode()), *(uses or ())]
+    edits = [Edit(start, end, text.encode()), *(uses or ())]
     if base != reference.base:
         edits.append(module_edit(reference.scope.module, reference.statement, base))
     return tuple((source.path, edit) for edit in edits)

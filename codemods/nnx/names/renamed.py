@@ -86,10 +86,10 @@ RULE = Rule(
     name="renamed-name",
     summary="a name of flax.nnx that was renamed, moved or removed",
     why="""\
-Some names changed between Flax 0.10 and 0.12, and using an old one raises AttributeError or ImportError: the functions on
-mutable arrays (`nnx.freeze`, `nnx.mutable`, ...) were renamed in 0.11.1 and removed in 0.12.1, the module
-`flax.nnx.object` became `flax.nnx.pytreelib`, `nnx.is_data_type` became `nnx.is_data`. Where a thing has no name that is
-valid on every version asked for, the finding says what takes its place.
+Some names changed between Flax 0.10 and 0.12, and using an old one raises AttributeError or ImportError: the functions
+on mutable arrays (`nnx.freeze`, `nnx.mutable`, ...) were renamed in 0.11.1 and removed in 0.12.1, the module
+`flax.nnx.object` became `flax.nnx.pytreelib`, `nnx.is_data_type` became `nnx.is_data`. Where a thing has no name that
+is valid on every version asked for, the finding says what takes its place.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

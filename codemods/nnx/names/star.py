@@ -37,9 +37,9 @@ RULE = Rule(
     name="star-import",
     summary="all names of flax.nnx are imported with a star",
     why="""\
-`from flax.nnx import *` binds another set of names in every release: 0.11 brought `data`, 0.12 `map`, `flatten` and more,
-which replace names of the same spelling, and names that were removed are missed only where they are used. The names that
-can be followed are migrated all the same.
+`from flax.nnx import *` binds another set of names in every release: 0.11 brought `data`, 0.12 `map`, `flatten` and
+more, which replace names of the same spelling, and names that were removed are missed only where they are used. The
+names that can be followed are migrated all the same.
 """,
     kind=Kind.REQUIRED,
     safety=None,

@@ -14,7 +14,17 @@ from codemods.nnx.symbols import PUBLIC, SYMBOLS
 
 # names of which another rule speaks
 _ELSEWHERE = frozenset(
-    {"Dict", "dataclass", "static", "Static", "with_sharding_constraint", "fork", "ForkStates", "VariableState", "Object"}
+    {
+        "Dict",
+        "dataclass",
+        "static",
+        "Static",
+        "with_sharding_constraint",
+        "fork",
+        "ForkStates",
+        "VariableState",
+        "Object",
+    }
 )
 _TOLD = frozenset(name.rpartition(".")[2] for symbol in SYMBOLS for name in symbol.names.values() if name) | {"field"}
 
@@ -71,9 +81,9 @@ RULE = Rule(
     name="unknown-name",
     summary="a name that flax.nnx does not have in the target version",
     why="""\
-A name that the target's `flax.nnx` does not have raises AttributeError where it is reached, or ImportError at once. It may
-be a slip, such as `nnx.param`, or a name that came or went with another release. Code that asks for the version, or for
-the name, before it uses it is left alone.
+A name that the target's `flax.nnx` does not have raises AttributeError where it is reached, or ImportError at once. It
+may be a slip, such as `nnx.param`, or a name that came or went with another release. Code that asks for the version, or
+for the name, before it uses it is left alone.
 """,
     kind=Kind.REQUIRED,
     safety=None,

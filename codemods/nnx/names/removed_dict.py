@@ -1,0 +1,228 @@
+"""NNX502: ``nnx.Dict``, which 0.11 does not have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.compat import borrow
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts, Scope
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.imports import spell
+from codemods.nnx.names.references import Reference
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr, Call, Class, Free, Param, Ref
+
+_NAME = "flax.nnx.Dict"
+_ALIASES = frozenset({_NAME, "flax.nnx.helpers.Dict"})
+_METHODS = frozenset(name for name in dir(dict) if not name.startswith("__"))
+_Edits = list[tuple[str, Edit]]
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield every use of ``nnx.Dict`` if a target lacks it; what can be rewritten is rewritten together."""
+    if "0.11" not in context.options.targets:
+        return
+    found = [r for r in context.nnx_references if r.name in _ALIASES]
+    if not found:
+        return
+    plan = _Plan(context)
+    for reference in found:
+        plan.reference(reference)
+    for event in context.project.attributes():
+        plan.attribute(event)
+    for call in context.project.calls():
+        plan.reflection(call)
+    yield from plan.findings()
+
+
+class _Plan:
+    """The edits of one project, and what is said about them."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.flow = context.flow
+        self.calls = {event.node.func: event for event in context.project.calls()}
+        self.edits: _Edits = []
+        self.said: list[tuple[Scope, ast.AST, str, str, bool]] = []
+
+    def say(self, scope: Scope, node: ast.AST, message: str, help: str, fixed: bool) -> None:
+        self.said.append((scope, node, message, help, fixed))
+
+    def findings(self) -> Iterator[Finding]:
+        fix = Fix(tuple(dict.fromkeys(self.edits))) if self.edits else None
+        for scope, node, message, help, fixed in self.said:
+            yield finding("NNX502", scope, node, message, help, fix if fixed else None)
+
+    # -- the class --------------------------------------------------------------------------------
+
+    def reference(self, reference: Reference) -> None:
+        """Plan one place that names the class: an attribute, or an import with its uses."""
+        scope, source = reference.scope, reference.scope.module.source
+        if isinstance(reference.node, ast.Attribute):
+            if source.faithful(reference.node):
+                self.use(reference.node, scope)
+            return
+        assert isinstance(reference.node, ast.alias)
+        local = reference.node.asname or "Dict"
+        module = scope.module
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Name) and node.id == local and self.means_class(module, node):
+                self.use(node, scope)
+        start, end = source.span(reference.node)
+        if "data" not in module.scope.bindings and "0.10" not in self.context.options.targets:
+            self.edits.append((source.path, Edit(start, end, b"data")))
+        else:
+            self.say(scope, reference.node, "nnx.Dict does not exist in Flax 0.11", "import nnx instead", False)
+
+    def means_class(self, module: ModuleFacts, node: ast.Name) -> bool:
+        value = module.values.get(node)
+        if isinstance(value, Free | Attr):
+            value = self.flow.resolve(self.flow.here(value, module.scope)).value
+        return isinstance(value, Ref) and value.name == _NAME
+
+    def use(self, node: ast.Attribute | ast.Name, scope: Scope) -> None:
+        """Plan one expression of the class."""
+        event = self.calls.get(node)
+        source = scope.module.source
+        message = "nnx.Dict does not exist in Flax 0.11"
+        if any(node in cls.node.bases for cls in scope.module.classes):
+            self.say(scope, node, message, "derive from nnx.Module, and keep the entries in nnx.data({...})", False)
+        elif event is not None and self.is_field(event):
+            made = self.field_edits(event)
+            self.edits += made
+            help = "a dict marked as data is the same on 0.11 and 0.12; read its entries by index"
+            self.say(event.scope, event.node, message, help, bool(made))
+        else:
+            self.edits.append((source.path, Edit(*source.span(node), b"dict")))
+            self.say(scope, node, message, "a plain dict is a node too", True)
+
+    def is_field(self, event: CallEvent) -> bool:
+        """Say whether a constructed dict is assigned to an attribute at once."""
+        statement = event.statement
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        return getattr(statement, "value", None) is event.node and all(isinstance(t, ast.Attribute) for t in targets)
+
+    def field_edits(self, event: CallEvent) -> _Edits:
+        call, source = event.node, event.scope.module.source
+        imported = "data" if isinstance(call.func, ast.Name) else None
+        edits: _Edits = []
+        if "0.10" in self.context.options.targets:
+            borrowed = borrow(self.context.project, event.scope, "data")
+            if borrowed is None:
+                return []
+            text, edits = borrowed.text, list(borrowed.edits)
+        elif imported is not None and imported not in event.scope.module.scope.bindings:
+            text = imported
+        else:
+            spelling = spell(self.flow, event.scope, "data")
+            if spelling is None:
+                return []
+            text, edits = spelling.text, [(source.path, edit) for edit in spelling.edits]
+        start, end = source.span(call.func)
+        if len(call.args) == 1 and not call.keywords and isinstance(call.args[0], ast.Dict | ast.DictComp):
+            return [*edits, (source.path, Edit(start, end, text.encode()))]
+        stop = source.span(call)[1]
+        return [
+            *edits,
+            (source.path, Edit(start, end, f"{text}(dict".encode())),
+            (source.path, Edit(stop, stop, b")")),
+        ]
+
+    # -- its entries ------------------------------------------------------------------------------
+
+    def attribute(self, event: AttrEvent) -> None:
+        """Plan an entry that is reached as an attribute."""
+        name, source = event.node.attr, event.scope.module.source
+        if name in _METHODS or name.startswith("__") or isinstance(event.base, Ref | Class):
+            return
+        if isinstance(event.base, Param) and event.base is event.base.function.self_param:
+            return
+        every, some = self.from_dict(event)
+        if not some:
+            return
+        message = f"the entry {name!r} of a dict is no attribute"
+        if not every or not source.faithful(event.node):
+            self.say(event.scope, event.node, message, f"it may be an nnx.Dict: read it as [{name!r}]", False)
+            return
+        start, end = source.span(event.node.value)[1], source.span(event.node)[1]
+        self.edits.append((source.path, Edit(start, end, f'["{name}"]'.encode())))
+        self.say(event.scope, event.node, message, f'read it as ["{name}"], which works on all versions', True)
+
+    def from_dict(self, event: AttrEvent) -> tuple[bool, bool]:
+        """Say whether an object is an ``nnx.Dict`` on every way, and on some."""
+        sources = self.context.sources.originals(self.flow.here(event.base, event.scope))
+        made = [isinstance(s.value, Call) and self.flow.callee_name(s) == _NAME for s in sources]
+        return all(made), any(made)
+
+    def reflection(self, event: CallEvent) -> None:
+        """Report entries that are reached by ``getattr`` and the like."""
+        if not isinstance(event.node.func, ast.Name) or event.node.func.id not in {"getattr", "setattr", "hasattr"}:
+            return
+        if event.value.args:
+            sources = self.context.sources.originals(self.flow.here(event.value.args[0], event.scope))
+            if any(isinstance(s.value, Call) and self.flow.callee_name(s) == _NAME for s in sources):
+                message = "entries of a dict are no attributes, and Flax 0.11 has no nnx.Dict"
+                self.say(event.scope, event.node, message, "index it, or ask with `in`", False)
+
+
+_HEAD = """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+"""
+_BEFORE = (
+    _HEAD
+    + """\
+class Heads(nnx.Module):
+    def __init__(self, rngs):
+        self.heads = nnx.Dict({"mean": nnx.Linear(2, 3, rngs=rngs), "scale": nnx.Linear(2, 1, rngs=rngs)})
+        self.extra = nnx.Dict(bias=nnx.Param(jnp.ones(3)))
+
+    def __call__(self, x):
+        return self.heads["mean"](x) * self.heads.scale(x) + self.extra.bias
+
+
+print(Heads(nnx.Rngs(0))(jnp.ones((1, 2))))
+"""
+)
+_AFTER = (
+    _HEAD
+    + """\
+class Heads(nnx.Module):
+    def __init__(self, rngs):
+        self.heads = nnx.data({"mean": nnx.Linear(2, 3, rngs=rngs), "scale": nnx.Linear(2, 1, rngs=rngs)})
+        self.extra = nnx.data(dict(bias=nnx.Param(jnp.ones(3))))
+
+    def __call__(self, x):
+        return self.heads["mean"](x) * self.heads["scale"](x) + self.extra["bias"]
+
+
+print(Heads(nnx.Rngs(0))(jnp.ones((1, 2))))
+"""
+)
+_FREE = _HEAD + "pair = nnx.Dict(a=nnx.Param(jnp.ones(2)))\nprint(len(nnx.to_flat_state(nnx.state(pair))))\n"
+
+RULE = Rule(
+    code="NNX502",
+    name="removed-dict",
+    summary="nnx.Dict does not exist in 0.11",
+    why="""\
+`nnx.Dict` was removed in 0.11.0 and came back in 0.12.0. For 0.11 an attribute becomes a dict marked by `nnx.data`,
+which 0.12 accepts as well, and any other one a plain dict. The paths of the state stay the same. Entries are then
+reached by index only. With `--to 0.12` alone nothing changes.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.11.0",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    examples=(
+        Example(before=_BEFORE, after=_AFTER),
+        Example(before=_FREE, after=_FREE.replace("nnx.Dict", "dict")),
+        Example(before=_BEFORE, after=_BEFORE, targets=("0.12",)),
+    ),
+    check=check,
+)
