@@ -1,0 +1,24 @@
+"""What the rules about random streams share in one run."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from codemods.nnx.flow import Flow
+from codemods.nnx.kinds import Kinds
+from codemods.nnx.rng.layouts import Layouts
+from codemods.nnx.rng.splits import Split, Splits
+from codemods.nnx.sources import Sources
+
+
+class RngAnalysis:
+    """The streams of one project."""
+
+    def __init__(self, flow: Flow, sources: Sources, kinds: Kinds) -> None:
+        self.layouts = Layouts(flow, sources, kinds)
+        self._flow = flow
+
+    @cached_property
+    def splits(self) -> tuple[Split, ...]:
+        """Every use of ``nnx.split_rngs`` that may split streams twice."""
+        return tuple(Splits(self._flow, self.layouts).all())
