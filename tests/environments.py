@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,9 +56,21 @@ def python(version: str) -> Path:
     Raises:
         subprocess.CalledProcessError: if the packages cannot be installed.
     """
-    pins = PINS[version]
+    return environment(f"flax-{version}", PINS[version])
+
+
+def environment(name: str, pins: Sequence[str]) -> Path:
+    """Return the interpreter of an environment with these packages, making it if need be.
+
+    Args:
+        name: what it is called.
+        pins: requirements as pip takes them.
+
+    Raises:
+        subprocess.CalledProcessError: if the packages cannot be installed.
+    """
     digest = hashlib.sha256(" ".join((PYTHON, *pins)).encode()).hexdigest()[:12]
-    home = _base() / f"flax-{version}-{digest}"
+    home = _base() / f"{name}-{digest}"
     exe = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = home / ".ready"
     if not ready.exists():
