@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
-from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
+from codemods.nnx.frames import Bound, Frame, Indexed, Moment, Part, Round
 from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, TRANSPARENT, UNTRACED, canonical
 from codemods.nnx.project import Project, enclosing_function
 from codemods.nnx.values import (
+    Assigned,
     Attr,
     Call,
     Changed,
@@ -24,6 +25,7 @@ from codemods.nnx.values import (
     Comprehension,
     Const,
     Each,
+    Either,
     Free,
     Function,
     Item,
@@ -39,6 +41,7 @@ from codemods.nnx.values import (
 )
 
 _DEPTH = 60  # how many steps one value is followed; deeper ones count as unknown
+_STEPS = 5_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +65,13 @@ class Callee:
     traced: bool = False
 
 
+@dataclass(slots=True)
+class _Question:
+    """A question under way; ``settled`` says in the end whether its answer holds everywhere."""
+
+    settled: bool = False
+
+
 class Flow:
     """Answers questions about the values of one project."""
 
@@ -72,15 +82,21 @@ class Flow:
         self._parts: dict[tuple[object, ...], Part] = {}
         self._choices: dict[tuple[Scope, str], Value] = {}
         self._assumed: dict[FunctionFacts, Frame] = {}
-        self._active: set[object] = set()
+        self._active: dict[object, int] = {}  # questions under way, with the depth at which each was asked
         self._depth = 0
-        self._cuts = 0
+        self._steps = 0
+        self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
+        self._identical: dict[tuple[Bound, Bound], bool] = {}
         self._memo: dict[Bound, Bound] = {}
         self._callers: dict[FunctionFacts, list[CallEvent]] | None = None
         self._constructions: dict[ClassFacts, list[CallEvent]] | None = None
         self._outer_stores: dict[str, list[AttrEvent]] | None = None
         self._mro: dict[ClassFacts, tuple[tuple[ClassFacts, ...], frozenset[str]]] = {}
         self._loose: frozenset[str] | None = None
+        self._sites: dict[str, list[CallEvent]] | None = None
+        self._own_stores: dict[str, list[AttrEvent]] | None = None
+        self._attr_moments: dict[tuple[ClassFacts, bool, str], tuple[FunctionFacts | None, bool] | None] = {}
+        self.unsteady: set[Value] = set()  # containers that are changed through other names
         self._annotated: dict[Param, tuple[Bound, ...]] = {}
 
     # -- frames -----------------------------------------------------------------------------------
@@ -129,13 +145,13 @@ class Flow:
     @contextmanager
     def assuming(self, function: FunctionFacts, frame: Frame) -> Iterator[None]:
         """Take the open frame of a function for one made by a known call."""
-        saved, memo = self._assumed, self._memo
+        saved, memo, identical = self._assumed, self._memo, self._identical
         self._assumed = {**saved, function: frame}
-        self._memo = {}
+        self._memo, self._identical = {}, {}
         try:
             yield
         finally:
-            self._assumed, self._memo = saved, memo
+            self._assumed, self._memo, self._identical = saved, memo, identical
 
     @property
     def assumptions(self) -> frozenset[Frame]:
@@ -153,20 +169,38 @@ class Flow:
         known = self._memo.get(bound)
         if known is not None:
             return known
-        if self._depth > _DEPTH or bound in self._active:
-            self._cuts += 1
+        if self._depth == 0:
+            self._steps = 0
+        self._steps += 1
+        if self._depth > _DEPTH or self._steps > _STEPS:
             return bound
-        cuts = self._cuts
-        self._depth += 1
-        self._active.add(bound)
-        try:
+        if bound in self._active:
+            self._cycle = min(self._cycle, self._active[bound])
+            return bound
+        with self._asking(bound) as question:
             result = self._step(bound)
-        finally:
-            self._depth -= 1
-            self._active.discard(bound)
-        if self._depth == 0 or cuts == self._cuts:  # a result that a cycle cut short holds for the outermost only
+        if question.settled:
             self._memo[bound] = result
         return result
+
+    @contextmanager
+    def _asking(self, key: object) -> Iterator[_Question]:
+        """Note that a question is under way, so that one that comes back to it is cut short.
+
+        An answer that was cut short by a question further out holds only within that one, and must not be kept.
+        """
+        question = _Question()
+        outer, depth = self._cycle, self._depth
+        self._cycle = _DEPTH * 2
+        self._active[key] = depth
+        self._depth += 1
+        try:
+            yield question
+        finally:
+            self._depth = depth
+            del self._active[key]
+            question.settled = self._cycle >= depth
+            self._cycle = outer if question.settled else min(outer, self._cycle)
 
     def _step(self, bound: Bound) -> Bound:
         value = bound.value
@@ -196,6 +230,8 @@ class Flow:
             return self._choice(bound, value)
         if isinstance(value, Loop):
             return self._loop(bound, value)
+        if isinstance(value, Assigned):
+            return self.resolve(Bound(value.value, self.open_frame(value.scope), bound.stale))
         return bound
 
     def with_value(self, bound: Bound, value: Value) -> Bound:
@@ -264,15 +300,70 @@ class Flow:
             frame = frame.closure
         if frame is None:
             frame = self.open_frame(scope)
-        return self.resolve(Bound(self.binding(scope, value.name), frame, bound.stale))
+        held = self.binding(scope, value.name)
+        return self.resolve(Bound(held, frame, bound.stale | self._variable_moment(scope, value.name, held, bound)))
 
     def binding(self, scope: Scope, name: str) -> Value:
         """Return the value of a variable as an inner function sees it: any of those it is bound to."""
         key = (scope, name)
         if key not in self._choices:
             values = tuple(dict.fromkeys(scope.bindings[name]))
-            self._choices[key] = values[0] if len(values) == 1 else Choice(scope.node, values)
+            objects = [v for v in values if not (isinstance(v, Const) and v.value is None)]
+            final = scope.env.get(name)
+            if len(values) == 1:
+                held = values[0]
+            elif len(objects) > 1 and (name in scope.rebound or name in scope.remote):
+                held = Either(scope.node, values)
+            else:
+                held = final if isinstance(final, Choice) else Choice(scope.node, values)
+            self._choices[key] = held
         return self._choices[key]
+
+    def _variable_moment(self, scope: Scope, name: str, held: Value, read: Bound) -> frozenset[Moment]:
+        """Return when a variable was read, if what is assigned to it may differ from time to time."""
+        writers = scope.remote.get(name)
+        if scope.parent is None and self._assigned_from_outside(scope.module, name):
+            return frozenset({Moment(None)})
+        if writers is None and name not in scope.rebound:
+            return frozenset()
+        if isinstance(held, Function | Class | Const | Ref | ModuleRef | Either):
+            return frozenset()
+        reader = read.frame.function if read.frame is not None else None
+        if writers is None:
+            return frozenset({Moment(None, reader)})
+        if len(writers) == 1 and self._runs_once(writers[0]):
+            return frozenset()
+        if len(set(writers)) > 1 or reader is writers[0]:
+            return frozenset({Moment(None, reader)})
+        return frozenset({Moment(writers[0], reader, isinstance(held, Assigned) and isinstance(held.value, Param))})
+
+    def _assigned_from_outside(self, module: ModuleFacts, name: str) -> bool:
+        """Say whether some code assigns an attribute of a module of the project."""
+        for event in self._stores().get(name, ()):
+            base = self.resolve(self.here(event.base, event.scope)).value
+            if isinstance(base, ModuleRef) and self.project.find(base.name, base.importer) is module:
+                return True
+        return False
+
+    def _calls_of(self, name: str) -> list[CallEvent]:
+        """Return every call in the project of something that is written with a last name."""
+        if self._sites is None:
+            self._sites = {}
+            for event in self.project.calls():
+                called = event.node.func
+                last = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+                self._sites.setdefault(last, []).append(event)
+        return self._sites.get(name, [])
+
+    def _runs_once(self, function: FunctionFacts, depth: int = 0) -> bool:
+        """Say whether a function runs once at most, going by the calls of its name in the whole project."""
+        sites = self._calls_of(function.name)
+        if len(sites) != 1 or sites[0].loops or depth > 5:
+            return False
+        around = enclosing_function(sites[0].scope)
+        if around is None:
+            return True
+        return around is not function and self._runs_once(around, depth + 1)
 
     def _global(self, scope: Scope, name: str) -> Bound | None:
         """Return what a name that no statement binds refers to: a star import or a builtin."""
@@ -296,7 +387,8 @@ class Flow:
                 if target is module:
                     inner = self.project.find(f"{module.name}.{name}")
                     return Bound(ModuleRef(inner.name)) if inner else None
-            return self.resolve(Bound(self.binding(module.scope, name)))
+            held = self.binding(module.scope, name)
+            return self.resolve(Bound(held, None, self._variable_moment(module.scope, name, held, Bound(held))))
         inner = self.project.find(f"{module.name}.{name}")
         if inner is not None:
             return Bound(ModuleRef(inner.name))
@@ -319,17 +411,99 @@ class Flow:
                 found = Bound(ModuleRef(other.name)) if other is not None else None
             return found or self.with_value(bound, value)
         if isinstance(inner, Part):
-            return self.part(
-                inner.site, self.resolve(Bound(Attr(inner.of.value, value.name), inner.of.frame)), base.frame
-            )
+            return self.part(inner.site, self.follow(inner.of, Attr(inner.of.value, value.name)), base.frame)
+        if isinstance(inner, Class):
+            held = self._class_attribute(inner.facts, value.name)
+            return self.resolve(held) if held is not None else Bound(Attr(inner, value.name), base.frame, base.stale)
         fields = self.field(base, value.name)
-        if len(fields) == 1:
-            return self.resolve(fields[0])
+        moments = self._attribute_moment(base, value.name, bound) if fields else frozenset()
         if fields:
-            first = self.resolve(fields[0])
-            if all(self.same(first, other) for other in fields[1:]):
+            first = self.resolve(self._at(fields[0], moments))
+            if len(fields) == 1 or all(self.same(first, self._at(other, moments)) for other in fields[1:]):
                 return first
-        return Bound(Attr(inner, value.name), base.frame, base.stale)
+        return Bound(Attr(inner, value.name), base.frame, base.stale | moments)
+
+    def _at(self, bound: Bound, moments: frozenset[Moment]) -> Bound:
+        return Bound(bound.value, bound.frame, bound.stale | moments) if moments else bound
+
+    def _class_attribute(self, cls: ClassFacts, name: str) -> Bound | None:
+        """Return a value that a class's body gives to an attribute, read from the class itself."""
+        for parent in self.mro(cls)[0]:
+            if name in parent.methods:
+                return None
+            if name in parent.scope.env:
+                assigned = any(e.node.attr == name for e in self._stores().get(name, ()))
+                stale = frozenset({Moment(None)}) if assigned else frozenset()
+                return Bound(parent.scope.env[name], self.open_frame(parent.scope.parent), stale)
+        return None
+
+    def _attribute_moment(self, instance: Bound, name: str, read: Bound) -> frozenset[Moment]:
+        """Return when an attribute was read, if it may hold different objects at different times."""
+        cls = self.class_of(instance)
+        if cls is None:
+            return frozenset()
+        made = isinstance(instance.value, Call)
+        key = (cls, made, name)
+        if key not in self._attr_moments:
+            self._attr_moments[key] = self._assigns_anew(cls, name, made)
+        anew = self._attr_moments[key]
+        reader = read.frame.function if read.frame is not None else None
+        if anew is None or (anew[0] is not None and anew[0] is reader):
+            return frozenset()
+        return frozenset({Moment(anew[0], reader, anew[1])})
+
+    def _assigns_anew(self, cls: ClassFacts, name: str, made: bool) -> tuple[FunctionFacts | None, bool] | None:
+        """Return the function that assigns an attribute whenever it runs, None in its place if there are several.
+
+        Returns:
+            None if the attribute keeps the object that it got first. Else the function, and whether an argument of it
+            is what is assigned.
+        """
+        family = set(self.mro(cls)[0])
+        if not made:
+            family |= {c for c in self.project.classes() if cls in self.mro(c)[0]}
+        outer = list(self._stores_from_outside(cls, name))
+        events = [
+            event
+            for event in self._stores().get(name, ())
+            if isinstance(event.base, Param) and event.base.function.owner in family
+            if not (isinstance(event.stored, Const) and event.stored.value is None)
+            if event.stored is None or not isinstance(event.stored, Changed)
+        ]
+        if made:
+            events = [e for e in events if self._constructed(cls, e.base)]
+        if not events and not outer:
+            return None
+        writers = {e.base.function for e in events if isinstance(e.base, Param)}
+        if outer or len(writers) > 1:
+            return None, False
+        writer = writers.pop()
+        if not _exclusive(writer.node, [e.node for e in events]):
+            return None, False
+        if writer.name in {"__init__", "__post_init__"} or self._runs_once(writer):
+            return None
+        first = min(e.node.lineno for e in events)
+        if any(
+            e.context == "load" and e.node.attr == name and e.scope is writer.scope and e.node.lineno < first
+            for e in writer.scope.module.attributes
+        ):
+            return None, False
+        given = any(isinstance(e.stored, Param) for e in events)
+        return writer, given
+
+    def _constructed(self, cls: ClassFacts, instance: Value) -> bool:
+        """Say whether a store is no part of a constructor that an instance of a class never runs."""
+        assert isinstance(instance, Param)
+        function = instance.function
+        init = self.method(cls, "__init__")
+        seen: set[FunctionFacts] = set()
+        while function.name == "__init__" and init is not None and init is not function and init not in seen:
+            seen.add(init)
+            event = self.super_constructor(init)
+            if event is None or init.owner is None:
+                return False
+            init = next((p.methods["__init__"] for p in self.mro(init.owner)[0][1:] if "__init__" in p.methods), None)
+        return init is function or function.name != "__init__"
 
     def _item(self, bound: Bound, value: Item) -> Bound:
         base = self.follow(bound, value.base)
@@ -347,16 +521,17 @@ class Flow:
             return self.part(inner.site, self.item(self.resolve(inner.of), index), base.frame)
         if isinstance(index.value, Const):
             key = index.value.value
+            moments = frozenset({Moment(None)}) if inner in self.unsteady else frozenset()
             if (
                 isinstance(inner, Sequence)
                 and isinstance(key, int)
                 and not any(isinstance(i, Star) for i in inner.items)
             ) and -len(inner.items) <= key < len(inner.items):
-                return self.follow(base, inner.items[key])
+                return self.resolve(self._at(self.with_value(base, inner.items[key]), moments))
             if isinstance(inner, Mapping):
                 for name, element in inner.items:
                     if isinstance(name, Const) and name.value == key:
-                        return self.follow(base, element)
+                        return self.resolve(self._at(self.with_value(base, element), moments))
             if isinstance(inner, Call) and self.callee_name(base) == "flax.nnx.split" and isinstance(key, int):
                 return Bound(Item(inner, index.value), base.frame, base.stale)
         if isinstance(inner, Comprehension) and inner.key is not None:
@@ -390,7 +565,7 @@ class Flow:
         base = self.follow(bound, value.base)
         if isinstance(base.value, Part):
             inner = base.value
-            of = self.resolve(Bound(Round(inner.of.value, value.loop, value.frame), inner.of.frame))
+            of = self.follow(inner.of, Round(inner.of.value, value.loop, value.frame))
             return self.part(inner.site, of, base.frame)
         return Bound(Round(base.value, value.loop, value.frame), base.frame, base.stale | bound.stale)
 
@@ -411,13 +586,10 @@ class Flow:
             return before
         key = ("loop", bound)
         if key in self._active:
-            self._cuts += 1
+            self._cycle = min(self._cycle, self._active[key])
             return bound
-        self._active.add(key)
-        try:
+        with self._asking(key):
             again = self.resolve(self.older(bound, value.again, value.node))
-        finally:
-            self._active.discard(key)
         if isinstance(value.before, Const) and value.before.value is None:
             return again if again.value is not value else bound
         if again.value is value:
@@ -474,6 +646,8 @@ class Flow:
             attribute = self.follow(bound, value.args[1]).value
             if isinstance(attribute, Const) and isinstance(attribute.value, str):
                 return self.follow(bound, Attr(value.args[0], attribute.value))
+        if name in {"flax.nnx.data", "flax.nnx.List"} and len(value.args) == 1 and not value.keywords:
+            return self.follow(bound, value.args[0])
         if name in {"typing.cast"} and len(value.args) == 2:
             return self.follow(bound, value.args[1])
         if name in {"builtins.list", "builtins.tuple", "builtins.dict"} and len(value.args) == 1 and not value.keywords:
@@ -494,7 +668,7 @@ class Flow:
         if isinstance(value, Part):
             return self.split_object(self.resolve(value.of))
         if isinstance(value, Indexed | Item):
-            base = Bound(value.base, graphdef.frame)
+            base = self.with_value(graphdef, value.base)
             index = value.index.value if isinstance(value, Item) and isinstance(value.index, Const) else None
             if isinstance(value, Indexed) and isinstance(value.index.value, Const):
                 index = value.index.value.value
@@ -705,9 +879,18 @@ class Flow:
             for kind in self.annotated(value):
                 if isinstance(kind.value, Class):
                     return kind.value.facts
-        if isinstance(value, Choice | Loop):
-            options = value.options if isinstance(value, Choice) else (value.before,)
-            classes = {self.class_of(self.follow(bound, o)) for o in options}
+        if isinstance(value, Choice | Loop | Indexed | Round):
+            key = ("class", bound)
+            if key in self._active:
+                self._cycle = min(self._cycle, self._active[key])
+                return None
+            with self._asking(key):
+                if isinstance(value, Indexed | Round):
+                    ways = list(self.elements(self.with_value(bound, value.base)))
+                else:
+                    options = value.options if isinstance(value, Choice) else (value.before,)
+                    ways = [self.with_value(bound, o) for o in options if not _nothing(o)]
+                classes = {self.class_of(self.resolve(w)) for w in ways}
             return classes.pop() if len(classes) == 1 else None
         return None
 
@@ -772,7 +955,8 @@ class Flow:
         found: list[Bound] = []
         value = instance.value
         if isinstance(value, Part):
-            return [self.part(value.site, Bound(Attr(value.of.value, name), value.of.frame), instance.frame)]
+            of = self.with_value(value.of, Attr(value.of.value, name))
+            return [self.part(value.site, of, instance.frame)]
         if isinstance(value, Call) and not isinstance(self.follow(instance, value.callee).value, Class):
             return self._replaced(instance, value, name)
         for parent in self.mro(cls)[0]:
@@ -789,13 +973,32 @@ class Flow:
             method = self.method(cls, name)
             if method is not None:
                 if method.is_property and len(method.returns) == 1:
-                    return [Bound(method.returns[0], self._frame(method, None, (), {}, None, instance))]
+                    return [self._property(method, instance)]
                 return []
             for parent in self.mro(cls)[0]:
                 if name in parent.scope.env:
                     return [Bound(parent.scope.env[name], self.open_frame(parent.scope.parent))]
         found += list(self._stores_from_outside(cls, name))
         return found
+
+    def _property(self, method: FunctionFacts, instance: Bound) -> Bound:
+        """Return the value of a property; each read of one that makes an object gives another."""
+        held = Bound(method.returns[0], self._frame(method, None, (), {}, None, instance), instance.stale)
+        made = self.resolve(held)
+        frame = made.frame
+        while frame is not None and frame.function is not method:
+            frame = frame.caller
+        fresh = frame is not None and isinstance(made.value, Call | Part | Unknown) and not method.is_cached
+        return self._at(held, frozenset({Moment(None)})) if fresh else held
+
+    def _stores(self) -> dict[str, list[AttrEvent]]:
+        """Return every assignment of an attribute in the project, by the attribute's name."""
+        if self._own_stores is None:
+            self._own_stores = {}
+            for event in self.project.attributes():
+                if event.context == "store":
+                    self._own_stores.setdefault(event.node.attr, []).append(event)
+        return self._own_stores
 
     def _stores_from_outside(self, cls: ClassFacts, name: str) -> Iterator[Bound]:
         """Yield what other code assigns to an attribute of objects that may be of a class."""
@@ -809,12 +1012,20 @@ class Flow:
         for event in self._outer_stores.get(name, ()):
             owner = self.class_of(self.resolve(self.here(event.base, event.scope)))
             related = owner is not None and (cls in self.mro(owner)[0] or owner in self.mro(cls)[0])
-            if event.stored is not None and (related or (owner is None and self._may_be_instance(event))):
+            if event.stored is not None and (
+                related or (owner is None and self._may_be_instance(self.here(event.base, event.scope)))
+            ):
                 yield self.here(event.stored, event.scope)
+        for call in self._calls_of("setattr"):
+            if len(call.value.args) == 3 and call.value.args[1] == Const(name):
+                instance = self.here(call.value.args[0], call.scope)
+                owner = self.class_of(self.resolve(instance))
+                if owner in self.mro(cls)[0] or (owner is None and self._may_be_instance(instance)):
+                    yield self.here(call.value.args[2], call.scope)
 
-    def _may_be_instance(self, event: AttrEvent) -> bool:
+    def _may_be_instance(self, instance: Bound) -> bool:
         """Say whether the object of a store, whose class is not known, could be of a class of the project."""
-        base = self.resolve(self.here(event.base, event.scope))
+        base = self.resolve(instance)
         return not isinstance(base.value, Ref | ModuleRef | Const | Sequence | Mapping | Class | Function) and not (
             isinstance(base.value, Call) and bool(self.callee_name(base))
         )
@@ -978,20 +1189,22 @@ class Flow:
             return type(a.value) is type(b.value) and a.value == b.value
         if isinstance(a, Ref) and isinstance(b, Ref):
             return a == b
-        key = ("same", one, two)
+        key = (one, two)
+        if key in self._identical:
+            return self._identical[key]
         if key in self._active:
-            self._cuts += 1
+            self._cycle = min(self._cycle, self._active[key])
             return True
-        if self._depth > _DEPTH:
-            self._cuts += 1
+        if self._depth == 0:
+            self._steps = 0
+        self._steps += 1
+        if self._depth > _DEPTH or self._steps > _STEPS:
             return False
-        self._depth += 1
-        self._active.add(key)
-        try:
-            return self._same(one, two)
-        finally:
-            self._depth -= 1
-            self._active.discard(key)
+        with self._asking(key) as question:
+            answer = self._same(one, two)
+        if question.settled:
+            self._identical[key] = answer
+        return answer
 
     def _same(self, one: Bound, two: Bound) -> bool:
         a, b = one.value, two.value
@@ -1009,7 +1222,13 @@ class Flow:
             )
         if isinstance(a, Part) and isinstance(b, Part):
             return a.site is b.site and one.frame is two.frame and self.same(a.of, b.of)
-        if isinstance(a, Choice) and isinstance(b, Choice) and a.node is b.node and len(a.options) == len(b.options):
+        if (
+            isinstance(a, Choice)
+            and isinstance(b, Choice)
+            and a.node is b.node
+            and len(a.options) == len(b.options)
+            and not isinstance(a, Either)
+        ):
             pairs = zip(a.options, b.options, strict=True)
             if all(self.same(self.with_value(one, x), self.with_value(two, y)) for x, y in pairs):
                 return True
@@ -1030,16 +1249,24 @@ class Flow:
         """Return a value of the round before the current one of a loop."""
         return Bound(value, bound.frame, bound.stale | {loop})
 
-    def _stale(self, bound: Bound) -> frozenset[ast.AST]:
+    def _stale(self, bound: Bound) -> frozenset[ast.AST | Moment]:
         """Return the loops of earlier rounds that matter for a value: those around a place that it was made at."""
         if not bound.stale:
             return bound.stale
         lines = set(self._lines(bound))
-        return frozenset(
-            s
-            for s in bound.stale
-            if any(s.lineno <= line <= s.end_lineno for line in lines)  # type: ignore[attr-defined]
-        )
+        return frozenset(s for s in bound.stale if self._matters(s, bound, lines))
+
+    def _matters(self, since: ast.AST | Moment, bound: Bound, lines: set[int]) -> bool:
+        if not isinstance(since, Moment):
+            return any(since.lineno <= line <= since.end_lineno for line in lines)  # type: ignore[attr-defined]
+        if since.writer is None or since.given:
+            return True
+        frame = bound.frame
+        while frame is not None:
+            if frame.function is since.writer:
+                return True
+            frame = frame.caller
+        return False
 
     def _lines(self, bound: Bound) -> Iterator[int]:
         """Yield the lines of the expression that made a value and of the calls that led there."""
@@ -1057,10 +1284,12 @@ class Flow:
     def _stable(self, bound: Bound) -> bool:
         """Say whether reading a value twice gives the same object: no attribute on the way is assigned again."""
         value = bound.value
+        if isinstance(value, Either) or any(isinstance(s, Moment) and s.writer is None for s in bound.stale):
+            return False
         if isinstance(value, Attr):
             base = self.resolve(self.with_value(bound, value.base))
             if self.class_of(base) is not None:
-                lasting = len(self.field(base, value.name)) <= 1
+                lasting = not self._attribute_moment(base, value.name, bound)
             else:
                 lasting = value.name not in self._reassigned()
             return lasting and self._stable(base)
@@ -1133,3 +1362,39 @@ class Flow:
         elif isinstance(value, Indexed | Round):
             for inner in self.elements(self.with_value(container, value.base), seen):
                 yield from self.elements(inner, seen)
+
+
+def _nothing(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def _exclusive(function: ast.AST, nodes: list[ast.AST]) -> bool:
+    """Say whether at most one of some nodes of a function runs, and that once."""
+    ways = [_way(function, node) for node in nodes]
+    if any(way is None for way in ways):
+        return False
+    for index, one in enumerate(ways):
+        for other in ways[:index]:
+            assert one is not None
+            assert other is not None
+            fork = next((a, b) for a, b in zip(one, other, strict=False) if a != b)
+            if fork[0][0] is not fork[1][0] or not isinstance(fork[0][0], ast.If | ast.IfExp):
+                return False
+    return True
+
+
+def _way(function: ast.AST, wanted: ast.AST) -> list[tuple[ast.AST, str]] | None:
+    """Return the branches that lead to a node, outermost first; None if it lies in a loop."""
+    for name, value in ast.iter_fields(function):
+        children = value if isinstance(value, list) else [value]
+        for child in children:
+            if child is wanted:
+                return [(function, name), (child, "")]
+            if isinstance(child, ast.AST):
+                below = _way(child, wanted)
+                if below is not None:
+                    return [(function, name), *below] if not isinstance(function, _LOOPS) else None
+    return None
+
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)

@@ -48,7 +48,7 @@ class Origins:
         callee = self.flow.follow(call, event.value.callee)
         return self._made_by(event, callee)
 
-    def _made_by(self, event: CallEvent, callee: Bound) -> Constructor | None:
+    def _made_by(self, event: CallEvent, callee: Bound, depth: int = 0) -> Constructor | None:
         value = callee.value
         while isinstance(value, Indexed | Item):  # nnx.Optimizer[Model](...)
             value = value.base
@@ -58,10 +58,10 @@ class Origins:
             kind = self.optimizer_base(value.facts)
             return Constructor(event, kind, value.facts) if kind else None
         if isinstance(value, Call) and value.args and self.flow.wrapper_name(callee, value) == "functools.partial":
-            inner = self._made_by(event, self.flow.follow(callee, value.args[0]))
+            inner = self._made_by(event, self.flow.follow(callee, value.args[0]), depth + 1)
             return Constructor(event, inner.kind, inner.cls, value) if inner else None
         if isinstance(value, Choice):
-            made = [self._made_by(event, self.flow.follow(callee, o)) for o in value.options]
+            made = [self._made_by(event, self.flow.follow(callee, o), depth + 1) for o in value.options if depth < 5]
             return made[0] if made and all(made) else None
         return None
 
