@@ -200,7 +200,7 @@ def _notes(job: Job) -> Iterator[str]:
         if not one.tree.keys_known and any(leaf.dtype == "uint32" for leaf in one.tree.leaves.values()):
             yield f"{where}the checkpoint does not say which arrays are typed keys (array_metadatas is missing)"
         if one.tree.shardings is None:
-            yield f"{where}_sharding is missing: restoring without a target will not place arrays on devices"
+            yield f"{where}_sharding is missing: restore with a target, or keys become numbers and arrays NumPy's"
     for one in job.items:
         if one.plan is None and find_streams(one.tree.leaves):
             yield f"{one.item.name}: holds RNG state too, but is copied as it is; name it with --item to convert it"

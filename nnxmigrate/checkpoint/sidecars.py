@@ -38,8 +38,8 @@ def rewritten(tree: StoredTree, plan: Plan, strings: Mapping[str, str]) -> dict[
     """
     files = {METADATA: _metadata(tree, plan)}
     typed = any(leaf.key_impl for leaf in plan.added) or any(_repaired(kept) for kept in plan.kept)
-    if tree.shardings is not None or typed:  # without the file Orbax restores typed keys as numbers
-        files[SHARDING] = json.dumps(_shardings(tree.shardings or {}, plan))
+    if tree.shardings is not None:  # Orbax wants an entry for every array in it, or no file
+        files[SHARDING] = json.dumps(_shardings(tree.shardings, plan))
     arrays = tree.array_metadatas or ({"process_0": {"array_metadatas": []}} if typed else {})
     for name, content in arrays.items():
         files[f"{ARRAY_METADATAS}/{name}"] = json.dumps(_array_metadata(content, plan))
@@ -98,7 +98,6 @@ def _shardings(stored: Mapping[str, str], plan: Plan) -> dict[str, str]:
     old = {base64.urlsafe_b64decode(key).decode(): value for key, value in stored.items()}
     new = {kept.name: old[kept.leaf.name] for kept in plan.kept if kept.leaf.name in old}
     replicated = _replicated(plan, old)
-    new |= {kept.name: replicated for kept in plan.kept if _repaired(kept) and kept.name not in new}
     new |= {leaf.name: replicated for leaf in plan.added}
     return {base64.urlsafe_b64encode(name.encode()).decode(): value for name, value in new.items()}
 

@@ -84,7 +84,7 @@ def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) ->
     except ImportError as error:
         raise _Failure(f"{error}; install what checkpoints need: pip install 'nnxmigrate[ckpt]'") from error
     except CheckpointError as error:
-        _complain(error, as_json)
+        _complain(error, {"status": "error"} if as_json else None)
         sys.exit(1 if isinstance(error, MisfitError) else 2)
 
 
@@ -94,6 +94,7 @@ def _fix(path: str, destination: str | None, as_json: bool, options: Mapping[str
     from nnxmigrate.checkpoint import report
     from nnxmigrate.checkpoint.convert import run_job
     from nnxmigrate.checkpoint.distributed import is_leader, join
+    from nnxmigrate.checkpoint.errors import MisfitError
     from nnxmigrate.checkpoint.job import plan_job
 
     if options["distributed"]:
@@ -108,11 +109,13 @@ def _fix(path: str, destination: str | None, as_json: bool, options: Mapping[str
         return
     if leader and not as_json:
         _show(job, bool(options["verbose"] or options["dry_run"]))
-    for _, plan in job.converted:
-        if plan.problems and as_json and leader:
-            click.echo(json.dumps(report.record(job, "refused"), indent=2))
-            sys.exit(1)
-        plan.require_fit()
+    try:
+        for _, plan in job.converted:
+            plan.require_fit()
+    except MisfitError as error:
+        record = report.record(job, "refused") if as_json and leader else None
+        _complain(error, record)
+        sys.exit(1)
     if not options["dry_run"]:
         with _progress(job, leader and not as_json) as progress:
             run_job(job, progress)
@@ -165,7 +168,7 @@ def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> 
 
 def _given(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the command line's options that are set, renames as pairs."""
-    options = {name: value for name, value in given.items() if value not in (None, (), False)}
+    options = {name: value for name, value in given.items() if not (value is None or value is False or value == ())}
     if given["verify"] is False:
         options["verify"] = False
     if "renames" in options:
@@ -292,9 +295,10 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _complain(error: CheckpointError, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps({"status": "error", "message": str(error), "hint": error.hint}, indent=2))
+def _complain(error: CheckpointError, record: Mapping[str, Any] | None) -> None:
+    """Print an error for people, and for machines if there is a record to put it in."""
+    if record is not None:
+        click.echo(json.dumps({**record, "message": str(error), "hint": error.hint}, indent=2))
     click.echo(f"{click.style('error', fg='red')}: {error}", err=True)
     if error.hint:
         click.echo(f"help: {error.hint}", err=True)

@@ -6,23 +6,18 @@ command). Facts about source and destination are read with Orbax, not with the c
 
 import hashlib
 import json
-import os
 import pathlib
 import sys
 import traceback
 from typing import Any
 
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-ROOT = pathlib.Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "fixtures" / "checkpoints")]
-
 import jax
-import models
+import models  # type: ignore[import-not-found]
 import numpy as np
 import optax
 import orbax.checkpoint as ocp
 from click.testing import CliRunner
-from etils import epath
+from etils import epath  # type: ignore[import-not-found]
 from flax import nnx
 
 from nnxmigrate.cli.fix_ckpt import fix_ckpt
@@ -63,12 +58,21 @@ def live(tree: Any) -> dict[str, Any]:
     return found
 
 
+def typed_keys(tree: Any) -> dict[str, bool]:
+    """Say which leaves of a tree are typed keys, by name."""
+    leaves = {name_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+    return {
+        name: isinstance(leaf, jax.Array) and bool(jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key))
+        for name, leaf in leaves.items()
+    }
+
+
 def name_of(path: Any) -> str:
     return ".".join(str(getattr(key, "idx", getattr(key, "key", getattr(key, "name", key)))) for key in path)
 
 
 def same(one: Any, two: Any) -> bool:
-    return one.shape == two.shape and one.dtype == two.dtype and one.tobytes() == two.tobytes()
+    return bool(one.shape == two.shape and one.dtype == two.dtype and one.tobytes() == two.tobytes())
 
 
 def convert(case: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +89,7 @@ def convert(case: dict[str, Any]) -> dict[str, Any]:
         result["crash"] = "".join(traceback.format_exception(run.exception))
     result["source untouched"] = fingerprint(source) == before
     result["written"] = destination.exists()
-    if destination.exists():
+    if run.exit_code == 0 and destination.exists():
         result |= truths(case, json.loads(run.stdout), destination)
     return result
 
@@ -108,6 +112,9 @@ def truths(case: dict[str, Any], said: dict[str, Any], destination: pathlib.Path
     result["names"] = sorted(map(str, set(new) ^ set(wanted)))
     result["loaded"] = [str(name) for name, array in wanted.items() if name in new and not close(array, new[name])]
     if case["model"]:
+        keys = {name for name, typed in typed_keys(nnx.state(made(case["model"]))).items() if typed}
+        filled = {name for tree in trees.values() for name, typed in typed_keys(tree).items() if typed}
+        result["untyped"] = [name for name in keys if not at(name, dict.fromkeys(filled))]
         fresh = live(nnx.state(made(case["model"]), nnx.RngState))
         stored = {name: array for (_, name), array in new.items()}
         result["rng"] = [name for name, array in fresh.items() if not any(same(array, one) for one in at(name, stored))]
@@ -125,7 +132,7 @@ def at(name: str, stored: dict[str, Any]) -> list[Any]:
 
 def close(one: Any, two: Any) -> bool:
     """Compare a value in a program with the stored one, which may be wider than JAX's own types."""
-    return one.shape == two.shape and one.tobytes() == two.astype(one.dtype).tobytes()
+    return bool(one.shape == two.shape and one.tobytes() == two.astype(one.dtype).tobytes())
 
 
 def folder_of(destination: pathlib.Path, names: list[str], item: dict[str, Any], part: str | None) -> pathlib.Path:
@@ -159,7 +166,7 @@ def loaded(case: dict[str, Any], code: str) -> dict[str | None, Any]:
     if "tree" in program:
         return {None: program["tree"]}
     split = "nnx.update(model" in code and "nnx.update(optimizer" in code
-    filters = () if case["model"] else (nnx.Not(nnx.RngState),)
+    filters = () if case["model"] or "--model" in case["options"] else (nnx.Not(nnx.RngState),)
     shape = nnx.to_pure_dict if "to_pure_dict" in code else lambda state: state
     if split:
         return {part: shape(nnx.state(program[part], *filters)) for part in ("model", "optimizer")}

@@ -77,3 +77,4 @@ def require_right(result: dict[str, Any]) -> None:
     assert result["names"] == [], "the new program has other leaves"
     assert result["loaded"] == [], "loading gave other values"
     assert result.get("rng", []) == [], "RNG state is not that of a new model"
+    assert result.get("untyped", []) == [], "typed keys became numbers"

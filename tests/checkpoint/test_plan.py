@@ -1,0 +1,216 @@
+"""RNG streams are recognised by structure and type; every leaf is kept, renamed, dropped, added or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
+from nnxmigrate.checkpoint.plan import Layout, Plan, Target, TargetLeaf, Wishes, make_plan
+from nnxmigrate.checkpoint.rng import find_streams
+from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, array_nbytes
+
+FRY = "threefry2x32"
+
+
+def leaf(name: str, kind: str) -> Leaf:
+    """Return a stored leaf of a kind such as ``float32 2 3``, ``key`` or ``key 5``."""
+    dtype, *lengths = kind.split()
+    shape = tuple(map(int, lengths))
+    path = tuple(name.split("."))
+    types = (2,) * len(path)
+    if dtype == "key":
+        return Leaf(path, types, "jax.Array", (*shape, 2), "uint32", FRY)
+    return Leaf(path, types, "jax.Array", shape, dtype)
+
+
+def stored(leaves: Mapping[str, str]) -> StoredTree:
+    found = [leaf(name, kind) for name, kind in leaves.items()]
+    return StoredTree({one.path: one for one in found}, {}, True, False, True, True, {}, {}, {})
+
+
+def target(leaves: Mapping[str, str]) -> Target:
+    """Return a target from names as of an ``nnx.State``; a kind that begins with ``rng`` is RNG state."""
+    state: dict[Path, TargetLeaf] = {}
+    pure: dict[Path, TargetLeaf] = {}
+    for name, kind in leaves.items():
+        one = leaf(name, kind.removeprefix("rng "))
+        values = vars(one) | {"rng": kind.startswith("rng "), "origin": one.path}
+        state[one.path] = TargetLeaf(**values)
+        bare = one.path[:-1] if one.path[-1] == "value" else one.path
+        pure[bare] = TargetLeaf(**(values | {"path": bare, "key_types": one.key_types[: len(bare)]}))
+    return {Layout.STATE: state, Layout.PURE: pure}
+
+
+def outcome(plan: Plan) -> dict[str, str]:
+    """Return what happens to every leaf, by its stored or new name."""
+    found = {one.leaf.name: f"keep as {one.name}" if one.renamed else "keep" for one in plan.kept}
+    found |= {one.name: "drop" for one in plan.dropped}
+    found |= {one.name: "add" if one.name not in found else "renew" for one in plan.added}
+    found |= {one.name: "missing" for one in plan.missing} | {one.name: "unexpected" for one in plan.unexpected}
+    return found | {old.name: "reshaped" for old, _ in plan.reshaped}
+
+
+@pytest.mark.parametrize(
+    ("leaves", "streams"),
+    [
+        pytest.param({"a.rngs.params.key": "key", "a.rngs.params.count": "uint32"}, ["a.rngs.params"], id="pure"),
+        pytest.param({"a.key.value": "key", "a.count.value": "uint32"}, ["a"], id="any name"),
+        pytest.param({"key": "key", "count": "uint32"}, [""], id="the root"),
+        pytest.param({"a.key.value": "key 5", "a.count.value": "uint32 5"}, ["a"], id="stacked"),
+        pytest.param({"a.key": "uint32 4", "a.count": "uint32"}, ["a?"], id="rbg data without a type"),
+        pytest.param({"a.key": "uint32 5 2", "a.count": "uint32 5"}, ["a?"], id="stacked data without a type"),
+        pytest.param({"a.key.value": "key", "a.b": "uint32"}, [], id="a key without a count"),
+        pytest.param({"rngs.key.value": "key"}, [], id="a lone key"),
+        pytest.param({"a.key": "key", "a.count": "uint32", "a.x": "float32"}, [], id="a third child"),
+        pytest.param({"a.key.kernel": "key", "a.count": "uint32"}, [], id="a key of a module"),
+        pytest.param({"a.key.value": "key", "a.key.x": "key", "a.count": "uint32"}, [], id="two children of key"),
+        pytest.param({"a.key": "key", "a.count": "int32"}, [], id="a signed count"),
+        pytest.param({"a.key": "key 3", "a.count": "uint32"}, [], id="a count of another shape"),
+        pytest.param({"a.key": "uint32 3", "a.count": "uint32"}, [], id="three words"),
+        pytest.param({"a.key": "float32 2", "a.count": "uint32"}, [], id="floats"),
+        pytest.param({"rngs.kernel": "float32 2"}, [], id="only the name"),
+    ],
+)
+def test_streams(leaves: dict[str, str], streams: list[str]) -> None:
+    found = find_streams(stored(leaves).leaves)
+    assert [".".join(one.path) + ("" if one.certain else "?") for one in found] == streams
+
+
+OLD = {"d.rngs.params.key.value": "key", "d.rngs.params.count.value": "uint32"}
+NEW = {"d.rngs.key.value": "rng key", "d.rngs.count.value": "rng uint32"}
+RENEWED = {name: "drop" for name in OLD} | {name: "add" for name in NEW}
+W = {"w.value": "float32 2"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wishes", "expected"),
+    [
+        pytest.param(OLD | W, NEW | W, Wishes(), RENEWED | {"w.value": "keep"}, id="state"),
+        pytest.param(
+            {"d.rngs.params.key": "key", "d.rngs.params.count": "uint32", "w": "float32 2"},
+            NEW | W,
+            Wishes(),
+            {"d.rngs.params.key": "drop", "d.rngs.params.count": "drop", "w": "keep"}
+            | {"d.rngs.key": "add", "d.rngs.count": "add"},
+            id="pure",
+        ),
+        pytest.param(OLD | W, None, Wishes(), {name: "drop" for name in OLD} | {"w.value": "keep"}, id="no model"),
+        pytest.param({"value": "float32"}, {"value.value": "float32"}, Wishes(), {"value": "keep"}, id="called value"),
+        pytest.param(
+            {"p.key.value": "uint32 2", "p.count.value": "uint32"},
+            {"p.key.value": "uint32 2", "p.count.value": "uint32"},
+            Wishes(),
+            {"p.key.value": "keep", "p.count.value": "keep"},
+            id="the model says it is no stream",
+        ),
+        pytest.param(
+            {"s.key.value": "key", "s.count.value": "uint32"},
+            {"s.key.value": "rng key", "s.count.value": "rng uint32"},
+            Wishes(),
+            {"s.key.value": "renew", "s.count.value": "renew"},
+            id="a stream that stays where it is",
+        ),
+        pytest.param(W, W | {"x.value": "float32"}, Wishes(), {"w.value": "keep", "x.value": "missing"}, id="missing"),
+        pytest.param(
+            W,
+            W | {"x.a.value": "float32"},
+            Wishes(allow_missing=["x"]),
+            {"w.value": "keep", "x.a.value": "add"},
+            id="missing on purpose",
+        ),
+        pytest.param(W | {"x.value": "int8"}, W, Wishes(), {"w.value": "keep", "x.value": "unexpected"}, id="too much"),
+        pytest.param(
+            W | {"x.a.value": "int8"}, W, Wishes(drop=["x.*"]), {"w.value": "keep", "x.a.value": "drop"}, id="dropped"
+        ),
+        pytest.param(W, {"w.value": "float32 3"}, Wishes(), {"w.value": "reshaped"}, id="reshaped"),
+        pytest.param(
+            {"a.b.value": "int8", "a.c.value": "int8"},
+            {"x.b.value": "int8", "y.value": "int8"},
+            Wishes(renames={"a": "x", "a.c": "y"}),
+            {"a.b.value": "keep as x.b.value", "a.c.value": "keep as y.value"},
+            id="the longest rename wins",
+        ),
+        pytest.param(
+            {"a.value": "int8", "b.value": "int8"},
+            {"a.value": "int8", "b.value": "int8"},
+            Wishes(renames={"a": "b", "b": "a"}),
+            {"a.value": "keep as b.value", "b.value": "keep as a.value"},
+            id="an exchange",
+        ),
+        pytest.param(
+            {"model.w.value": "int8", "opt_state.0.value": "int8", "step.value": "int8"},
+            {"w.value": "int8"},
+            Wishes(),
+            {"model.w.value": "keep", "opt_state.0.value": "keep", "step.value": "keep"},
+            id="a model within its optimizer",
+        ),
+    ],
+)
+def test_plans(old: dict[str, str], new: dict[str, str] | None, wishes: Wishes, expected: dict[str, str]) -> None:
+    assert outcome(make_plan(stored(old), None if new is None else target(new), wishes)) == expected
+
+
+def test_types_are_reported_and_kept() -> None:
+    plan = make_plan(stored({"w.value": "float32 2", "k.value": "uint32 2"}), target({"w.value": "bfloat16 2", "k.value": "key"}))
+    assert plan.problems == 0
+    assert plan.notes == (
+        "w.value: stored float32[2], model bfloat16[2]; kept as stored",
+        "k.value: stored without its key type; marked as key<threefry2x32> as in the model",
+    )
+    assert [one.key_impl for one in plan.kept] == [None, FRY]
+
+
+def test_what_fits_already_needs_nothing() -> None:
+    new = {name: kind.removeprefix("rng ") for name, kind in NEW.items()}
+    assert make_plan(stored(new | W), target(NEW | W)).needless
+    assert not make_plan(stored(OLD | W), target(NEW | W)).needless
+    assert make_plan(stored(W), None).needless
+
+
+def test_a_refusal_names_leaves_and_guesses_renames() -> None:
+    old = {"a.kernel.value": "int8 2", "a.bias.value": "int8"}
+    new = {"b.kernel.value": "int8 2", "b.bias.value": "int8"}
+    with pytest.raises(MisfitError, match="a.kernel.value: int8") as caught:
+        make_plan(stored(old), target(new)).require_fit()
+    assert caught.value.hint == "perhaps: --rename a=b"
+
+
+def test_no_rename_is_guessed_where_two_would_do() -> None:
+    new = {"b.kernel.value": "int8 2", "c.kernel.value": "int8 2"}
+    with pytest.raises(MisfitError) as caught:
+        make_plan(stored({"a.kernel.value": "int8 2"}), target(new)).require_fit()
+    assert "perhaps" not in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        (Wishes(renames={"x": "y"}), "no such leaf"),
+        (Wishes(renames={"v": "w"}), "would both become w.value"),
+        (Wishes(drop=["x"]), "no stored leaf matches"),
+        (Wishes(allow_missing=["x"]), "needs --model"),
+        (Wishes(split=True), "can be split"),
+    ],
+)
+def test_wishes_that_cannot_be_met(wishes: Wishes, message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        make_plan(stored(W | {"v.value": "int8"}), None, wishes)
+
+
+def test_split() -> None:
+    old = {"model.w.value": "int8", "opt_state.0.value": "int8", "step.value": "int8"}
+    plan = make_plan(stored(old), None, Wishes(split=True))
+    assert {part: [one.name for one in plan.part(part).kept] for part in plan.parts} == {
+        "model": ["w.value"],
+        "optimizer": ["opt_state.0.value", "step.value"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "size"),
+    [((2, 3), "float32", 24), ((), "uint8", 1), ((3,), "bool", 3), ((3,), "int4", 2), ((2,), "float8_e4m3fn", 2)],
+)
+def test_sizes(shape: tuple[int, ...], dtype: str, size: int) -> None:
+    assert array_nbytes(shape, dtype) == size

@@ -1,0 +1,201 @@
+"""What does not fit, is damaged or cannot be used is refused with a reason, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.checkpoint.support import FIXTURES, HERE, NEW, case, drive, fix_ckpt, model, require_right
+
+STANDARD, FOLDERS, MANAGER = (FIXTURES / "forms" / form for form in ("standard", "folders", "manager"))
+LARGE = FIXTURES / "trees" / "Large"
+MLP = model("Mlp")
+
+
+def changed(name: str) -> tuple[str, str]:
+    return "--model", f"{HERE / 'changed.py'}:{name}"
+
+
+#: What is asked for, the exit code, and what must be said.
+REFUSED: dict[str, tuple[pathlib.Path, tuple[str, ...], int, tuple[str, ...]]] = {
+    "renamed": (STANDARD, changed("Renamed"), 1, ("fc.kernel.value", "linear.kernel.value", "--rename linear=fc")),
+    "reshaped": (STANDARD, changed("Wider"), 1, ("linear.kernel.value: stored float32[2, 4], model float32[2, 8]",)),
+    "unexpected": (STANDARD, changed("Shorter"), 1, ("out.kernel.value: float32[4, 3]", "--drop")),
+    "missing": (STANDARD, changed("Longer"), 1, ("extra.kernel.value: float32[3, 2]", "--allow-missing")),
+    "another model": (STANDARD, tuple(model("Lists")), 1, ("digits.0.bias.value", " more")),
+    "dry run of a misfit": (STANDARD, (*changed("Longer"), "--dry-run"), 1, ("extra.bias.value",)),
+    "optimizer as model": (FIXTURES / "forms/optimizer", tuple(model("Lora")), 1, ("model.linear.kernel.value",)),
+    "rename of nothing": (STANDARD, (*MLP, "--rename", "nowhere=fc"), 2, ("nowhere", "no such leaf")),
+    "rename onto another": (STANDARD, ("--rename", "linear.bias=out.bias"), 2, ("would both become out.bias.value",)),
+    "rename without a name": (STANDARD, ("--rename", "linear"), 2, ("OLD=NEW",)),
+    "drop of nothing": (STANDARD, ("--drop", "nowhere"), 2, ("no stored leaf matches",)),
+    "initialise without a model": (STANDARD, ("--allow-missing", "fc"), 2, ("--model",)),
+    "no such step": (MANAGER, ("--step", "7"), 2, ("0, 10",)),
+    "a step of one tree": (STANDARD, ("--step", "7"), 2, ("not the root of a CheckpointManager",)),
+    "no such item": (MANAGER, ("--item", "weights"), 2, ("default",)),
+    "split of a model": (STANDARD, ("--optimizer", "split"), 2, ("nnx.Optimizer",)),
+    "no such module": (STANDARD, ("--model", "no_such_module:make"), 2, ("ModuleNotFoundError",)),
+    "no such file": (STANDARD, ("--model", "no/such/file.py:make"), 2, ("no Python file",)),
+    "no such factory": (STANDARD, changed("Nowhere"), 2, ("has no Nowhere",)),
+    "not callable": (STANDARD, changed("number"), 2, ("not callable",)),
+    "no reference": (STANDARD, ("--model", "changed"), 2, ("package.module:factory",)),
+    "factory fails": (STANDARD, changed("failing"), 2, ("ZeroDivisionError: on purpose",)),
+    "factory needs more": (STANDARD, changed("needs_more"), 2, ("needs_more needs width, rngs",)),
+    "seeds that nobody takes": (STANDARD, (*changed("without_rngs"), "--rngs", "0"), 2, ("takes no rngs",)),
+    "seeds without a model": (STANDARD, ("--rngs", "0"), 2, ("need --model",)),
+    "seeds that are none": (STANDARD, (*changed("Half"), "--rngs", "params"), 2, ("params=0,dropout=1",)),
+    "no such path": (FIXTURES / "nowhere", (), 2, ("no such checkpoint",)),
+    "a file": (FIXTURES / "models.py", (), 2, ("a folder",)),
+    "folder of checkpoints": (FIXTURES / "forms", (), 2, ("name one of them", "standard")),
+    "script of an item that does not fit": (STANDARD, (*changed("Longer"), "--emit-script"), 1, ("extra.bias",)),
+}
+
+#: What is converted after all, and what must be said.
+ACCEPTED: dict[str, tuple[tuple[str, ...], str]] = {
+    "renamed": ((*changed("Renamed"), "--rename", "linear=fc"), '"path": "fc.kernel.value"'),
+    "dropped": ((*changed("Shorter"), "--drop", "out"), '"path": "out.kernel.value"'),
+    "initialised": ((*changed("Longer"), "--allow-missing", "extra.*"), '"path": "extra.kernel.value"'),
+    "another type": (changed("Half"), "stored float32[2, 4], model bfloat16[2, 4]; kept as stored"),
+    "own seeds": (changed("without_rngs"), '"load": '),
+}
+
+Damage = Callable[[pathlib.Path], object]
+
+
+def _without(pattern: str) -> Damage:
+    """Remove what matches."""
+
+    def damage(folder: pathlib.Path) -> None:
+        found = list(folder.glob(pattern))
+        assert found
+        for path in found:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return damage
+
+
+def _cut(pattern: str) -> Damage:
+    """Halve the largest file that matches."""
+
+    def damage(folder: pathlib.Path) -> None:
+        largest = max(folder.glob(pattern), key=lambda path: path.stat().st_size)
+        largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+
+    return damage
+
+
+#: A form, what happens to it, and what must be said.
+DAMAGED: dict[str, tuple[pathlib.Path, Damage, str]] = {
+    "no metadata": (STANDARD, _without("_METADATA"), "_METADATA is missing"),
+    "no metadata of an item": (MANAGER, _without("10/default/_METADATA"), "_METADATA is missing"),
+    "cut metadata": (STANDARD, _cut("_METADATA"), "not the JSON that Orbax writes"),
+    "cut handlers": (STANDARD, _cut("_CHECKPOINT_METADATA"), "not the JSON that Orbax writes"),
+    "cut shardings": (STANDARD, _cut("_sharding"), "not the JSON that Orbax writes"),
+    "cut key types": (STANDARD, _cut("array_metadatas/*"), "not the JSON that Orbax writes"),
+    "no index": (STANDARD, _without("manifest.ocdbt"), "missing"),
+    "cut index": (STANDARD, _cut("manifest.ocdbt"), "damaged"),
+    "no data": (STANDARD, _without("d"), "damaged"),
+    "no data of a process": (LARGE, _without("ocdbt.process_0/d/*"), "is missing"),
+    "cut data": (LARGE, _cut("ocdbt.process_0/d/*"), "cut off"),
+    "no leaf": (FOLDERS, _without("linear.kernel.value"), "linear.kernel.value is missing"),
+    "no header": (FOLDERS, _without("linear.kernel.value/.zarray"), "linear.kernel.value is missing"),
+    "no chunk": (FOLDERS, _without("linear.kernel.value/0.0"), "the chunk 0.0 is missing"),
+    "cut chunk": (FOLDERS, _cut("linear.kernel.value/0.0"), "cannot be read"),
+}
+
+
+@pytest.fixture(scope="module", params=NEW)
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return the results of all cases."""
+    folder = tmp_path_factory.mktemp("refusals")
+    cases = [case(f"refused {name}", one[0], folder, None, *one[1]) for name, one in REFUSED.items()]
+    cases += [case(f"accepted {name}", STANDARD, folder, None, *one[0]) for name, one in ACCEPTED.items()]
+    for name, (source, damage, _) in DAMAGED.items():
+        copy = folder / f"source {name}"
+        shutil.copytree(source, copy)
+        damage(copy)
+        cases.append(case(f"damaged {name}", copy, folder, None if source == LARGE else "Mlp"))
+    for name, file in (("types", "array_metadatas"), ("shardings", "_sharding")):
+        for form in ("standard", "zarr3"):
+            copy = folder / f"source {form} {name}"
+            shutil.copytree(FIXTURES / "forms" / form, copy)
+            _without(file)(copy)
+            cases.append(case(f"{form} without {name}", copy, folder, "Mlp"))
+    return drive(request.param, cases)
+
+
+def _require_refused(result: dict[str, Any], code: int, words: tuple[str, ...]) -> None:
+    assert "crash" not in result, result["crash"]
+    said = result["output"] + result["errors"]
+    assert result["exit"] == code, said
+    assert [word for word in words if word not in said] == []
+    assert result["source untouched"]
+    assert not result["written"]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(results: dict[str, Any], name: str) -> None:
+    _, _, code, words = REFUSED[name]
+    _require_refused(results[f"refused {name}"], code, words)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged(results: dict[str, Any], name: str) -> None:
+    _require_refused(results[f"damaged {name}"], 2, (DAMAGED[name][2],))
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_ways_out(results: dict[str, Any], name: str) -> None:
+    result = results[f"accepted {name}"]
+    require_right(result)
+    assert ACCEPTED[name][1] in result["output"]
+
+
+@pytest.mark.parametrize("form", ["standard", "zarr3"])
+@pytest.mark.parametrize("lost", ["types", "shardings"])
+def test_lost_sidecars_are_told_and_keys_stay_keys(results: dict[str, Any], form: str, lost: str) -> None:
+    result = results[f"{form} without {lost}"]
+    require_right(result)
+    assert any("missing" in note for note in json.loads(result["output"])["notes"])
+
+
+@pytest.mark.parametrize("taken", ["full", "empty", "file"])
+def test_a_taken_destination_stays_as_it_is(tmp_path: pathlib.Path, taken: str) -> None:
+    destination = tmp_path / "out"
+    if taken == "file":
+        destination.write_text("mine")
+    else:
+        destination.mkdir()
+    if taken == "full":
+        (destination / "mine").write_text("mine")
+    done = fix_ckpt("0.12", STANDARD, destination)
+    assert (done.returncode, "exists already" in done.stderr) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert [path.name for path in destination.glob("*")] == (["mine"] if taken == "full" else [])
+
+
+@pytest.mark.parametrize("name", ["ckpt.orbax-checkpoint-tmp", "10.orbax-checkpoint-tmp-3"])
+def test_an_unfinished_checkpoint(tmp_path: pathlib.Path, name: str) -> None:
+    shutil.copytree(STANDARD, tmp_path / name)
+    done = fix_ckpt("0.12", tmp_path / name)
+    assert (done.returncode, "unfinished" in done.stderr) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_unfinished_steps_are_passed_over(tmp_path: pathlib.Path) -> None:
+    shutil.copytree(MANAGER, tmp_path / "run")
+    shutil.copytree(MANAGER / "10", tmp_path / "run" / "20.orbax-checkpoint-tmp-1")
+    done = fix_ckpt("0.12", tmp_path / "run", "--step", "all", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["steps"] == [0, 10]
+    assert sorted(path.name for path in (tmp_path / "run_nnx011").iterdir()) == ["0", "10"]
+
+
+def test_a_store_without_a_driver(tmp_path: pathlib.Path) -> None:
+    done = fix_ckpt("0.12", "hdfs://cluster/run", cwd=tmp_path)
+    assert (done.returncode, "cannot open hdfs://" in done.stderr) == (2, True)
