@@ -24,6 +24,7 @@ from pathlib import Path
 from tests.environments import PINS, environment, python
 
 PACKAGES = ("flax", "jax", "optax", "orbax", "numpy")
+LIMIT = 900  # seconds after which a program is ended
 PARSE = "import ast, pathlib, sys\nfor f in pathlib.Path(sys.argv[1]).rglob('*.py'): ast.parse(f.read_bytes())"
 
 
@@ -71,13 +72,21 @@ def installed(version: str, packages: Iterable[str]) -> Iterable[tuple[Path, Pat
 
 
 def cpu_seconds(command: list[str], tree: Tree, runs: int) -> float:
-    """Return the least CPU seconds of running a command over fresh copies of a tree, whose path is added to it."""
+    """Return the least CPU seconds of running a command over fresh copies of a tree, whose path is added to it.
+
+    A program that comes to no end gets infinity.
+    """
     best = float("inf")
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as scratch:
             copy = shutil.copytree(tree.folder, Path(scratch) / "tree")
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            done = subprocess.run([*command, str(copy)], cwd=scratch, capture_output=True, check=False)
+            try:
+                done = subprocess.run(
+                    [*command, str(copy)], cwd=scratch, capture_output=True, check=False, timeout=LIMIT
+                )
+            except subprocess.TimeoutExpired:
+                return float("inf")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode not in (0, 1):
             tail = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-300:]
