@@ -7,6 +7,7 @@ from functools import cached_property
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kinds
 from codemods.nnx.rng.layouts import Layouts
+from codemods.nnx.rng.origins import Origins
 from codemods.nnx.rng.splits import Split, Splits
 from codemods.nnx.sources import Sources
 
@@ -17,8 +18,14 @@ class RngAnalysis:
     def __init__(self, flow: Flow, sources: Sources, kinds: Kinds) -> None:
         self.layouts = Layouts(flow, sources, kinds)
         self._flow = flow
+        self._sources = sources
 
     @cached_property
     def splits(self) -> tuple[Split, ...]:
         """Every use of ``nnx.split_rngs`` that may split streams twice."""
         return tuple(Splits(self._flow, self.layouts).all())
+
+    @cached_property
+    def origins(self) -> Origins:
+        """The calls of ``nnx.Rngs`` with the layers that fork their streams."""
+        return Origins(self._flow, self._sources, self.layouts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codemods.nnx.rng import split_rngs
+from codemods.nnx.rng import fork_splits, fork_state, missing_stream, shared_stream, split_rngs, stream_constructor
 from codemods.nnx.rule import Rule
 
-RULES: tuple[Rule, ...] = (split_rngs.RULE,)
+RULES: tuple[Rule, ...] = (fork_splits.RULE, fork_state.RULE, missing_stream.RULE, shared_stream.RULE, split_rngs.RULE, stream_constructor.RULE)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame
-from codemods.nnx.rng.chains import SPLIT, Step, chain, decorators, transform_name
+from codemods.nnx.rng.chains import SPLIT, Step, chain, decorators
 from codemods.nnx.rng.filters import scalar_only
 from codemods.nnx.rng.layouts import Layouts, Shape, Shapes
 from codemods.nnx.values import Call, Class, Const, Function, Mapping, Param, Ref, Star, Value
@@ -53,12 +53,12 @@ class Splits:
         self._uses: dict[tuple[object, object], _Use] | None = None
 
     def _collect(self) -> dict[Value, CallEvent]:
-        found = {}
+        found: dict[Value, CallEvent] = {}
         for event in self.flow.project.calls():
             if any(keyword.arg == "splits" for keyword in event.node.keywords):
-                if transform_name(self.flow, self.flow.here(event.value, event.scope)) == SPLIT:
+                if self.flow.callee_name(self.flow.here(event.value, event.scope)) == SPLIT:
                     found[event.value] = event
-        return {call: event for call, event in found.items() if isinstance(call, Value)}
+        return found
 
     def all(self) -> Iterator[Split]:
         """Yield every split whose filter does not leave out split streams already."""
@@ -68,16 +68,12 @@ class Splits:
             only = event.value.keyword("only")
             if only is not None and scalar_only(self.flow.here(only, event.scope)):
                 continue
-            if self._direct(event):
+            if event.value.args:
                 shapes = self.layouts.of(self.flow.here(event.value.args[0], event.scope))
                 yield Split(event, event.node, event.scope, shapes, immediate=event)
             else:
                 yield from self._decorated(options, event)
                 yield from self._inline(options, event)
-
-    def _direct(self, event: CallEvent) -> bool:
-        name = self.flow.callee_name(self.flow.here(event.value, event.scope))
-        return name == SPLIT and bool(event.value.args)
 
     def _decorated(self, options: Value, event: CallEvent) -> Iterator[Split]:
         for function in self.flow.project.functions():

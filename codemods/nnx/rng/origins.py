@@ -1,0 +1,111 @@
+"""Which ``nnx.Rngs`` the layers of a project fork their streams from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound
+from codemods.nnx.rng.layers import Layer, layer
+from codemods.nnx.rng.layouts import Layouts
+from codemods.nnx.sources import Sources
+from codemods.nnx.values import Call, Const, Param, Ref, Star, Value
+
+RNGS = "flax.nnx.Rngs"
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A layer that forks a stream of a Rngs, with the place that makes it."""
+
+    layer: Layer
+    event: CallEvent
+
+
+@dataclass(eq=False)
+class Origin:
+    """A call of ``nnx.Rngs``.
+
+    Attributes:
+        kept: the layers that fork one of its streams.
+        streams: the names that it is given; None if some are unpacked.
+        default: whether it has a stream for every other name.
+    """
+
+    event: CallEvent
+    kept: list[Kept]
+    streams: frozenset[str] | None
+    default: bool
+
+    def source_of(self, stream: str) -> str | None:
+        """Return the stream that a layer gets by a name: its own, the default one or none."""
+        if self.streams is None or stream in self.streams:
+            return stream
+        return "default" if self.default else None
+
+
+class Origins:
+    """Follows the streams of layers back to the ``nnx.Rngs`` that they come from."""
+
+    def __init__(self, flow: Flow, sources: Sources, layouts: Layouts) -> None:
+        self.flow = flow
+        self.sources = sources
+        self.layouts = layouts
+        self.made: dict[Value, Origin] = {}
+        layers: list[Kept] = []
+        for event in flow.project.calls():
+            call = flow.here(event.value, event.scope)
+            if flow.callee_name(call) == RNGS:
+                self.made[event.value] = self._origin(event)
+                continue
+            found = layer(flow, call)
+            if found is not None and found.rngs is not None:
+                layers.append(Kept(found, event))
+        for kept in layers:
+            assert kept.layer.rngs is not None
+            for origin in self.of(kept.layer.rngs):
+                origin.kept.append(kept)
+
+    def of(self, bound: Bound, depth: int = 0) -> list[Origin]:
+        """Return the calls of ``nnx.Rngs`` that a value may come from."""
+        found: dict[int, Origin] = {}
+        for source in self.sources.originals(bound):
+            if source.value in self.made:
+                origin = self.made[source.value]
+                found[id(origin)] = origin
+            elif isinstance(source.value, Param) and depth < 5:
+                for given in self._lifted(source.value):
+                    found.update((id(o), o) for o in self.of(given, depth + 1))
+        return list(found.values())
+
+    def _lifted(self, param: Param) -> list[Bound]:
+        """Return what a constructor's parameter gets under transforms, as in ``nnx.vmap(Block)(rngs)``."""
+        function = param.function
+        if function.owner is None or function.name != "__init__" or param is function.self_param:
+            return []
+        index = list(function.params).index(param.name) - 1
+        given = []
+        for event, _ in self.layouts.lifted.get(function.owner, []):
+            value = event.value.argument(index, param.name)
+            if value is not None:
+                given.append(self.flow.here(value, event.scope))
+        return given
+
+    def _origin(self, event: CallEvent) -> Origin:
+        value = event.value
+        names = frozenset(name for name, _ in value.keywords if name is not None)
+        known = not value.starred and not any(self._streams_in(a, event) for a in value.args)
+        default = bool(value.args) or "default" in names
+        return Origin(event, [], names if known else None, default)
+
+    def _streams_in(self, argument: Value, event: CallEvent) -> bool:
+        """Say whether a positional argument may be a mapping of streams; a seed or a key is none."""
+        if isinstance(argument, Star):
+            return True
+        value = self.flow.resolve(self.flow.here(argument, event.scope))
+        if isinstance(value.value, Const):
+            return False
+        name = self.flow.callee_name(value)
+        seed = name.startswith(("jax.random.", "builtins.int", "time.", "random."))
+        return not seed and not isinstance(value.value, Ref) and not (isinstance(value.value, Call) and seed)
