@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.imports import new_import, shadowed
+from codemods.nnx.known import COMPATIBILITY as MODULE
 from codemods.nnx.project import Project
-
-MODULE = "_nnx_compat"
 
 _HEAD = '''\
 """Spellings that hold for several releases of Flax NNX; delete each with the last release that needs it."""

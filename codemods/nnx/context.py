@@ -12,8 +12,13 @@ from codemods.nnx.project import Project
 from codemods.nnx.sources import Sources
 
 if TYPE_CHECKING:
-    from codemods.nnx.names.references import Reference
     from codemods.nnx.findings import Finding
+    from codemods.nnx.lint.bodies import Bodies
+    from codemods.nnx.lint.taint import Taint
+    from codemods.nnx.lint.traced import Traced
+    from codemods.nnx.names.references import Reference
+    from codemods.nnx.rng.analysis import RngAnalysis
+    from codemods.nnx.v012.data_marks import Mark
 
 
 class Context:
@@ -39,3 +44,38 @@ class Context:
         from codemods.nnx.names.references import references
 
         return tuple(references(self.flow))
+
+    @cached_property
+    def rng(self) -> RngAnalysis:
+        """Where random streams are made, split and kept."""
+        from codemods.nnx.rng.analysis import RngAnalysis
+
+        return RngAnalysis(self.flow, self.sources, self.kinds)
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        """Indexes over nodes and calls that the lint rules share."""
+        from codemods.nnx.lint.bodies import Bodies
+
+        return Bodies(self.project)
+
+    @cached_property
+    def traced(self) -> Traced:
+        """Which functions run on tracers."""
+        from codemods.nnx.lint.traced import Traced
+
+        return Traced(self.flow)
+
+    @cached_property
+    def taint(self) -> Taint:
+        """Which values are traced arrays."""
+        from codemods.nnx.lint.taint import Taint
+
+        return Taint(self.flow, self.kinds, self.traced)
+
+    @cached_property
+    def data_marks(self) -> tuple[Mark, ...]:
+        """Assignments of attributes that need ``nnx.data`` from Flax 0.12 on."""
+        from codemods.nnx.v012.data_marks import marks
+
+        return tuple(marks(self))

@@ -69,12 +69,18 @@ _HOMES = {
 }
 
 
+# The module of stand-ins that a project gets for several Flax versions at once, see codemods.nnx.compat.
+COMPATIBILITY = "_nnx_compat"
+
+
 def canonical(name: str) -> str:
     """Return the public name of a symbol of Flax or JAX that was reached through one of its submodules.
 
     >>> canonical("flax.nnx.training.optimizer.Optimizer")
     'flax.nnx.Optimizer'
     """
+    if f".{COMPATIBILITY}." in f".{name}":
+        return f"flax.nnx.{name.rpartition('.')[2]}"
     if name.startswith("flax.experimental.nnx"):
         name = "flax.nnx" + name[len("flax.experimental.nnx") :]
     if name.startswith("flax.nnx."):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.known import COMPATIBILITY
 
 
 class Project:
@@ -35,6 +36,8 @@ class Project:
         return self._found[key]
 
     def _search(self, name: str, importer: str) -> ModuleFacts | None:
+        if name.rpartition(".")[2] == COMPATIBILITY:
+            return None  # what it has stands for names of Flax, see canonical()
         if name in self._by_name:
             return self._by_name[name]
         folder = importer

@@ -1,0 +1,1 @@
+"""Rules on what Flax 0.12 changed."""

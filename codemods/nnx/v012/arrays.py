@@ -1,0 +1,114 @@
+"""Which values are arrays, as far as constructors, operators and methods tell."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.kinds import Kind, Kinds
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.values import Attr, Call, Choice, Class, Item, Loop, Unknown
+
+# methods and attributes of arrays that give arrays; among them those of `array.at[index]`
+_METHODS = frozenset(
+    [
+        "T", "add", "apply", "astype", "at", "clip", "copy", "cumsum", "divide", "dot", "flatten", "get", "imag", "mT",
+        "max", "mean", "min", "mul", "multiply", "power", "prod", "ravel", "real", "reshape", "round", "set", "std",
+        "squeeze", "sum", "swapaxes", "transpose", "var",
+    ]
+)  # fmt: skip
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)
+_DEPTH = 8
+
+
+class Arrays:
+    """Answers whether a value is an array of JAX; "no" means "not known to be one"."""
+
+    def __init__(self, flow: Flow, kinds: Kinds) -> None:
+        self.flow = flow
+        self.kinds = kinds
+
+    def is_array(self, bound: Bound, depth: int = 0) -> bool:
+        """Say whether a value is an array on every way."""
+        if depth > _DEPTH:
+            return False
+        if self.kinds.only(bound) in {Kind.ARRAY, Kind.KEY}:
+            return not self._maybe_other(bound)
+        found = self.flow.resolve(bound)
+        value = found.value
+        if isinstance(value, Choice | Loop):
+            ways = value.options if isinstance(value, Choice) else (value.before, value.again)
+            return all(way is not None and self.is_array(self.flow.with_value(found, way), depth + 1) for way in ways)
+        if isinstance(value, Unknown):
+            return self._operation(found, value.node, depth)
+        if isinstance(value, Attr):
+            base = self.flow.with_value(found, value.base)
+            return value.name in _METHODS and self.is_array(base, depth + 1)
+        if isinstance(value, Item | Indexed):
+            return self.is_array(self.flow.with_value(found, value.base), depth + 1)
+        return isinstance(value, Call) and self._call(found, value, depth)
+
+    def _maybe_other(self, bound: Bound) -> bool:
+        """Say whether the value is read from a Variable, whose content only its constructor tells."""
+        value = self.flow.resolve(bound).value
+        if not isinstance(value, Attr) or value.name not in {"value", "raw_value"}:
+            return False
+        return not self.holds_array(self.flow.with_value(self.flow.resolve(bound), value.base))
+
+    def _operation(self, found: Bound, node: ast.AST, depth: int) -> bool:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
+            return any(self._operand(found, side, depth) for side in (node.left, node.right))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return self._operand(found, node.operand, depth)
+        if isinstance(node, ast.AugAssign):
+            return self._operand(found, node.value, depth)
+        return False
+
+    def _operand(self, found: Bound, node: ast.expr, depth: int) -> bool:
+        """Say whether an operand is an array, or a Variable that holds one."""
+        for module in self.flow.project.modules:
+            value = module.values.get(node)
+            if value is not None:
+                bound = self.flow.with_value(found, value)
+                return self.is_array(bound, depth + 1) or self.holds_array(bound)
+        return False
+
+    def _call(self, found: Bound, value: Call, depth: int) -> bool:
+        callee = self.flow.follow(found, value.callee)
+        if isinstance(callee.value, Attr) and callee.value.name in _METHODS:
+            return self.is_array(Bound(callee.value.base, callee.frame), depth + 1)
+        if isinstance(callee.value, Call):  # a layer of the library that is called
+            name = self.flow.callee_name(callee)
+            return name.startswith("flax.nnx.") and name not in GRADIENTS and name.rpartition(".")[2] in _LAYERS
+        return False
+
+    def holds_array(self, variable: Bound) -> bool:
+        """Say whether a Variable was made with an array, wherever it may come from."""
+        sources = self.kinds.sources.originals(variable)
+        return bool(sources) and all(self._made_with_array(source) for source in sources)
+
+    def _made_with_array(self, source: Bound) -> bool:
+        value = source.value
+        if isinstance(value, Call):
+            callee = self.flow.follow(source, value.callee)
+            if Kind.VARIABLE not in self.kinds.class_kinds(callee):
+                return False
+            if isinstance(callee.value, Class) and self.flow.method(callee.value.facts, "__init__") is not None:
+                return False
+            content = value.argument(0, "value")
+            return content is not None and self.is_array(self.flow.with_value(source, content), 3)
+        if isinstance(value, Attr) and self.kinds.only(source) is Kind.VARIABLE:
+            # the kernel of a layer, the step of an optimizer
+            owner = self.kinds.of(self.flow.with_value(source, value.base))
+            return bool(owner & {Kind.MODULE, Kind.OPTIMIZER})
+        return False
+
+
+# layers whose call gives one array
+_LAYERS = frozenset(
+    [
+        "BatchNorm", "Conv", "ConvTranspose", "Dropout", "Einsum", "Embed", "GroupNorm", "InstanceNorm", "LayerNorm",
+        "Linear", "LinearGeneral", "LoRA", "LoRALinear", "MultiHeadAttention", "RMSNorm",
+    ]
+)  # fmt: skip

@@ -1,0 +1,300 @@
+"""The attributes of NNX objects: which hold data, in which form, and where that is decided.
+
+From Flax 0.12.0 on, an attribute is data (it holds arrays, Variables or other NNX objects) or static. That is decided
+when the attribute is first assigned: modules, Variables and arrays are data by themselves; lists, tuples, dicts and None
+are static unless ``nnx.data`` says otherwise; data that is found in them, or assigned over them, raises an error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound, Part
+from codemods.nnx.kinds import Kind
+from codemods.nnx.v012.arrays import Arrays
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Changed,
+    Choice,
+    Class,
+    Comprehension,
+    Const,
+    Each,
+    Loop,
+    Mapping,
+    Param,
+    Ref,
+    Sequence,
+    Star,
+    Unknown,
+    Value,
+)
+
+# kinds of values that are data by themselves
+DATA = frozenset(
+    {Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.VARIABLE, Kind.RNGS, Kind.STREAM, Kind.ARRAY, Kind.KEY, Kind.NUMPY}
+)
+# kinds of containers of data that are no lists or dicts, and so static by themselves
+_HOLDERS = frozenset({Kind.GRADIENT, Kind.STATE})
+# kinds of classes whose attributes are looked after
+_OWNERS = frozenset({Kind.MODULE, Kind.METRIC, Kind.OPTIMIZER, Kind.RNGS})
+_MARKS = frozenset({"flax.nnx.data", "flax.nnx.static", "flax.nnx.List", "flax.nnx.Dict"})
+_FILLING = frozenset({"extend", "update"})
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """A place where an attribute is assigned, or the container in it is filled.
+
+    Attributes:
+        event: the place.
+        value: what is stored there.
+        filling: whether the container that the attribute holds is changed, instead of the attribute.
+        function: the method in which it stands; None outside the class.
+    """
+
+    event: AttrEvent
+    value: Value
+    filling: bool
+    function: FunctionFacts | None
+
+
+@dataclass(eq=False)
+class Attribute:
+    """One attribute of one class, with every place that stores it.
+
+    Attributes:
+        owner: the class that declares it, the outermost one of the project.
+    """
+
+    owner: ClassFacts
+    name: str
+    stores: list[Store] = field(default_factory=list)
+
+
+class Attributes:
+    """All attributes of the project's NNX classes."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.flow: Flow = context.flow
+        self.arrays = Arrays(context.flow, context.kinds)
+        self._owner: dict[ClassFacts, bool] = {}
+
+    def is_owner(self, cls: ClassFacts) -> bool:
+        """Say whether instances of a class check their attributes: NNX objects but those with ``pytree=False``."""
+        if cls not in self._owner:
+            off = any(
+                k.arg == "pytree" and isinstance(k.value, ast.Constant) and k.value.value is False
+                for k in cls.node.keywords
+            )
+            kinds = self.context.kinds.class_kinds(Bound(Class(cls)))
+            names = self.flow.mro(cls)[1]
+            self._owner[cls] = not off and bool(kinds & _OWNERS) and "flax.nnx.Object" not in names
+        return self._owner[cls]
+
+    @cached_property
+    def all(self) -> list[Attribute]:
+        """The attributes, in order of their first store."""
+        found: dict[tuple[ClassFacts, str], Attribute] = {}
+        for event in self.context.project.attributes():
+            store = self._store(event)
+            if store is None:
+                continue
+            for cls in self._classes(event):
+                if self.is_owner(cls):
+                    root = self._root(cls, event.node.attr)
+                    known = found.setdefault((root, event.node.attr), Attribute(root, event.node.attr))
+                    known.stores.append(store)
+        for call in self.context.project.calls():
+            callee, func = call.value.callee, call.node.func
+            if isinstance(callee, Attr) and callee.name in _FILLING and isinstance(func, ast.Attribute):
+                if isinstance(func.value, ast.Attribute) and isinstance(callee.base, Attr) and call.value.args:
+                    base = callee.base.base
+                    event = AttrEvent(func.value, base, call.scope, call.env, call.statement, "store")
+                    for cls in self._classes(event):
+                        key = (self._root(cls, func.value.attr), func.value.attr)
+                        if key in found:
+                            value = Each(call.value.args[0], call.node)
+                            found[key].stores.append(Store(event, value, True, self._method(event)))
+        return list(found.values())
+
+    def _store(self, event: AttrEvent) -> Store | None:
+        if event.context != "store" or event.stored is None:
+            return None
+        augmented = isinstance(event.statement, ast.AugAssign) and event.statement.target is event.node
+        if augmented:
+            added = event.scope.module.values.get(event.statement.value)  # type: ignore[attr-defined]
+            return Store(event, Each(added, event.node), True, self._method(event)) if added is not None else None
+        filling = isinstance(event.stored, Changed) and _changes(event.stored, event)
+        value = event.stored.value if filling and isinstance(event.stored, Changed) else event.stored
+        return Store(event, value, filling, self._method(event))
+
+    def _method(self, event: AttrEvent) -> FunctionFacts | None:
+        base = event.base
+        return base.function if isinstance(base, Param) and base is base.function.self_param else None
+
+    def _classes(self, event: AttrEvent) -> Iterator[ClassFacts]:
+        """Yield the classes that the object of an event is of."""
+        method = self._method(event)
+        if method is not None:
+            if method.owner is not None:
+                yield method.owner
+            return
+        if isinstance(event.base, Ref):
+            return
+        seen: set[ClassFacts] = set()
+        for source in self.context.sources.of(self.flow.here(event.base, event.scope)):
+            cls = self.flow.class_of(source)
+            if cls is not None and cls not in seen:
+                seen.add(cls)
+                yield cls
+
+    def _root(self, cls: ClassFacts, name: str) -> ClassFacts:
+        """Return the outermost class of the project that stores an attribute."""
+        return next((c for c in reversed(self.flow.mro(cls)[0]) if name in c.stores), cls)
+
+    # -- what is stored ---------------------------------------------------------------------------
+
+    def is_data(self, bound: Bound) -> bool:
+        """Say whether a value is known to be an array, a Variable or an NNX object."""
+        return bool(self.context.kinds.of(bound) & DATA) or self.arrays.is_array(bound)
+
+    def is_marked(self, store: Store) -> bool:
+        """Say whether a store says itself what the attribute is: by ``nnx.data``, ``nnx.List`` and the like."""
+        ways = store.value.options if isinstance(store.value, Choice) else (store.value,)
+        bounds = (self.flow.here(way, store.event.scope) for way in ways)
+        return any(self.flow.callee_name(bound) in _MARKS for bound in bounds)
+
+    def holds_data(self, bound: Bound, depth: int = 0) -> bool:
+        """Say whether a value is a list, tuple, dict or the like with data in it, at any depth."""
+        found = self.flow.resolve(bound)
+        value = found.value
+        if depth > 6:
+            return False
+        if self.context.kinds.of(found) & _HOLDERS:
+            return True
+        if isinstance(value, Unknown):
+            return self._unknown(found, value, depth)
+        if isinstance(value, Part):
+            return self.holds_data(self.flow.resolve(value.of), depth + 1)
+        if isinstance(value, Choice | Loop):
+            ways = value.options if isinstance(value, Choice) else (value.before, value.again)
+            return any(self.holds_data(self.flow.with_value(found, way), depth + 1) for way in ways if way is not None)
+        if isinstance(value, Call):
+            return self._result(found, value, depth)
+        if isinstance(value, Param):
+            return self._argument(found, value, depth)
+        if not isinstance(value, Sequence | Mapping | Comprehension | Changed):
+            return False
+        return any(self._is_or_holds(element, depth) for element in self.flow.elements(found))
+
+    def _is_or_holds(self, bound: Bound, depth: int) -> bool:
+        return self.is_data(bound) or self.holds_data(bound, depth + 1)
+
+    def _result(self, found: Bound, value: Call, depth: int) -> bool:
+        """Follow the results of the project's functions, and look into what keeps its argument's elements."""
+        name = self.flow.callee_name(found)
+        if name in {"builtins.sorted", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.reversed"}:
+            keywords = (v for k, v in value.keywords if k is not None and k != "key")
+            if any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in keywords):
+                return True
+            return any(self._iterated(self.flow.with_value(found, a), depth) for a in value.args)
+        if name:
+            return False
+        callee = self.flow.follow(found, value.callee)
+        if isinstance(callee.value, Attr) and callee.value.name == "init":  # the state of an optax transformation
+            return Kind.TRANSFORM in self.context.kinds.of(Bound(callee.value.base, callee.frame))
+        sources = self.context.sources.of(found) - {found}
+        return any(self.holds_data(source, depth + 1) for source in sources)
+
+    def _iterated(self, bound: Bound, depth: int) -> bool:
+        """Say whether the elements that an iterable gives are data."""
+        found = self.flow.resolve(bound)
+        if isinstance(found.value, Call) and self.flow.callee_name(found) in {"builtins.zip", "builtins.map"}:
+            arguments = found.value.args[1:] if self.flow.callee_name(found) == "builtins.map" else found.value.args
+            return any(self._iterated(self.flow.with_value(found, a), depth + 1) for a in arguments)
+        return any(self._is_or_holds(element, depth) for element in self.flow.elements(found))
+
+    def _argument(self, found: Bound, value: Param, depth: int) -> bool:
+        """Look at what the project passes, and at annotations such as ``list[nnx.Module]``."""
+        sources = self.context.sources.of(found) - {found}
+        if sources:
+            return any(self.holds_data(source, depth + 1) for source in sources)
+        node = value.function.annotations.get(value.name)
+        scope = value.function.scope.parent
+        return node is not None and scope is not None and _annotates(self.context, node, scope)
+
+    def _unknown(self, found: Bound, value: Unknown, depth: int) -> bool:
+        """Look into sums and repetitions of containers, and into ``*args``."""
+        node = value.node
+        function = found.frame.function if found.frame is not None else None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult | ast.BitOr):
+            module = self._module(found, node)
+            parts = [module.get(side) for side in (node.left, node.right)] if module is not None else []
+            return any(self.holds_data(self.flow.with_value(found, p), depth + 1) for p in parts if p is not None)
+        if function is not None and node is function.node and function.vararg:
+            return self._variadic(function)
+        return False
+
+    def _module(self, found: Bound, node: ast.AST) -> dict[ast.AST, Value] | None:
+        return next((m.values for m in self.context.project.modules if node in m.values), None)
+
+    def _variadic(self, function: FunctionFacts) -> bool:
+        """Say whether data is passed to ``*args``, or its annotation names an NNX class."""
+        vararg = getattr(function.node.args, "vararg", None)
+        outer = function.scope.parent
+        if vararg is not None and vararg.annotation is not None and outer is not None:
+            if _names_data(self.context, vararg.annotation, outer):
+                return True
+        skipped = function.positional - (1 if function.owner is not None else 0)
+        for event in self.flow.callers(function):
+            for argument in event.value.args[skipped:]:
+                inner = argument.value if isinstance(argument, Star) else argument
+                bound = self.flow.here(inner, event.scope)
+                if self.holds_data(bound, 3) if isinstance(argument, Star) else self.is_data(bound):
+                    return True
+        return False
+
+
+def _changes(stored: Changed, event: AttrEvent) -> bool:
+    """Say whether a stored value is the attribute's own container with something put into it."""
+    return (isinstance(stored.before, Attr) and stored.before.name == event.node.attr) or _filled_in_place(stored, event)
+
+
+def _filled_in_place(stored: Changed, event: AttrEvent) -> bool:
+    node = stored.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value is event.node
+    return isinstance(node, ast.Subscript) and node.value is event.node
+
+
+def _annotates(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an annotation is a list, tuple, dict or the like of an NNX class."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            node = ast.parse(node.value, mode="eval").body
+        except SyntaxError:
+            return False
+    if not isinstance(node, ast.Subscript):
+        return False
+    members = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(_names_data(context, m, scope) or _annotates(context, m, scope) for m in members)
+
+
+def _names_data(context: Context, node: ast.expr, scope: Scope) -> bool:
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Constant):
+        return False
+    return any(context.kinds.class_kinds(found) & DATA for found in context.flow.named(node, scope))
+
+
+def is_plain(flow: Flow, store: Store) -> bool:
+    """Say whether a store puts None, a number, a string or a bool."""
+    return isinstance(flow.resolve(flow.here(store.value, store.event.scope)).value, Const)

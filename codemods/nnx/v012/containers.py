@@ -1,0 +1,91 @@
+"""NNX601: lists, tuples and dicts of modules, Variables or arrays as attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.data_marks import fix
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield assignments of containers that hold data, or are filled with it later."""
+    if not context.options.crosses("0.12"):
+        return
+    for mark in context.data_marks:
+        if mark.container:
+            place = mark.store.event
+            filled = f", filled in line {mark.first.event.node.lineno}" if mark.first is not None else ""
+            yield finding(
+                "NNX601",
+                place.scope,
+                place.node,
+                f"`{place.node.attr}` holds modules or arrays in a container{filled}: an error since Flax 0.12",
+                f"wrap it: {place.node.attr} = nnx.data(...)",
+                fix(context, mark.store),
+            )
+
+
+_HEAD = """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+"""
+_FOOT = """\
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+net = Net(nnx.Rngs(0))
+print(net(jnp.ones((1, 2))), len(nnx.to_flat_state(nnx.state(net))))
+"""
+
+
+def _example(before: str, after: str) -> Example:
+    return Example(_HEAD + before + _FOOT, _HEAD + after + _FOOT, targets=("0.12",))
+
+
+RULE = Rule(
+    code="NNX601",
+    name="data-container",
+    summary="a container of modules, Variables or arrays as an attribute",
+    why="""\
+From Flax 0.12.0 on, a list, tuple or dict that holds modules, Variables or arrays may not be assigned to an attribute
+as it is: "Found data on value of type list assigned to static attribute". If it is empty first and filled after the
+constructor, 0.12.5 and later raise no error: what is in it is silently left out of `nnx.state`, `nnx.split`, `nnx.jit`
+and optimizers, and so neither trained nor saved. `nnx.data(...)`, which 0.11 has too, marks the attribute and keeps the
+builtin container, its paths and its methods; `nnx.List` is no list, and refuses lists within lists. Classes with
+`pytree=False`, and attributes that are declared by `nnx.Data[...]`, `nnx.data()` or `nnx.List`, are left alone.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.12.0",
+    source="measured on Flax 0.11.2, 0.12.0 to 0.12.8",
+    examples=(
+        _example(
+            "        self.layers = [nnx.Linear(2, 2, rngs=rngs) for _ in range(2)]\n",
+            "        self.layers = nnx.data([nnx.Linear(2, 2, rngs=rngs) for _ in range(2)])\n",
+        ),
+        _example(
+            "        self.layers = []\n"
+            "        for _ in range(2):\n"
+            "            self.layers.append(nnx.Linear(2, 2, rngs=rngs))\n",
+            "        self.layers = nnx.data([])\n"
+            "        for _ in range(2):\n"
+            "            self.layers.append(nnx.Linear(2, 2, rngs=rngs))\n",
+        ),
+        _example(
+            "        self.sizes = [2, 2]\n        self.layers = nnx.Linear(2, 2, rngs=rngs), nnx.relu\n",
+            "        self.sizes = [2, 2]\n        self.layers = nnx.data((nnx.Linear(2, 2, rngs=rngs), nnx.relu))\n",
+        ),
+    ),
+    check=check,
+)

@@ -1,0 +1,206 @@
+"""Which assignments of attributes need ``nnx.data`` from Flax 0.12 on, and the edits that put it there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codemods.nnx.compat import borrow
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import ClassFacts
+from codemods.nnx.findings import Fix
+from codemods.nnx.flow import Flow
+from codemods.nnx.imports import spell
+from codemods.nnx.v012.attributes import Attribute, Attributes, Store, is_plain
+from codemods.nnx.values import Call, Choice, Comprehension, Mapping, Ref, Sequence, Value
+
+_SAID = frozenset({"flax.nnx.Data", "flax.nnx.Static", "flax.nnx.data", "flax.nnx.static"})
+_MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.tuple", "collections.OrderedDict"})
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """An assignment that needs ``nnx.data``.
+
+    Attributes:
+        store: the assignment.
+        container: whether it puts a list, tuple or dict; else it puts None or a number that data replaces later.
+        first: the place where data comes in, if that is another one.
+    """
+
+    store: Store
+    container: bool
+    first: Store | None = None
+
+
+def marks(context: Context) -> list[Mark]:
+    """Return the assignments of a project that need ``nnx.data``."""
+    attributes = Attributes(context)
+    return [mark for one in attributes.all for mark in _of(context.flow, attributes, one)]
+
+
+def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Mark]:
+    direct = [store for store in attribute.stores if not store.filling]
+    if any(attributes.is_marked(store) for store in direct) or _declared(flow, attribute.owner, attribute.name):
+        return
+    filled = next((s for s in attribute.stores if s.filling and _gives_data(flow, attributes, s)), None)
+    initial = [s for s in direct if s.function is not None and s.function.name in {"__init__", "setup"}] or direct
+    holding = {store for store in direct if _holds(flow, attributes, store)}
+    for store in initial:
+        if store in holding:
+            yield Mark(store, True)
+        elif _is_container(flow, store) and (filled or holding):
+            yield Mark(store, True, filled or next(iter(holding)))
+        elif is_plain(flow, store):
+            later = next(
+                (s for s in direct if s in holding or _is_data(flow, attributes, s) if _follows(s, store)), None
+            )
+            if later is not None and not any(_is_data(flow, attributes, s) and _precedes(s, store) for s in direct):
+                yield Mark(store, False, later)
+
+
+def _holds(flow: Flow, attributes: Attributes, store: Store) -> bool:
+    """Say whether an assignment puts a container of data, also one that is filled after it was assigned."""
+    scope = store.event.scope
+    if attributes.holds_data(flow.here(store.value, scope)):
+        return True
+    node = getattr(store.event.statement, "value", None)
+    if isinstance(node, ast.Name) and isinstance(store.event.statement, ast.Assign):
+        return any(attributes.holds_data(flow.here(value, scope)) for value in scope.bindings.get(node.id, ()))
+    return False
+
+
+def _gives_data(flow: Flow, attributes: Attributes, store: Store) -> bool:
+    bound = flow.here(store.value, store.event.scope)
+    return attributes.is_data(bound) or attributes.holds_data(bound)
+
+
+def _is_data(flow: Flow, attributes: Attributes, store: Store) -> bool:
+    return attributes.is_data(flow.here(store.value, store.event.scope))
+
+
+def _is_container(flow: Flow, store: Store) -> bool:
+    found = flow.resolve(flow.here(store.value, store.event.scope))
+    if isinstance(found.value, Call):
+        return flow.callee_name(found) in _MAKERS
+    if isinstance(found.value, Choice):
+        return any(isinstance(option, Sequence | Mapping | Comprehension) for option in found.value.options)
+    return isinstance(found.value, Sequence | Mapping | Comprehension)
+
+
+def _declared(flow: Flow, owner: ClassFacts, name: str) -> bool:
+    """Say whether a class, or one that it derives from, declares what an attribute is."""
+    for cls in flow.mro(owner)[0]:
+        annotation = cls.fields.get(name)
+        if annotation is not None and any(_says(flow, cls, node) for node in ast.walk(annotation)):
+            return True
+        default = cls.scope.env.get(name)
+        if default is not None and flow.callee_name(flow.here(default, cls.scope)) in _SAID:
+            return True
+    return False
+
+
+def _says(flow: Flow, cls: ClassFacts, node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.startswith(("nnx.Data", "nnx.Static"))
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    found: Value = flow.resolve(flow.here(flow.spelled(node, cls.scope), cls.scope)).value
+    return isinstance(found, Ref) and found.name in _SAID
+
+
+def _follows(later: Store, store: Store) -> bool:
+    """Say whether one assignment may happen to an object that had the other one."""
+    if later is store:
+        return False
+    if later.function is not store.function or store.function is None:
+        return True
+    if _exclusive(store.function.node, later.event.statement, store.event.statement):
+        return False
+    return later.event.statement.lineno > store.event.statement.lineno or bool(_loops(store))
+
+
+def _precedes(earlier: Store, store: Store) -> bool:
+    """Say whether an assignment of the same function surely happens before another one."""
+    if store.function is None or earlier.function is not store.function:
+        return False
+    one, two = earlier.event.statement, store.event.statement
+    return one.lineno < two.lineno and not _exclusive(store.function.node, one, two)
+
+
+def _loops(store: Store) -> list[ast.AST]:
+    assert store.function is not None
+    line = store.event.statement.lineno
+    return [
+        node
+        for node in ast.walk(store.function.node)
+        if isinstance(node, ast.For | ast.While) and node.lineno < line <= (node.end_lineno or 0)
+    ]
+
+
+def _exclusive(function: ast.AST, one: ast.stmt, two: ast.stmt) -> bool:
+    """Say whether two statements stand on the two sides of a condition."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.If) and node.orelse:
+            sides = [_contains(node.body, one), _contains(node.orelse, one)]
+            others = [_contains(node.body, two), _contains(node.orelse, two)]
+            if (sides[0] and others[1]) or (sides[1] and others[0]):
+                return True
+    return False
+
+
+def _contains(body: list[ast.stmt], statement: ast.stmt) -> bool:
+    return body[0].lineno <= statement.lineno <= (body[-1].end_lineno or body[-1].lineno)
+
+
+# -- edits --------------------------------------------------------------------------------------------
+
+
+def fix(context: Context, store: Store) -> Fix | None:
+    """Return the edits that mark what an assignment puts as data; None if it is not a plain assignment."""
+    node = _stored_expression(store)
+    scope = store.event.scope
+    if node is None:
+        return None
+    source = scope.module.source
+    if "0.10" in context.options.targets:
+        borrowed = borrow(context.project, scope, "data")
+        if borrowed is None:
+            return None
+        text, edits = borrowed.text, list(borrowed.edits)
+    else:
+        spelling = spell(context.flow, scope, "data")
+        if spelling is None:
+            return None
+        text, edits = spelling.text, [(source.path, edit) for edit in spelling.edits]
+    start, end = source.span(node)
+    bare = isinstance(node, ast.Tuple) and _bare(source.text(node))
+    opening, closing = (f"{text}((", "))") if bare else (f"{text}(", ")")
+    edits += [(source.path, Edit(start, start, opening.encode())), (source.path, Edit(end, end, closing.encode()))]
+    return Fix(tuple(edits))
+
+
+def _bare(text: str) -> bool:
+    """Say whether the text of a tuple has no parentheses of its own."""
+    try:
+        return not isinstance(ast.parse(f"f{text}", mode="eval").body, ast.Call)
+    except SyntaxError:
+        return True
+
+
+def _stored_expression(store: Store) -> ast.expr | None:
+    """Return the expression whose value an attribute gets."""
+    statement, node = store.event.statement, store.event.node
+    if isinstance(statement, ast.AnnAssign) and statement.target is node:
+        return statement.value
+    if not isinstance(statement, ast.Assign):
+        return None
+    if all(isinstance(target, ast.Attribute) for target in statement.targets):
+        return statement.value
+    if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Tuple | ast.List):
+        targets = statement.targets[0].elts
+        if isinstance(statement.value, ast.Tuple | ast.List) and len(targets) == len(statement.value.elts):
+            return next((v for t, v in zip(targets, statement.value.elts, strict=True) if t is node), None)
+    return None
