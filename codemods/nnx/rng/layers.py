@@ -16,13 +16,11 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "flax.nnx.RNN": (
         "cell", "time_major", "return_carry", "reverse", "keep_order", "unroll", "rngs", "state_axes", "broadcast_rngs",
     ),
-    "flax.nnx.Bidirectional": (
-        "forward_rnn", "backward_rnn", "merge_fn", "time_major", "return_carry", "rngs",
-    ),
+    "flax.nnx.Bidirectional": ("forward_rnn", "backward_rnn"),
 }  # fmt: skip
 
-# how many arguments of a constructor may be positional since 0.11
-POSITIONAL = {"flax.nnx.Dropout": 1, "flax.nnx.RNN": 1, "flax.nnx.Bidirectional": 2}
+# how many arguments of a constructor that took more in 0.10 may be positional since 0.11
+POSITIONAL = {"flax.nnx.Dropout": 1, "flax.nnx.RNN": 1}
 
 CELLS = frozenset(
     f"flax.nnx.{name}" for name in ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell", "ConvLSTMCell")

@@ -1,0 +1,110 @@
+"""NNX206: a carry is initialised without a Rngs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.imports import spell
+from codemods.nnx.rewrite import RewriteError, add_keyword
+from codemods.nnx.rng.layers import CELLS
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr, Call, Const
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield every ``cell.initialize_carry(shape)`` of a cell that needs a Rngs."""
+    if not context.options.crosses("0.11"):
+        return
+    for event in context.project.calls():
+        callee = event.value.callee
+        if isinstance(callee, Attr) and callee.name == "initialize_carry" and not event.value.starred:
+            given = [name for name, _ in event.value.keywords]
+            if len(event.value.args) + len(given) == 1 and "rngs" not in given:
+                yield from _without(context, event, callee)
+
+
+def _without(context: Context, event: CallEvent, callee: Attr) -> Iterator[Finding]:
+    cells = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
+    verdicts = [_zeros(context, cell) for cell in cells if not isinstance(cell.value, Const)]
+    if all(verdict is _OTHER for verdict in verdicts):
+        return
+    fix = _fix(context, event, Safety.SAFE if all(verdict is True for verdict in verdicts) else Safety.UNSAFE)
+    help_ = "pass one: initialize_carry(shape, rngs=nnx.Rngs(0)); a carry of zeros draws nothing from it"
+    if False in verdicts:
+        help_ = "pass one with a stream `carry`; a carry that is drawn at random comes out different from 0.10"
+    yield finding(RULE.code, event.scope, event.node, "cells keep no Rngs since Flax 0.11, so the carry needs one", help_, fix)
+
+
+_OTHER = "other"
+
+
+def _zeros(context: Context, cell: Bound) -> object:
+    """Say whether a cell's carry starts as zeros; None if it is not known, ``_OTHER`` for a cell of the project's own."""
+    flow = context.flow
+    if not isinstance(cell.value, Call):
+        return None
+    name = flow.callee_name(cell)
+    cls = flow.class_of(cell)
+    if cls is not None:
+        if flow.method(cls, "initialize_carry") is not None or not flow.mro(cls)[1] & CELLS:
+            return _OTHER
+        return None
+    if name not in CELLS:
+        return _OTHER if name else None
+    return not cell.value.starred and cell.value.keyword("carry_init") is None
+
+
+def _fix(context: Context, event: CallEvent, safety: Safety) -> Fix | None:
+    rngs = spell(context.flow, event.scope, "Rngs")
+    if rngs is None:
+        return None
+    source = event.scope.module.source
+    try:
+        edits = (add_keyword(source, event.node, "rngs", f"{rngs.text}(0)"), *rngs.edits)
+    except RewriteError:
+        return None
+    return Fix(tuple((source.path, edit) for edit in edits), safety)
+
+
+RULE = Rule(
+    code="NNX206",
+    name="carry-without-rngs",
+    summary="cell.initialize_carry without a Rngs",
+    why="""\
+Up to Flax 0.10 a recurrent cell kept the Rngs it was made with and initialised its carry from it. Since 0.11 cells keep
+none, and `initialize_carry(shape)` raises "RNGs must be provided to initialize the cell carry". By default the carry is
+zeros, for which any Rngs gives the same; only a cell with a random `carry_init` starts from other numbers.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.11.0",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    examples=(
+        Example(
+            before="""\
+import jax.numpy as jnp
+from flax import nnx
+
+cell = nnx.LSTMCell(2, 3, rngs=nnx.Rngs(0))
+carry = cell.initialize_carry((1, 2))
+_, y = cell(carry, jnp.ones((1, 2)))
+print(float(y.sum()))
+""",
+            after="""\
+import jax.numpy as jnp
+from flax import nnx
+
+cell = nnx.LSTMCell(2, 3, rngs=nnx.Rngs(0))
+carry = cell.initialize_carry((1, 2), rngs=nnx.Rngs(0))
+_, y = cell(carry, jnp.ones((1, 2)))
+print(float(y.sum()))
+""",
+            targets=("0.11", "0.12"),
+        ),
+    ),
+    check=check,
+)

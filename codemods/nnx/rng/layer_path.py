@@ -1,0 +1,88 @@
+"""NNX203: a stream is reached by name in a layer that has only one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.rng.paths import Step, flat_keys, holder, steps
+from codemods.nnx.rule import Example, Kind, Rule
+
+_OWN = frozenset({"key", "count", "tag", "fork", "split"})
+_MESSAGE = "the layer keeps one stream since Flax 0.11, not a Rngs"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield every way to a stream through the ``rngs`` of a layer of Flax."""
+    if not context.options.crosses("0.11"):
+        return
+    for module in context.project.modules:
+        for step in steps(module):
+            if step.stream not in _OWN:
+                yield from _step(context, step)
+        for scope, node, position in flat_keys(module):
+            source = module.source
+            edit = Edit(source.span(node.elts[position - 1])[1], source.span(node.elts[position])[1], b"")
+            fix = Fix(((source.path, edit),), Safety.UNSAFE)
+            yield finding(RULE.code, scope, node, _MESSAGE, "its path ends in ('rngs', 'key') and ('rngs', 'count')", fix)
+
+
+def _step(context: Context, step: Step) -> Iterator[Finding]:
+    kept = holder(context, step.scope, step.holder)
+    if kept is None:
+        return
+    source = step.scope.module.source
+    fix = None
+    both = "0.10" in context.options.targets
+    if step.stream in kept.streams and not both:
+        edit = Edit(source.span(step.rngs)[1], source.span(step.node)[1], b"")
+        fix = Fix(((source.path, edit),), Safety.SAFE if kept.proven else Safety.UNSAFE)
+    elif not kept.proven:
+        return
+    help_ = f"leave out {step.stream!r}" if fix else "no attribute means the same on every version; test the type" if both else (
+        f"it has no stream {step.stream!r} any more; keep the Rngs yourself where you need it"
+    )
+    yield finding(RULE.code, step.scope, step.node, _MESSAGE, help_, fix)
+
+
+RULE = Rule(
+    code="NNX203",
+    name="layer-stream-path",
+    summary="a stream by name in the rngs of a Dropout, attention or RNN layer",
+    why="""\
+`layer.rngs` was the Rngs that the layer was made with up to Flax 0.10; since 0.11 it is a fork of the one stream that the
+layer draws from. So `layer.rngs.dropout.key` is `layer.rngs.key`, `layer.rngs["dropout"]` is `layer.rngs`, and the path in
+a state is `(..., "rngs", "key")`. A Rngs that a module of your own stores keeps its streams and its paths. The fix is safe
+where value flow shows the layer, or the model whose state it is; where only a name says so it must be asked for.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.11.0",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    examples=(
+        Example(
+            before="""\
+import jax.numpy as jnp
+from flax import nnx
+
+layer = nnx.Dropout(0.5, rngs=nnx.Rngs(params=0, dropout=1))
+layer(jnp.ones((1, 4)))
+state = nnx.state({"drop": layer})
+print(int(layer.rngs.dropout.count.value), state["drop"]["rngs"]["dropout"]["key"].value.shape)
+""",
+            after="""\
+import jax.numpy as jnp
+from flax import nnx
+
+layer = nnx.Dropout(0.5, rngs=nnx.Rngs(params=0, dropout=1))
+layer(jnp.ones((1, 4)))
+state = nnx.state({"drop": layer})
+print(int(layer.rngs.count.value), state["drop"]["rngs"]["key"].value.shape)
+""",
+            targets=("0.11", "0.12"),
+        ),
+    ),
+    check=check,
+)

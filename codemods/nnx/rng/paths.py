@@ -1,0 +1,181 @@
+"""Ways into the stream of a layer: attributes, items of a state, keys of a flat state."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.rng.layers import inherited, layer
+from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Value
+
+_STATES = frozenset({"flax.nnx.state", "flax.nnx.variables", "flax.nnx.split"})
+_SAME_PATHS = frozenset({"flax.nnx.to_pure_dict", "flax.nnx.pure", "flax.nnx.eval_shape"})
+_NAMED_LAYER = re.compile(r"drop|att(n|ention)", re.IGNORECASE)
+_DEFAULTS = {"Dropout": "dropout", "MultiHeadAttention": "dropout", "RNN": "carry", "Bidirectional": "carry"}
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A stream that is named behind ``rngs`` in a path: ``x.rngs.dropout``, ``state["x"]["rngs"]["dropout"]``.
+
+    Attributes:
+        holder: what ``rngs`` belongs to.
+        rngs: the expression that ends with ``rngs``.
+        node: the expression that ends with the stream.
+        stream: the name of the stream.
+    """
+
+    scope: Scope
+    holder: Value
+    rngs: ast.expr
+    node: ast.expr
+    stream: str
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The layer that a path goes through.
+
+    Attributes:
+        streams: the streams that it may have: its own name and the default one.
+        proven: whether value flow shows it; a name that says so proves nothing.
+    """
+
+    streams: frozenset[str]
+    proven: bool
+
+
+def steps(module: ModuleFacts) -> Iterator[Step]:
+    """Yield the named streams behind ``rngs`` in a module."""
+    if b"rngs" not in module.source.data:
+        return
+    inside = _Scopes(module)
+    for node in ast.walk(module.source.tree):
+        stream = _name(node)
+        if stream is None or not isinstance(node, ast.Attribute | ast.Subscript) or _name(node.value) != "rngs":
+            continue
+        value = module.values.get(node.value)
+        if isinstance(value, Attr | Item):
+            yield Step(inside.of(node), value.base, node.value, node, stream)
+
+
+def _name(node: ast.AST) -> str | None:
+    """Return the last part of a path."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        return node.slice.value
+    return None
+
+
+class _Scopes:
+    """The scopes of a module by their place."""
+
+    def __init__(self, module: ModuleFacts) -> None:
+        scopes = [function.scope for function in module.functions] + [cls.scope for cls in module.classes]
+        self._scopes = sorted(scopes, key=lambda scope: _size(scope.node))
+        self._module = module.scope
+
+    def of(self, node: ast.expr) -> Scope:
+        """Return the innermost scope around a node."""
+        place = (node.lineno, node.col_offset)
+        for scope in self._scopes:
+            inner = scope.node
+            body = inner.body if isinstance(inner.body, list) else [inner.body]  # type: ignore[attr-defined]
+            last = body[-1]
+            if (body[0].lineno, body[0].col_offset) <= place < (last.end_lineno, last.end_col_offset):
+                return scope
+        return self._module
+
+
+def _size(node: ast.AST) -> int:
+    return (node.end_lineno - node.lineno) * 1000 + node.end_col_offset  # type: ignore[attr-defined,no-any-return]
+
+
+def holder(context: Context, scope: Scope, value: Value) -> Holder | None:
+    """Return the layer that a value, or a part of a state, is; None if it is another object or not known."""
+    place = context.flow.here(value, scope)
+    found = [_kept(context, source) for source in context.sources.originals(place)]
+    known = [streams for streams in found if streams]
+    if known and len(known) == len(found):
+        return Holder(frozenset().union(*known), True)
+    if any(streams is not None for streams in found):
+        return None
+    last = value.name if isinstance(value, Attr) else value.index.value if _by_name(value) else ""  # type: ignore[attr-defined]
+    return Holder(frozenset({"dropout"}), False) if _NAMED_LAYER.search(str(last)) else None
+
+
+def _by_name(value: Value) -> bool:
+    return isinstance(value, Item) and isinstance(value.index, Const)
+
+
+def _kept(context: Context, source: Bound) -> frozenset[str] | None:
+    """Return the streams of a layer; empty for another known object, None if nothing is known."""
+    flow = context.flow
+    value = source.value
+    if isinstance(value, Call):
+        found = layer(flow, source)
+        if found is not None:
+            return frozenset({found.stream, "default"}) if found.stream is not None else frozenset()
+        cls = flow.class_of(source)
+        base = inherited(flow, cls) if cls is not None else None
+        if cls is not None and base is not None and "rngs" not in cls.stores:
+            return frozenset({_DEFAULTS[base.rpartition(".")[2]], "default"})
+        return frozenset() if cls is not None or flow.callee_name(source) else None
+    model = _in_model(context, source)
+    if model is None:
+        return None
+    streams = [_kept(context, s) for s in context.sources.originals(model) if isinstance(s.value, Call)]
+    return streams[0] if len(streams) == 1 else None
+
+
+def _in_model(context: Context, source: Bound) -> Bound | None:
+    """Return the part of a model that a part of its state stands for."""
+    flow = context.flow
+    keys: list[str] = []
+    value = source.value
+    while isinstance(value, Attr | Item | Indexed):
+        if isinstance(value, Attr):
+            keys.append(value.name)
+        else:
+            index = value.index if isinstance(value, Item) else value.index.value
+            if not isinstance(index, Const):
+                return None
+            base = flow.resolve(flow.with_value(source, value.base))
+            if isinstance(index.value, int) and flow.callee_name(base) == "flax.nnx.split":
+                value = base.value
+                break
+            keys.append(str(index.value))
+        value = flow.resolve(flow.with_value(source, value.base)).value
+    place = flow.with_value(source, value)
+    while isinstance(value, Call) and flow.callee_name(place) in _SAME_PATHS and value.args:
+        place = flow.follow(place, value.args[0])
+        value = place.value
+        if isinstance(value, Item | Indexed):
+            place = flow.resolve(flow.with_value(place, value.base))
+            value = place.value
+    if not isinstance(value, Call) or flow.callee_name(place) not in _STATES or not value.args or not keys:
+        return None
+    part = value.args[0]
+    for key in reversed(keys):
+        part = Attr(part, key)
+    return flow.with_value(place, part)
+
+
+def flat_keys(module: ModuleFacts) -> Iterator[tuple[Scope, ast.Tuple, int]]:
+    """Yield paths of a flat state that name a stream, with the position of the stream in them."""
+    if b"rngs" not in module.source.data:
+        return
+    inside = _Scopes(module)
+    for node, value in module.values.items():
+        if isinstance(node, ast.Tuple) and isinstance(value, Sequence):
+            names = [item.value if isinstance(item, Const) else None for item in value.items]
+            if "rngs" in names[1:-2] and names[-1] in {"key", "count", "value"}:
+                position = names.index("rngs", 1) + 1
+                if position < len(names) - 1 and _NAMED_LAYER.search(str(names[position - 2])):
+                    yield inside.of(node), node, position
