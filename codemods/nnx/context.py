@@ -13,6 +13,7 @@ from codemods.nnx.sources import Sources
 
 if TYPE_CHECKING:
     from codemods.nnx.findings import Finding
+    from codemods.nnx.state.aliases import Alias
     from codemods.nnx.lint.bodies import Bodies
     from codemods.nnx.lint.taint import Taint
     from codemods.nnx.lint.traced import Traced
@@ -79,3 +80,10 @@ class Context:
         from codemods.nnx.v012.data_marks import marks
 
         return tuple(marks(self))
+
+    @cached_property
+    def aliases(self) -> tuple[Alias, ...]:
+        """Every call whose result shares Variables where that changes the program."""
+        from codemods.nnx.state.aliases import find
+
+        return tuple(find(self))

@@ -1,0 +1,70 @@
+"""NNX843: methods and arguments that change an array in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.syntax import keyword
+
+_METHODS = ("fill", "resize", "itemset", "setflags", "partition", "put", "setfield")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named(*_METHODS):
+        func = event.node.func
+        if isinstance(func, ast.Attribute):
+            value = event.scope.module.values.get(func.value)
+            if value is not None and context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"JAX arrays cannot be changed in place, and have no `{func.attr}`",
+                    "use jnp.full_like, or x.at[index].set(value)",
+                )
+    for event in context.project.calls():
+        out = keyword(event.node, "out")
+        if out is None or (isinstance(out, ast.Constant) and out.value is None):
+            continue
+        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        if name.startswith("jax.numpy."):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "functions of jax.numpy cannot write into an array",
+                "take the result",
+            )
+
+
+RULE = lint_rule(
+    "NNX843",
+    "array-mutator",
+    "x.fill(), out= and other ways of numpy to change an array",
+    why="JAX arrays are immutable: the methods do not exist, and `out=` raises NotImplementedError.",
+    source="JAX tutorial, section on in-place updates; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+
+x = jnp.zeros(3)
+x.fill(1.0)
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+import numpy as np
+
+x = np.zeros(3)
+x.fill(1.0)
+y = jnp.full_like(x, 1.0)
+""",
+    ),
+)

@@ -1,0 +1,64 @@
+"""NNX802: a transform of a method that is bound to its module, or of a module itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind as ObjectKind
+from codemods.nnx.lint.names import COMPILING
+from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "jit", "pmap", "pjit"):
+        if name not in COMPILING or not event.value.args:
+            continue
+        value = event.value.args[0]
+        owner = value.base if isinstance(value, Attr) else value
+        if ObjectKind.MODULE in kinds_of(context, value, event.scope):
+            what = "a module"
+        elif owner is not value and ObjectKind.MODULE in kinds_of(context, owner, event.scope):
+            what = "a bound method"
+        else:
+            continue
+        source = event.scope.module.source
+        method = f".{value.name}" if what == "a bound method" and isinstance(value, Attr) else ""
+        call = "m(x)" if method in {"", ".__call__"} else f"m{method}(x)"
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{source.text(event.node.func)}` of {what} compiles the module's arrays in as constants",
+            f"compile a function of the module: `{source.text(event.node.func)}(lambda m, x: {call})`",
+        )
+
+
+RULE = Rule(
+    code="NNX802",
+    name="jit-bound-method",
+    summary="jit of a bound method or of a module instance",
+    why="""\
+In `nnx.jit(model.__call__)` the module is part of the function and not an argument: on Flax 0.10 and 0.11 the compiled
+code keeps its first weights, on 0.12 a ValueError is raised.
+""",
+    kind=Kind.LINT,
+    safety=None,
+    since="0.10",
+    source='talk "Introducing Flax NNX (Part 2)", section 5; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
+    examples=(
+        Example(
+            before="""\
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+predict = nnx.jit(model.__call__)
+""",
+            run=False,
+        ),
+    ),
+    check=_check,
+)

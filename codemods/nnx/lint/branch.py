@@ -1,0 +1,114 @@
+"""NNX820: Python decides about a traced value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import traced_bodies
+
+_WAYS = {
+    "if": "use jnp.where, or jax.lax.cond (nnx.cond for functions of NNX objects)",
+    "while": "use jax.lax.while_loop (nnx.while_loop for functions of NNX objects)",
+    "assert": "use jax.experimental.checkify, or check outside of the compiled function",
+    "operator": "use jnp.where, or the operators & | ~ of arrays",
+    "order": "use jnp.maximum, jnp.minimum or jnp.sort",
+}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for function, _ in traced_bodies(context, level=0):
+        for node in context.bodies.nodes(function.scope):
+            for place, way in _decisions(node):
+                if context.taint.node(place, function.scope):
+                    yield _found(function, place, way)
+            if isinstance(node, ast.Call) and _orders(context, node, function):
+                yield _found(function, node, "order")
+
+
+def _decisions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the expressions whose truth a node asks for, inner operands first."""
+    if isinstance(node, ast.If | ast.IfExp):
+        yield from _atoms(node.test, "if")
+    elif isinstance(node, ast.While):
+        yield from _atoms(node.test, "while")
+    elif isinstance(node, ast.Assert):
+        yield from _atoms(node.test, "assert")
+    elif isinstance(node, ast.comprehension):
+        for condition in node.ifs:
+            yield from _atoms(condition, "if")
+
+
+def _atoms(test: ast.expr, way: str) -> Iterator[tuple[ast.expr, str]]:
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _atoms(value, way)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _atoms(test.operand, way)
+    elif isinstance(test, ast.NamedExpr):
+        yield from _atoms(test.value, way)
+    else:
+        yield test, way
+
+
+def _orders(context: Context, node: ast.Call, function: FunctionFacts) -> bool:
+    """Say whether a call of a builtin compares traced values."""
+    if not isinstance(node.func, ast.Name) or node.func.id not in {"max", "min"}:
+        return False
+    value = function.scope.module.values.get(node)
+    if value is None or len(node.args) < 2:
+        return False
+    name = context.flow.callee_name(context.flow.here(value, function.scope))
+    return name.startswith("builtins.") and any(context.taint.node(a, function.scope) for a in node.args)
+
+
+def _found(function: FunctionFacts, node: ast.expr, way: str) -> Finding:
+    return finding(
+        RULE.code,
+        function.scope,
+        node,
+        "Python cannot decide about a traced value: it is not known while the function is compiled",
+        _WAYS[way],
+    )
+
+
+RULE = lint_rule(
+    "NNX820",
+    "branch-on-tracer",
+    "if, while or assert on a traced value",
+    why="""\
+The function is compiled for all values at once, so a condition on a value raises TracerBoolConversionError. Conditions on
+shapes, types, None and static arguments are decided while compiling and are fine.
+""",
+    source='talk "Introducing Flax NNX (Part 2)", section 4; JAX tutorial; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def checked(x):
+    if jnp.isnan(x).any():
+        return jnp.zeros_like(x)
+    return x
+""",
+    ),
+    clean=(
+        """\
+import jax
+
+
+@jax.jit
+def checked(x, mask=None):
+    if mask is None or x.ndim == 1 or len(x) > 3:
+        return x
+    return x * mask
+""",
+    ),
+)

@@ -1,0 +1,52 @@
+"""Calls whose result nobody takes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.names import TREE_MAPS
+
+_PURE = frozenset(
+    {"optax.apply_updates", "flax.nnx.cached_partial", "functools.partial", "jax.jit", "flax.nnx.jit", "flax.nnx.clone",
+     "flax.nnx.merge", "flax.nnx.split", "flax.nnx.state", "jax.grad", "flax.nnx.grad", "jax.vmap", "flax.nnx.vmap"}
+)  # fmt: skip
+_METHODS = frozenset({"astype", "reshape", "sort", "transpose", "squeeze", "ravel", "clip", "flatten", "round"})
+
+
+def discarded(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls of foreign functions that stand alone as a statement, with the function's full name."""
+    for event in context.project.calls():
+        if not event.used and isinstance(event.node.func, ast.Attribute | ast.Name):
+            name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+            if name:
+                yield event, name
+
+
+def is_pure(event: CallEvent, name: str) -> bool:
+    """Say whether a call does nothing but give a result."""
+    if name in TREE_MAPS:
+        return bool(event.node.args) and _harmless(event.node.args[0])
+    return name in _PURE
+
+
+def array_method(context: Context, event: CallEvent) -> bool:
+    """Say whether a call is a method of a JAX array that gives a new array."""
+    func = event.node.func
+    if not isinstance(func, ast.Attribute) or func.attr not in _METHODS:
+        return False
+    value = event.scope.module.values.get(func.value)
+    return value is not None and context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY
+
+
+def _harmless(node: ast.expr) -> bool:
+    """Say whether a function is a lambda that calls nothing with an effect."""
+    if not isinstance(node, ast.Lambda):
+        return False
+    return not any(
+        isinstance(n, ast.Call) and not (isinstance(n.func, ast.Attribute) and n.func.attr in _METHODS)
+        for n in ast.walk(node.body)
+    )

@@ -1,0 +1,75 @@
+"""NNX841: an indexed update whose result nobody takes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.lint.define import lint_rule
+
+_UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named(*_UPDATES):
+        func = event.node.func
+        if event.used or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Subscript):
+            continue
+        holder = func.value.value
+        if isinstance(holder, ast.Attribute) and holder.attr == "at":
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the array does not change: the result of the update is thrown away",
+                "assign the result",
+                _fix(event, holder.value),
+            )
+
+
+def _fix(event: CallEvent, array: ast.expr) -> Fix | None:
+    if not isinstance(array, ast.Name):
+        return None
+    source = event.scope.module.source
+    start, _ = source.span(event.node)
+    return Fix(((source.path, Edit(start, start, f"{array.id} = ".encode())),))
+
+
+RULE = lint_rule(
+    "NNX841",
+    "discarded-at-update",
+    "x.at[...].set(...) as a statement",
+    why="`x.at[i].set(v)` gives a changed copy and leaves x as it is. As a statement it does nothing.",
+    source="JAX tutorial, section on in-place updates; found twice in a public library",
+    check=_check,
+    mended=(
+        (
+            """\
+import jax.numpy as jnp
+
+x = jnp.zeros(3)
+x.at[0].set(1.0)
+""",
+            """\
+import jax.numpy as jnp
+
+x = jnp.zeros(3)
+x = x.at[0].set(1.0)
+""",
+        ),
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+
+x = jnp.zeros(3)
+y = x.at[0].set(1.0)
+print(x.at[1].add(1.0))
+""",
+    ),
+    safety=Safety.SAFE,
+)

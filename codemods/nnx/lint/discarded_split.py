@@ -1,0 +1,49 @@
+"""NNX834: a split key that nobody takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.discarded import discarded
+from codemods.nnx.lint.names import last
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in discarded(context):
+        if name.startswith("jax.random."):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the result of `{last(name)}` is thrown away, and the key stays as it was",
+                "take the new keys: key, subkey = jax.random.split(key)",
+            )
+
+
+RULE = lint_rule(
+    "NNX834",
+    "discarded-random",
+    "the result of a jax.random function is thrown away",
+    why="Keys do not change. `jax.random.split(key)` alone does nothing, and the next draw repeats the last one.",
+    source="JAX tutorial, section on random keys; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
+    check=_check,
+    bad=(
+        """\
+import jax
+
+key = jax.random.key(0)
+jax.random.split(key)
+""",
+    ),
+    clean=(
+        """\
+import jax
+
+key = jax.random.key(0)
+key, subkey = jax.random.split(key)
+""",
+    ),
+)

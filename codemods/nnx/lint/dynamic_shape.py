@@ -1,0 +1,120 @@
+"""NNX823: a traced value as a shape."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import traced_bodies, traced_calls
+from codemods.nnx.lint.syntax import keyword
+
+# functions by the position and the name of the argument that is a shape or a length
+_SHAPES: dict[str, tuple[int, str]] = {
+    **{f"jax.numpy.{name}": (0, "shape") for name in ("zeros", "ones", "empty", "full")},
+    "jax.numpy.eye": (0, "N"),
+    "jax.numpy.identity": (0, "n"),
+    "jax.numpy.arange": (0, "stop"),
+    "jax.numpy.linspace": (2, "num"),
+    "jax.numpy.reshape": (1, "shape"),
+    "jax.numpy.broadcast_to": (1, "shape"),
+    "jax.numpy.tile": (1, "reps"),
+    "jax.nn.one_hot": (1, "num_classes"),
+    "flax.nnx.one_hot": (1, "num_classes"),
+    "jax.lax.top_k": (1, "k"),
+    "jax.lax.iota": (1, "size"),
+    **{f"jax.random.{name}": (1, "shape") for name in ("normal", "uniform", "bits", "gumbel")},
+    "jax.random.split": (1, "num"),
+}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in traced_calls(context, level=0):
+        for argument in _shape_arguments(context, event, name):
+            if _traced(context, argument, event):
+                yield _found(event, argument)
+                break
+    for function, _ in traced_bodies(context, level=0):
+        for node in context.bodies.nodes(function.scope):
+            if not isinstance(node, ast.Subscript) or not context.taint.node(node.value, function.scope):
+                continue
+            for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+                if isinstance(part, ast.Slice):
+                    ends = [end for end in (part.lower, part.upper) if end is not None]
+                    if any(context.taint.node(end, function.scope) for end in ends):
+                        yield finding(
+                            RULE.code,
+                            function.scope,
+                            node,
+                            "the length of the slice depends on a traced value",
+                            "use jax.lax.dynamic_slice_in_dim with a length that is known, or a mask",
+                        )
+
+
+def _shape_arguments(context: Context, event: CallEvent, name: str) -> Iterator[ast.expr]:
+    node = event.node
+    if name in _SHAPES:
+        position, word = _SHAPES[name]
+        if name == "jax.numpy.arange":
+            yield from node.args
+        elif position < len(node.args):
+            yield node.args[position]
+        named = keyword(node, word)
+        if named is not None:
+            yield named
+    elif not name and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
+        if context.taint.node(node.func.value, event.scope):
+            yield from node.args
+
+
+def _traced(context: Context, argument: ast.expr, event: CallEvent) -> bool:
+    parts = argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument]
+    return any(context.taint.node(part, event.scope) for part in parts)
+
+
+def _found(event: CallEvent, argument: ast.expr) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        argument,
+        "a shape has to be known while compiling, and this value is traced",
+        "make the argument static (static_argnames), or take the shape from an array",
+    )
+
+
+RULE = lint_rule(
+    "NNX823",
+    "dynamic-shape",
+    "a shape, length or slice depends on a traced value",
+    why="""\
+All shapes are fixed when a function is compiled. A traced value as a shape raises a TypeError, as the end of a slice an
+IndexError.
+""",
+    source="JAX tutorial, section on static shapes; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def empty(n):
+    return jnp.zeros((n,))
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def empty(x):
+    return jnp.zeros((x.shape[0],)) + jnp.arange(len(x)) + x.reshape(-1)[: x.size // 2]
+""",
+    ),
+)

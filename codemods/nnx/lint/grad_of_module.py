@@ -1,0 +1,103 @@
+"""NNX817: gradients of JAX with respect to a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.imports import spell
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.rewrite import replace
+from codemods.nnx.values import Value
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    wanted = {event.node: event for event, name in foreign(context, "grad", "value_and_grad") if name in _NAMES}
+    if not wanted:
+        return
+    for call in context.project.calls():
+        made = call.value.callee
+        node = getattr(made, "node", None)
+        if node not in wanted:
+            resolved = context.flow.follow(context.flow.here(call.value, call.scope), made).value
+            node = getattr(resolved, "node", None)
+        event = wanted.get(node) if node is not None else None
+        if event is None or keyword(event.node, "argnums") is not None or not call.value.args:
+            continue
+        if _module(context, call.value.args[0], call):
+            name = last(context.flow.callee_name(context.flow.here(event.value, event.scope)))
+            del wanted[event.node]
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"jax.{name} treats a module as a plain tree: state and keys are differentiated too",
+                f"use nnx.{name}",
+                _fix(context, event, name),
+            )
+
+
+_NAMES = frozenset({"jax.grad", "jax.value_and_grad"})
+
+
+def _module(context: Context, value: Value, call: CallEvent) -> bool:
+    return Kind.MODULE in kinds_of(context, value, call.scope)
+
+
+def _fix(context: Context, event: CallEvent, name: str) -> Fix | None:
+    spelling = spell(context.flow, event.scope, name)
+    if spelling is None:
+        return None
+    source = event.scope.module.source
+    edits = (
+        (source.path, replace(source, event.node.func, spelling.text)),
+        *((source.path, e) for e in spelling.edits),
+    )
+    return Fix(edits, Safety.UNSAFE)
+
+
+RULE = lint_rule(
+    "NNX817",
+    "jax-grad-of-module",
+    "jax.grad or jax.value_and_grad of a module",
+    why="""\
+On Flax 0.10 `jax.grad` refuses a module. Since 0.11 it runs for modules that hold nothing but parameters; with Dropout it
+fails on the integer keys, and with BatchNorm it fails, or gives gradients of the running statistics. `nnx.grad`
+differentiates the `nnx.Param` only and gives an nnx.State.
+""",
+    source='talk "Introducing Flax NNX (Part 2)", sections 5 and 6; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
+    check=_check,
+    mended=(
+        (
+            """\
+import jax
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+grads = jax.grad(lambda m: m.kernel[...].sum())(model)
+""",
+            """\
+import jax
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+grads = nnx.grad(lambda m: m.kernel[...].sum())(model)
+""",
+        ),
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+grads = jax.grad(lambda w: (w**2).sum())(jnp.ones(3))
+""",
+    ),
+    safety=Safety.UNSAFE,
+)

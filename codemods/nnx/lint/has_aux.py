@@ -1,0 +1,178 @@
+"""NNX850: losses that return more than the loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.rewrite import RewriteError, add_keyword
+from codemods.nnx.values import Sequence
+
+_NAMES = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "grad", "value_and_grad"):
+        if name not in _NAMES or not event.value.args or event.value.starred:
+            continue
+        given = keyword(event.node, "has_aux")
+        aux = constant(given) if given is not None else False
+        if not isinstance(aux, bool):
+            continue
+        call = _call(context, event)
+        if not aux:
+            callees = context.flow.callables(context.flow.here(event.value.args[0], event.scope))
+            if len(callees) == 1 and _returns_tuple(callees[0].function):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"{shown(callees[0].function)} returns a tuple, and only a number can be differentiated",
+                    "add has_aux=True: (loss, aux), grads = ...",
+                    _fix(event) if call is not None and name.endswith("value_and_grad") and _takes_aux(call) else None,
+                )
+        elif (
+            call is not None
+            and not _takes_aux(call)
+            and isinstance(call, ast.Tuple)
+            and name.endswith("value_and_grad")
+        ):
+            if len(call.elts) == 2 and isinstance(call.elts[0], ast.Name) and call.elts[0].id in {"loss", "value", "l"}:
+                if _as_number(context, event, call.elts[0].id):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        call,
+                        f"with has_aux=True `{call.elts[0].id}` is a tuple of the loss and the rest",
+                        "unpack it: (loss, aux), grads = ...",
+                    )
+
+
+def _returns_tuple(function: FunctionFacts) -> bool:
+    returns = function.returns
+    return (
+        bool(returns)
+        and not function.generator
+        and all(isinstance(r, Sequence) and isinstance(r.node, ast.Tuple) and len(r.items) > 1 for r in returns)
+    )
+
+
+def _call(context: Context, event: CallEvent) -> ast.expr | None:
+    """Return the target that the result of calling the gradient function is assigned to."""
+    names: set[str] = set()
+    for node in context.bodies.nodes(event.scope):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        value = node.value
+        if value is event.node and isinstance(node.targets[0], ast.Name):
+            names.add(node.targets[0].id)
+        elif isinstance(value, ast.Call) and (
+            value.func is event.node or (isinstance(value.func, ast.Name) and value.func.id in names)
+        ):
+            return node.targets[0]
+    return None
+
+
+def _takes_aux(target: ast.expr) -> bool:
+    return isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Tuple | ast.List)
+
+
+def _as_number(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a variable is used as the loss itself: in arithmetic, formatted or made a float."""
+    for node in context.bodies.nodes(event.scope):
+        parts: list[ast.expr | None] = []
+        if isinstance(node, ast.BinOp):
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.FormattedValue):
+            parts = [node.value] if node.format_spec is not None else []
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float":
+            parts = list(node.args)
+        if any(isinstance(p, ast.Name) and p.id == name for p in parts):
+            return True
+    return False
+
+
+def _fix(event: CallEvent) -> Fix | None:
+    source = event.scope.module.source
+    try:
+        return Fix(((source.path, add_keyword(source, event.node, "has_aux", "True")),))
+    except RewriteError:
+        return None
+
+
+RULE = lint_rule(
+    "NNX850",
+    "missing-has-aux",
+    "a loss that returns a tuple without has_aux, or is unpacked without it",
+    why="""\
+A function to differentiate returns one number; what it returns besides needs `has_aux=True`, and then the result is
+`(loss, aux), grads`. Without it a TypeError is raised.
+""",
+    source="JAX tutorial, section on has_aux; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    check=_check,
+    bad=(
+        """\
+from flax import nnx
+
+
+def loss_fn(model, x):
+    y = model(x)
+    return y.sum(), y
+
+
+def step(model, x):
+    return nnx.value_and_grad(loss_fn)(model, x)
+""",
+    ),
+    mended=(
+        (
+            """\
+from flax import nnx
+
+
+def loss_fn(model, x):
+    y = model(x)
+    return y.sum(), y
+
+
+def step(model, x):
+    (loss, y), grads = nnx.value_and_grad(loss_fn)(model, x)
+    return loss, grads
+""",
+            """\
+from flax import nnx
+
+
+def loss_fn(model, x):
+    y = model(x)
+    return y.sum(), y
+
+
+def step(model, x):
+    (loss, y), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model, x)
+    return loss, grads
+""",
+        ),
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+
+def loss_fn(model, x):
+    return model(x).sum()
+
+
+def step(model, x):
+    loss, grads = nnx.value_and_grad(loss_fn)(model, x)
+    return loss, grads
+""",
+    ),
+    safety=Safety.SAFE,
+)

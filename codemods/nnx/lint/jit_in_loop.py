@@ -1,0 +1,90 @@
+"""NNX903: compiling in a loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.project import enclosing_function
+from codemods.nnx.values import Call, Function
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "jit", "pmap"):
+        if name not in {"jax.jit", "flax.nnx.jit", "jax.pmap", "flax.nnx.pmap"} or not event.node.args:
+            continue
+        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        if loop is None or in_test(event.scope) or enclosing_function(event.scope) in context.traced:
+            continue
+        if _fresh(context, event, name) and not _bound_in(loop, event.node):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{name}` makes a new function in every round, which is compiled every time",
+                "compile once before the loop",
+            )
+
+
+def _fresh(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether the compiled code cannot be found again: nnx.jit always makes a new function, jax.jit of a new one."""
+    if name.startswith("flax."):
+        return True
+    inner = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+    if isinstance(inner, Function):
+        return isinstance(event.node.args[0], ast.Lambda)
+    return isinstance(inner, Call) and isinstance(event.node.args[0], ast.Call)
+
+
+def _bound_in(loop: ast.For | ast.While, node: ast.Call) -> bool:
+    """Say whether what is compiled depends on something that the loop binds."""
+    bound = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound |= {n.name for n in ast.walk(loop) if isinstance(n, ast.FunctionDef)}
+    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(node))
+
+
+RULE = lint_rule(
+    "NNX903",
+    "jit-in-loop",
+    "jit inside a loop",
+    why="""\
+Compiled code belongs to the function object. `nnx.jit(f)` makes a new one each time, and so does `jax.jit` of a lambda or a
+partial: ten rounds, ten compilations. `jax.jit(f)` of one and the same f finds its code again.
+""",
+    source="JAX tutorial; measured: 10 compilations in 10 rounds",
+    check=_check,
+    bad=(
+        """\
+from flax import nnx
+
+
+def double(x):
+    return x * 2
+
+
+for x in range(10):
+    nnx.jit(double)(x)
+""",
+    ),
+    clean=(
+        """\
+import jax
+from flax import nnx
+
+
+def double(x):
+    return x * 2
+
+
+fast = nnx.jit(double)
+for x in range(10):
+    fast(x)
+    jax.jit(double)(x)
+""",
+    ),
+)

@@ -1,0 +1,120 @@
+"""NNX830: one key for several draws."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keys import Use, uses, varies
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import exclusive, inside
+
+_HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for (scope, _), found in uses(context).items():
+        if in_test(scope):
+            continue
+        paths = context.bodies.paths(scope) if len(found) > 1 else {}
+        for index, use in enumerate(found):
+            earlier = next((u for u in found[:index] if _together(u, use, paths)), None)
+            if earlier is not None:
+                yield finding(
+                    RULE.code,
+                    scope,
+                    use.event.node,
+                    f"`{_text(use)}` was used up by `{last(earlier.name)}` in line {earlier.event.node.lineno}: "
+                    f"the results depend on each other",
+                    _HELP,
+                )
+            elif any(_repeats(use, loop) for loop in use.event.loops):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    use.event.node,
+                    f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
+                    _HELP,
+                )
+
+
+def _text(use: Use) -> str:
+    return use.event.scope.module.source.text(use.node)
+
+
+def _together(one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]) -> bool:
+    first, second = paths.get(one.event.node), paths.get(two.event.node)
+    if first is None or second is None:  # in a decorator or default
+        return False
+    return not exclusive(first, second)
+
+
+def _repeats(use: Use, loop: ast.AST) -> bool:
+    """Say whether a loop repeats a draw with the same key."""
+    return not varies(use.key, loop) and not _once(use.event, loop)
+
+
+def _once(event: CallEvent, loop: ast.AST) -> bool:
+    """Say whether the loop ends with the draw: its block leaves it."""
+    for node in ast.walk(loop):
+        for name in ("body", "orelse"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and any(isinstance(s, ast.Break | ast.Return | ast.Raise) for s in block):
+                if any(inside(event.node, statement) for statement in block if isinstance(statement, ast.stmt)):
+                    return True
+    return False
+
+
+RULE = lint_rule(
+    "NNX830",
+    "key-reuse",
+    "a random key is used twice",
+    why="""\
+A key determines the numbers. Used for two draws, or in every round of a loop, it gives equal or related numbers:
+identical initial weights, identical noise, the same "random" batch. `jax.random.split` or `fold_in` makes new keys.
+In tests, where equal numbers may be meant, the rule is silent.
+""",
+    source="JAX tutorial, section on random keys; measured: identical numbers",
+    check=_check,
+    bad=(
+        """\
+import jax
+
+key = jax.random.key(0)
+a = jax.random.normal(key, (3,))
+b = jax.random.normal(key, (3,))
+""",
+        """\
+import jax
+
+key = jax.random.key(0)
+for _ in range(3):
+    a = jax.random.normal(key, (3,))
+""",
+    ),
+    clean=(
+        """\
+import jax
+
+key = jax.random.key(0)
+for step in range(3):
+    key, subkey = jax.random.split(key)
+    a = jax.random.normal(subkey, (3,))
+    b = jax.random.normal(jax.random.fold_in(subkey, 1), (3,))
+""",
+        """\
+import jax
+
+
+def draw(key, flat):
+    if flat:
+        return jax.random.uniform(key)
+    return jax.random.normal(key)
+""",
+    ),
+)

@@ -1,0 +1,81 @@
+"""Where keys of ``jax.random`` are used up, and which uses are of the same key."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.lint.names import NOT_CONSUMING, last
+from codemods.nnx.lint.syntax import inside
+from codemods.nnx.values import Attr, Call, Choice, Each, Free, Item, Loop, Param, Unknown, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A call that uses a key up.
+
+    Attributes:
+        event: the call.
+        key: the key's value in its scope.
+        name: full name of the function.
+        node: the argument.
+    """
+
+    event: CallEvent
+    key: Value
+    name: str
+    node: ast.expr
+
+
+def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
+    """Return the calls that use up each key, in the order of the text."""
+    found: dict[tuple[Scope, Value], list[Use]] = {}
+    for event in context.project.calls():
+        func = event.node.func
+        if not isinstance(func, ast.Attribute | ast.Name) or not (event.node.args or event.node.keywords):
+            continue
+        key = event.value.argument(0, "key")
+        if key is None or not _trackable(key):
+            continue
+        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        if not name.startswith("jax.random.") or last(name) in NOT_CONSUMING:
+            continue
+        node = event.node.args[0] if event.node.args else event.node.keywords[0].value
+        found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
+    return found
+
+
+def _trackable(key: Value) -> bool:
+    """Say whether equal values mean the same key: nothing may change it between two uses."""
+    if isinstance(key, Param | Free):
+        return not isinstance(key, Free) or key.name not in key.scope.globals
+    if isinstance(key, Call | Loop):
+        return True
+    if isinstance(key, Item):
+        return _trackable(key.base) and not isinstance(key.index, Unknown)
+    if isinstance(key, Each):
+        return _trackable(key.base)
+    return False
+
+
+def varies(value: Value, loop: ast.AST, depth: int = 0) -> bool:
+    """Say whether a value is, or may be, another one in every round of a loop."""
+    if depth > 12:
+        return True
+    if isinstance(value, Each | Loop):
+        own = value.loop if isinstance(value, Each) else value.node
+        if own is loop:
+            return True
+        if isinstance(value, Loop):
+            return varies(value.before, loop, depth + 1)
+        return varies(value.base, loop, depth + 1)
+    if isinstance(value, Choice):
+        return inside(value.node, loop) or any(varies(o, loop, depth + 1) for o in value.options)
+    if isinstance(value, Call | Unknown):
+        node = value.node
+        return isinstance(loop, ast.comprehension) or inside(node, loop)
+    if isinstance(value, Item):
+        return varies(value.base, loop, depth + 1) or varies(value.index, loop, depth + 1)
+    return isinstance(value, Attr)

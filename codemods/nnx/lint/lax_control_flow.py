@@ -1,0 +1,125 @@
+"""NNX809: a transform of JAX around a function that changes a captured NNX object."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import resolved
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.values import Call, Const, Free
+
+_TRANSFORMS = frozenset(
+    {"jax.lax.scan", "jax.lax.cond", "jax.lax.switch", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.vmap",
+     "jax.checkpoint", "jax.remat"}
+)  # fmt: skip
+_STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})
+_CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "update", "flax.nnx.MultiMetric": "update"}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for root in context.traced.roots:
+        if root.transform in _TRANSFORMS:
+            name = _changed(context, root)
+            if name:
+                own = last(root.transform)
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    root.node,
+                    f"`{root.transform}` traces a function that changes the captured object `{name}`",
+                    f"use nnx.{'remat' if own == 'checkpoint' else own} with `{name}` as an argument",
+                )
+
+
+def _changed(context: Context, root: Root) -> str | None:
+    """Return the name of a captured object that the body of a transform changes."""
+    scope = root.function.scope
+    for node in context.bodies.nodes(scope):
+        if not isinstance(node, ast.Call):
+            continue
+        func = node.func
+        method = ""
+        if isinstance(func, ast.Attribute):
+            method, func = func.attr, func.value
+        if not isinstance(func, ast.Name) or not isinstance(scope.module.values.get(func), Free):
+            continue
+        made = resolved(context, func, scope)
+        if made is None or not isinstance(made.value, Call):
+            continue
+        callee = context.flow.callee_name(made)
+        if (not method and _draws(context, made)) or _CHANGING.get(callee) == method or callee == "flax.nnx.Rngs":
+            return func.id
+    return None
+
+
+def _draws(context: Context, made: Bound) -> bool:
+    """Say whether calling a module changes its state: it is or holds a batch norm or a dropout."""
+    if context.flow.callee_name(made) in _STATEFUL:
+        return not _inactive(made)
+    cls = context.flow.class_of(made)
+    return cls is not None and _holds(context, cls, 0)
+
+
+def _holds(context: Context, cls: ClassFacts, depth: int) -> bool:
+    flow = context.flow
+    for parent in flow.mro(cls)[0]:
+        for stores in parent.stores.values():
+            for function, value in stores:
+                stored = flow.resolve(flow.here(value, function.scope))
+                if not isinstance(stored.value, Call):
+                    continue
+                if flow.callee_name(stored) in _STATEFUL and not _inactive(stored):
+                    return True
+                inner = flow.class_of(stored)
+                if inner is not None and depth < 3 and _holds(context, inner, depth + 1):
+                    return True
+    return False
+
+
+def _inactive(made: Bound) -> bool:
+    assert isinstance(made.value, Call)
+    flags = [made.value.keyword(n) for n in ("use_running_average", "deterministic")]
+    rate = made.value.argument(0, "rate")
+    return any(isinstance(f, Const) and f.value is True for f in flags) or (
+        isinstance(rate, Const) and rate.value in (0, 0.0) and rate.value is not False
+    )
+
+
+RULE = lint_rule(
+    "NNX809",
+    "jax-transform-of-stateful",
+    "jax.lax control flow, vmap or checkpoint over a captured stateful module",
+    why="""\
+Modules with BatchNorm or Dropout, optimizers, metrics and Rngs change when they are used. Inside a transform of JAX that
+does not know of them this raises TraceContextError. The transforms of NNX take the object as an argument.
+""",
+    source='talk "Introducing Flax NNX (Part 2)", section 5; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+jax.lax.scan(lambda carry, x: (carry, drop(x)), 0.0, jnp.ones((3, 2)))
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+linear = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+jax.lax.scan(lambda carry, x: (carry, linear(x)), 0.0, jnp.ones((3, 2)))
+""",
+    ),
+)

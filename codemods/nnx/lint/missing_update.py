@@ -1,0 +1,153 @@
+"""NNX812: objects used after a functional loop that trained only their state."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.imports import spell
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "split"):
+        if name != "flax.nnx.split" or event.loops:
+            continue
+        objects, state = _parts(event)
+        loop = _loop(context, event, state) if state else None
+        if loop is None:
+            continue
+        used = _used_after(context, event, objects, loop)
+        if used is not None:
+            yield finding(
+                RULE.code,
+                event.scope,
+                used,
+                f"`{used.id}` is as it was before the loop: only `{state}` was trained",
+                f"call nnx.update(..., {state}) after the loop",
+                _fix(context, event, loop, state),
+            )
+
+
+def _parts(event: CallEvent) -> tuple[set[str], str]:
+    """Return the names of the objects that are split, and the name of their state."""
+    statement, node = event.statement, event.node
+    if not isinstance(statement, ast.Assign) or statement.value is not node or len(node.args) != 1:
+        return set(), ""
+    target = statement.targets[0]
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name):
+        return set(), ""
+    parts = node.args[0].elts if isinstance(node.args[0], ast.Tuple | ast.List) else [node.args[0]]
+    if not all(isinstance(part, ast.Name) for part in parts):
+        return set(), ""
+    return {part.id for part in parts if isinstance(part, ast.Name)}, target.elts[1].id
+
+
+def _loop(context: Context, event: CallEvent, state: str) -> ast.For | ast.While | None:
+    """Return the loop behind the split, in the same block, that binds the state anew."""
+    paths = context.bodies.paths(event.scope)
+    for node in context.bodies.nodes(event.scope):
+        if isinstance(node, ast.For | ast.While) and node.lineno > event.statement.lineno:
+            if paths.get(node) == paths.get(event.statement) and any(
+                isinstance(n, ast.Name) and n.id == state and isinstance(n.ctx, ast.Store) for n in ast.walk(node)
+            ):
+                return node
+    return None
+
+
+def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast.For | ast.While) -> ast.Name | None:
+    """Return the first use of an object behind the loop; None if it was updated, bound or split again anywhere there."""
+    end = loop.end_lineno or loop.lineno
+    first: ast.Name | None = None
+    for node in context.bodies.nodes(event.scope):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.Call) and line > event.statement.lineno:
+            func = node.func
+            word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            if word in {"update", "merge"} and _mentions(node, objects):
+                return None
+        if isinstance(node, ast.Name) and node.id in objects and line > event.statement.end_lineno:  # type: ignore[operator]
+            if isinstance(node.ctx, ast.Store):
+                return None
+            if line > end and (first is None or line < first.lineno):
+                first = node
+    return first
+
+
+def _mentions(node: ast.Call, objects: set[str]) -> bool:
+    first = node.args[:1]
+    return any(isinstance(n, ast.Name) and n.id in objects for a in first for n in ast.walk(a))
+
+
+def _fix(context: Context, event: CallEvent, loop: ast.For | ast.While, state: str) -> Fix | None:
+    spelling = spell(context.flow, event.scope, "update")
+    if spelling is None or spelling.edits:
+        return None
+    source = event.scope.module.source
+    _, end = source.span(loop)
+    indent = source.data[source.line_starts[loop.lineno - 1] : source.offset(loop.lineno, loop.col_offset)]
+    if indent.strip() or source.data[end : end + 1] not in (b"\n", b"\r", b""):
+        return None
+    newline = b"\r\n" if b"\r\n" in source.data else b"\n"
+    text = f"{spelling.text}({source.text(event.node.args[0])}, {state})".encode()
+    return Fix(((source.path, Edit(end, end, newline + indent + text)),))
+
+
+RULE = lint_rule(
+    "NNX812",
+    "missing-update-after-loop",
+    "objects are used after a split/merge loop without nnx.update",
+    why="""\
+In the form with `nnx.split` and `nnx.merge` the loop trains a state. The model, the optimizer and the metrics outside
+stay as they were until `nnx.update((model, optimizer), state)` writes the state back.
+""",
+    source="performance guide of Flax NNX, last paragraph; measured: step 0 instead of 20",
+    check=_check,
+    mended=(
+        (
+            """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+def train(step, model, optimizer, data):
+    graphdef, state = nnx.split((model, optimizer))
+    for x in data:
+        state, loss = step(graphdef, state, x)
+    return model(jnp.ones((1, 2)))
+""",
+            """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+def train(step, model, optimizer, data):
+    graphdef, state = nnx.split((model, optimizer))
+    for x in data:
+        state, loss = step(graphdef, state, x)
+    nnx.update((model, optimizer), state)
+    return model(jnp.ones((1, 2)))
+""",
+        ),
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+def train(step, model, optimizer, data):
+    graphdef, state = nnx.split((model, optimizer))
+    for x in data:
+        state, loss = step(graphdef, state, x)
+    nnx.update((model, optimizer), state)
+    return model(jnp.ones((1, 2)))
+""",
+    ),
+    safety=Safety.SAFE,
+)

@@ -1,0 +1,86 @@
+"""NNX810: functions of numpy and math on traced arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.imports import spell_name
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import NUMPY_ALLOWED, last
+from codemods.nnx.lint.places import fix, traced_calls
+
+_SAME = frozenset(
+    {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum", "minimum",
+     "concatenate", "stack", "asarray", "array", "zeros_like", "ones_like", "full_like", "power", "square", "sign",
+     "floor", "ceil", "exp2", "log2", "log10", "log1p", "expm1", "outer", "vstack", "hstack", "isnan", "isfinite",
+     "isinf", "sinh", "cosh", "arctan", "arctan2", "arcsin", "arccos", "einsum", "tensordot", "multiply", "divide", "add",
+     "subtract", "mod", "logical_and", "logical_or", "logical_not", "median", "percentile", "quantile", "roll", "tile",
+     "pad", "split", "linspace", "interp", "cross", "kron", "inner", "vdot", "triu", "tril", "diag", "flip"}
+)  # fmt: skip
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in traced_calls(context, level=0):
+        numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
+        if not (numpy or name.startswith("math.")) or (numpy and last(name) in NUMPY_ALLOWED):
+            continue
+        arguments = [*event.node.args, *(k.value for k in event.node.keywords)]
+        if any(context.taint.node_holds(argument, event.scope) for argument in arguments):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{name}` needs a value, and there is only a tracer",
+                "use jax.numpy",
+                _fix(context, event, name),
+            )
+
+
+def _fix(context: Context, event: CallEvent, name: str) -> Fix | None:
+    if name not in {f"numpy.{one}" for one in _SAME} and name not in {f"math.{one}" for one in _SAME}:
+        return None
+    spelling = spell_name(context.flow, event.scope, f"jax.numpy.{last(name)}")
+    if spelling is None or spelling.edits:
+        return None
+    return fix(event.scope, event.node.func, spelling.text)
+
+
+RULE = lint_rule(
+    "NNX810",
+    "numpy-on-tracer",
+    "numpy or math function of a traced value",
+    why="""\
+`np.exp(x)` and `math.exp(x)` convert x to a number, which raises TracerArrayConversionError while tracing. `np.sum`,
+`np.reshape` and others that only call a method of the array work and are not reported.
+""",
+    source='JAX tutorial, section "NumPy vs JAX"; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
+    check=_check,
+    mended=(
+        (
+            """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+@jax.jit
+def grown(x):
+    return np.exp(x) + jnp.ones(np.prod(x.shape)).sum()
+""",
+            """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+@jax.jit
+def grown(x):
+    return jnp.exp(x) + jnp.ones(np.prod(x.shape)).sum()
+""",
+        ),
+    ),
+    safety=Safety.SAFE,
+)

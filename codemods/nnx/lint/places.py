@@ -1,0 +1,103 @@
+"""The places that several lint rules look at."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.findings import Fix, Safety
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.names import COMPILING
+from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
+from codemods.nnx.rewrite import replace
+from codemods.nnx.values import Call, Value
+
+NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Kind.STREAM})
+
+
+def traced_bodies(context: Context, level: int = STAGED) -> Iterator[tuple[FunctionFacts, Tracing]]:
+    """Yield the traced functions that reach a level, in the order of their text."""
+    known = context.traced.known
+    for function in context.project.functions():
+        tracing = known.get(function)
+        if tracing is not None and tracing.level >= level:
+            yield function, tracing
+
+
+def traced_calls(context: Context, level: int = STAGED) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls in traced bodies with the full name of a foreign callee, which may be empty."""
+    for function, _ in traced_bodies(context, level):
+        for event in context.bodies.calls.get(function.scope, ()):
+            yield event, context.flow.callee_name(context.flow.here(event.value, event.scope))
+
+
+def scopes(context: Context) -> Iterator[Scope]:
+    """Yield the bodies of all modules and functions."""
+    for module in context.project.modules:
+        yield module.scope
+        for function in module.functions:
+            yield function.scope
+
+
+def foreign(context: Context, *words: str) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls whose callee ends in one of some words, with the full name of the foreign function."""
+    for event in context.bodies.named(*words):
+        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        if name:
+            yield event, name
+
+
+def kinds_of(context: Context, value: Value, scope: Scope) -> frozenset[Kind]:
+    """Return what kinds of objects a value of a scope may be."""
+    return context.kinds.of(context.flow.here(value, scope))
+
+
+def resolved(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
+    """Return where the value of an expression comes from; None if the expression was not evaluated."""
+    value = scope.module.values.get(node)
+    return context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
+
+
+def compiled_roots(context: Context) -> Iterator[Root]:
+    """Yield the applications of ``jit`` and ``pmap``."""
+    return (root for root in context.traced.roots if root.transform in COMPILING)
+
+
+def jit_of(context: Context, event: CallEvent) -> tuple[Root, ...]:
+    """Return the applications of ``jit`` behind the function that a call calls."""
+    flow = context.flow
+    call = flow.here(event.value, event.scope)
+    callee = flow.follow(call, event.value.callee)
+    if not isinstance(callee.value, Call):
+        return ()
+    node = callee.value.node
+    return tuple(r for r in compiled_roots(context) if r.node is node or (r.decorator and r.node is node.func))
+
+
+def fix(scope: Scope, node: ast.AST, text: str, safety: Safety = Safety.SAFE) -> Fix:
+    """Return a fix that replaces one expression."""
+    return Fix(((scope.module.source.path, replace(scope.module.source, node, text)),), safety)
+
+
+def shown(function: FunctionFacts) -> str:
+    """Return a function's name as messages show it."""
+    return "a lambda" if function.name == "<lambda>" else f"`{function.name}`"
+
+
+def in_test(scope: Scope) -> bool:
+    """Say whether a scope belongs to a test, where results are often compared on purpose."""
+    function = function_of(scope)
+    while function is not None:
+        if function.name.startswith(("test", "bench")):
+            return True
+        function = function_of(function.scope.parent)
+    return is_test(scope.module)
+
+
+def is_test(module: ModuleFacts) -> bool:
+    """Say whether a module holds tests, by its name."""
+    name = module.source.path.replace("\\", "/").rpartition("/")[2]
+    return name.startswith(("test_", "conftest")) or name.endswith("_test.py")

@@ -1,0 +1,111 @@
+"""NNX831: several layers with ``nnx.Rngs`` of the same seed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind, class_kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import exclusive
+from codemods.nnx.values import Class
+
+_HELP = "make one nnx.Rngs and pass it to all layers: each takes its own keys from it"
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    layers = {}
+    for event in context.project.calls():
+        for argument in (*event.node.args, *(k.value for k in event.node.keywords)):
+            if isinstance(argument, ast.Call):
+                layers[argument] = event
+    seen: dict[tuple[Scope, str], list[tuple[CallEvent, CallEvent]]] = {}
+    for event, name in foreign(context, "Rngs"):
+        layer = layers.get(event.node)
+        if name != "flax.nnx.Rngs" or layer is None or not _literal(event.node) or in_test(event.scope):
+            continue
+        if not _layer(context, layer):
+            continue
+        text = ast.dump(event.node)
+        known = seen.setdefault((event.scope, text), [])
+        if any(_both(context, earlier, event) for earlier, _ in known):
+            first = known[0][0]
+            message = f"the same seed as in line {first.node.lineno}: the layers start with related weights and masks"
+            yield finding(RULE.code, event.scope, event.node, message, _HELP)
+        elif event.loops and (_collected(event) or _initialises(event)):
+            message = "the same seed in every round: the layers start with identical weights and masks"
+            yield finding(RULE.code, event.scope, event.node, message, _HELP)
+        known.append((event, layer))
+
+
+def _literal(node: ast.Call) -> bool:
+    values = [*node.args, *(k.value for k in node.keywords)]
+    return bool(values) and all(isinstance(v, ast.Constant) for v in values)
+
+
+def _layer(context: Context, event: CallEvent) -> bool:
+    """Say whether a call makes a layer: one of Flax, or any module in the constructor of another or a collection."""
+    flow = context.flow
+    callee = flow.follow(flow.here(event.value, event.scope), event.value.callee).value
+    name = getattr(callee, "name", "")
+    if isinstance(name, str) and class_kind(name) is Kind.MODULE:
+        return True
+    if not isinstance(callee, Class) or Kind.MODULE not in context.kinds.class_kinds(flow.here(callee, event.scope)):
+        return False
+    return _initialises(event) or _collected(event)
+
+
+def _initialises(event: CallEvent) -> bool:
+    function = event.scope.function
+    return function is not None and function.name == "__init__"
+
+
+def _collected(event: CallEvent) -> bool:
+    return any(isinstance(loop, ast.comprehension) for loop in event.loops)
+
+
+def _both(context: Context, one: CallEvent, two: CallEvent) -> bool:
+    paths = context.bodies.paths(one.scope)
+    first, second = paths.get(one.node), paths.get(two.node)
+    return first is not None and second is not None and not exclusive(first, second)
+
+
+RULE = lint_rule(
+    "NNX831",
+    "twin-rngs",
+    "layers that are made with nnx.Rngs of the same seed",
+    why="""\
+Two `nnx.Rngs(0)` give the same keys: layers of equal shape start with identical weights, and dropouts use identical
+masks. One Rngs object that is passed on gives every layer its own keys. Whole models that are made alike, and tests, are
+not reported.
+""",
+    source="JAX tutorial, section on random keys; measured: identical weights and masks",
+    check=_check,
+    bad=(
+        """\
+from flax import nnx
+
+a = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+b = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+""",
+        """\
+from flax import nnx
+
+layers = [nnx.Linear(2, 2, rngs=nnx.Rngs(0)) for _ in range(3)]
+""",
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+rngs = nnx.Rngs(0)
+a = nnx.Linear(2, 2, rngs=rngs)
+b = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+c = nnx.Linear(2, 2, rngs=rngs)
+""",
+    ),
+)

@@ -1,0 +1,143 @@
+"""NNX822: a flag or mode that a compiled function branches on without being static."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import compiled_roots, shown
+from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.rewrite import RewriteError, add_keyword, replace
+from codemods.nnx.values import Const, Param
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for root in compiled_roots(context):
+        names = _flags(root)
+        for node in context.bodies.nodes(root.function.scope) if names else ():
+            tests = [node.test] if isinstance(node, ast.If | ast.IfExp | ast.While) else []
+            hit = next((n for t in tests for n in _tested(t, root) if n in names), None)
+            if hit is not None:
+                yield finding(
+                    RULE.code,
+                    root.function.scope,
+                    tests[0],
+                    f"{shown(root.function)} branches on `{hit}`, which is traced: its value is not known",
+                    f'add static_argnames="{hit}"',
+                    _fix(root, hit),
+                )
+                names.discard(hit)
+
+
+def _flags(root: Root) -> set[str]:
+    """Return the traced parameters that are flags or modes, by annotation or default."""
+    function = root.function
+    found = set()
+    for name in function.params:
+        note = function.annotations.get(name)
+        default = function.defaults.get(name)
+        if name in root.static:
+            continue
+        if (isinstance(note, ast.Name) and note.id in {"bool", "str"}) or (
+            note is None and isinstance(default, Const) and isinstance(default.value, bool | str)
+        ):
+            found.add(name)
+    return found
+
+
+def _tested(test: ast.expr, root: Root) -> Iterator[str]:
+    """Yield the parameters whose own value a condition depends on."""
+    parts = [test]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, ast.BoolOp):
+            parts += part.values
+        elif isinstance(part, ast.UnaryOp):
+            parts.append(part.operand)
+        elif isinstance(part, ast.Compare) and all(
+            isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in part.ops
+        ):
+            parts.append(part.left)
+        elif isinstance(part, ast.Name):
+            value = root.function.scope.module.values.get(part)
+            if isinstance(value, Param) and value.function is root.function:
+                yield part.id
+
+
+def _fix(root: Root, name: str) -> Fix | None:
+    """Return the addition of ``static_argnames``; None where arguments are static already."""
+    source = root.scope.module.source
+    if root.options is not None:
+        if any(keyword(root.options, word) for word in ("static_argnums", "static_argnames")):
+            return None
+        try:
+            edit = add_keyword(source, root.options, "static_argnames", f'"{name}"')
+        except RewriteError:
+            return None
+    elif isinstance(root.node, ast.Name | ast.Attribute):
+        edit = replace(source, root.node, f'{source.text(root.node)}(static_argnames="{name}")')
+        if not root.transform.startswith("flax."):
+            return None  # jax.jit takes its options alone only since JAX 0.8
+    else:
+        return None
+    return Fix(((source.path, edit),), Safety.SAFE)
+
+
+RULE = lint_rule(
+    "NNX822",
+    "flag-not-static",
+    "a compiled function branches on a bool or str that is not static",
+    why="""\
+Arguments of a compiled function are traced, flags too: `if train:` raises TracerBoolConversionError, and a string is
+refused with a TypeError. As a static argument each value is compiled on its own.
+""",
+    source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    check=_check,
+    bad=(
+        """\
+import jax
+
+
+@jax.jit
+def forward(x, train: bool):
+    return x * 2 if train else x
+""",
+    ),
+    mended=(
+        (
+            """\
+from flax import nnx
+
+
+@nnx.jit
+def forward(model, x, train: bool):
+    return model(x) * 2 if train else model(x)
+""",
+            """\
+from flax import nnx
+
+
+@nnx.jit(static_argnames="train")
+def forward(model, x, train: bool):
+    return model(x) * 2 if train else model(x)
+""",
+        ),
+    ),
+    clean=(
+        """\
+from functools import partial
+
+import jax
+
+
+@partial(jax.jit, static_argnames=("train",))
+def forward(x, train: bool):
+    return x * 2 if train else x
+""",
+    ),
+    safety=Safety.SAFE,
+)

@@ -1,0 +1,66 @@
+"""NNX827: a module as a static argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, kinds_of, shown
+from codemods.nnx.lint.syntax import keyword
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for root in compiled_roots(context):
+        options = root.options
+        if options is None or len(root.static) == len(root.function.params) or root.bound:
+            continue
+        if not any(keyword(options, word) is not None for word in ("static_argnums", "static_argnames")):
+            continue
+        for name in sorted(root.static):
+            param = root.function.params.get(name)
+            if param is not None and kinds_of(context, param, root.function.scope) & NNX_OBJECTS:
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    root.node,
+                    f"the object `{name}` is static: {shown(root.function)} goes on using the arrays of its first call",
+                    f"use nnx.jit with `{name}` as an ordinary argument",
+                )
+
+
+RULE = lint_rule(
+    "NNX827",
+    "static-object",
+    "a module, optimizer or Rngs as a static argument",
+    why="""\
+Static arguments are constants of the compiled code. A module is hashed by identity, so that the compiled code keeps the
+weights of the first call, whatever training does to the object.
+""",
+    source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    check=_check,
+    bad=(
+        """\
+from functools import partial
+
+import jax
+from flax import nnx
+
+
+@partial(jax.jit, static_argnames=("model",))
+def predict(model: nnx.Module, x):
+    return model(x)
+""",
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+
+@nnx.jit
+def predict(model: nnx.Module, x):
+    return model(x)
+""",
+    ),
+)

@@ -1,0 +1,30 @@
+"""What calls of compiled functions give for static arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.lint.places import compiled_roots
+
+
+def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:
+    """Yield the arguments that calls give for static parameters, each with the call and the parameter's name."""
+    roots = {root.function: root for root in compiled_roots(context) if root.options is not None and root.static}
+    for function, root in roots.items():
+        if len(root.static) == len(function.params):
+            continue  # what is static could not be read
+        positions = {name: i for i, name in enumerate(function.params) if name in root.static}
+        if root.bound:
+            positions = {name: i - 1 for name, i in positions.items() if i}
+        for event in context.flow.callers(function):
+            if event.value.starred or event.node is root.node:
+                continue
+            for name, position in positions.items():
+                if 0 <= position < len(event.node.args):
+                    yield event, event.node.args[position], name
+                for keyword in event.node.keywords:
+                    if keyword.arg == name:
+                        yield event, keyword.value, name

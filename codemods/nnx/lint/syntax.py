@@ -1,0 +1,100 @@
+"""Cheap questions about the syntax of functions and modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.facts import FunctionNode
+
+Path = tuple[tuple[ast.AST, str], ...]
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def own_nodes(function: FunctionNode | ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's or module's body, those of inner functions and classes left out."""
+    body = [function.body] if isinstance(function, ast.Lambda) else function.body
+    stack: list[ast.AST] = [*reversed(body)]
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, _SCOPES):
+            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def paths(function: FunctionNode | ast.Module) -> dict[ast.AST, Path]:
+    """Return for every statement and expression of a body the blocks around it, outermost first.
+
+    A block is a compound statement with the name of the field that holds it, such as ``body`` or ``orelse``.
+    """
+    found: dict[ast.AST, Path] = {}
+
+    def visit(node: ast.AST, path: Path) -> None:
+        found[node] = path
+        if isinstance(node, _SCOPES):
+            return
+        for name, value in ast.iter_fields(node):
+            children = value if isinstance(value, list) else [value]
+            branching = isinstance(
+                node, ast.If | ast.IfExp | ast.Match | ast.Try | ast.match_case | ast.For | ast.While
+            )
+            inner = (*path, (node, name)) if branching and name != "test" else path
+            for child in children:
+                if isinstance(child, ast.AST):
+                    visit(child, inner)
+
+    for statement in [function.body] if isinstance(function, ast.Lambda) else function.body:
+        visit(statement, ())
+    return found
+
+
+def exclusive(one: Path, two: Path) -> bool:
+    """Say whether at most one of two places is reached in one run of the body.
+
+    They stand in different branches, or the first stands in a branch that leaves the body or the loop's round.
+    """
+    for (node, arm), (other, way) in zip(one, two, strict=False):
+        if node is not other:
+            break
+        if arm != way:
+            return isinstance(node, ast.If | ast.IfExp | ast.Try)
+        if isinstance(node, ast.Match) and arm == "cases":
+            first, second = one[one.index((node, arm)) + 1 :], two[two.index((node, way)) + 1 :]
+            if first and second and first[0][0] is not second[0][0]:
+                return True
+    shared = sum(1 for a, b in zip(one, two, strict=False) if a == b)
+    return any(_leaves(node, arm) for node, arm in one[shared:])
+
+
+def _leaves(node: ast.AST, arm: str) -> bool:
+    block = getattr(node, arm, None)
+    return (
+        isinstance(node, ast.If | ast.match_case | ast.Try)
+        and isinstance(block, list)
+        and any(isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break) for s in block)
+    )
+
+
+def constant(node: ast.expr | None) -> object:
+    """Return the value of a literal, also of a tuple or list of literals; None if it is none."""
+    if node is None:
+        return None
+    try:
+        return ast.literal_eval(node)  # type: ignore[no-any-return]
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """Return the argument that a call passes by name."""
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def inside(node: ast.AST, outer: ast.AST) -> bool:
+    """Say whether a node stands within the text of another of the same module."""
+    line, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)
+    if line is None or isinstance(outer, ast.comprehension):  # a comprehension's clause has no position
+        return False
+    start = (outer.lineno, outer.col_offset)  # type: ignore[attr-defined]
+    end = (outer.end_lineno, outer.end_col_offset)  # type: ignore[attr-defined]
+    return start <= (line, column) < end

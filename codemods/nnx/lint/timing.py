@@ -1,0 +1,128 @@
+"""NNX907: a time taken before the result is there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import jit_of, scopes
+
+_CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic"})
+_WAITING = frozenset(
+    {"block_until_ready", "device_get", "item", "tolist", "float", "int", "print", "asarray", "array", "info", "log",
+     "effects_barrier", "allclose", "assert_allclose", "compute"}
+)  # fmt: skip
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not context.traced.roots:
+        return
+    for scope in scopes(context):
+        starts = _starts(context, scope)
+        if not starts:
+            continue
+        for node in context.bodies.nodes(scope):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
+                lines = [line for line in starts.get(node.right.id, ()) if line < node.lineno]
+                if lines and _clock(context, node.left, scope) and _unfinished(context, scope, max(lines), node):
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        "the time is taken before the compiled code is done",
+                        "call jax.block_until_ready(result) first, and once before the first time to compile",
+                    )
+
+
+def _clock(context: Context, node: ast.expr, scope: Scope) -> bool:
+    value = scope.module.values.get(node)
+    return value is not None and context.flow.callee_name(context.flow.here(value, scope)) in _CLOCKS
+
+
+def _starts(context: Context, scope: Scope) -> dict[str, list[int]]:
+    """Return the lines in which names get a time."""
+    found: dict[str, list[int]] = {}
+    for event in context.bodies.calls.get(scope, ()):
+        statement = event.statement
+        func = event.node.func
+        word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if (
+            word in {"time", "perf_counter", "monotonic"}
+            and isinstance(statement, ast.Assign)
+            and statement.value is event.node
+        ):
+            if _clock(context, event.node, scope):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(statement.lineno)
+    return found
+
+
+def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> bool:
+    """Say whether compiled code is called between two lines and nothing waits for it."""
+    compiled = False
+    for event in context.bodies.calls.get(scope, ()):
+        if not start < event.node.lineno <= end.lineno:
+            continue
+        func = event.node.func
+        word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if word in _WAITING:
+            if event.node.lineno < end.lineno or word not in {"print", "info", "log"}:
+                return False
+        elif jit_of(context, event):
+            compiled = True
+    return compiled
+
+
+RULE = lint_rule(
+    "NNX907",
+    "timing-without-block",
+    "a time measured without block_until_ready",
+    why="""\
+A compiled function returns before its result is computed: what is measured is the time to send it off. Measured: 0.1 ms
+instead of 310 ms. The first call compiles, too, and should not be counted.
+""",
+    source="JAX tutorial, section on timing; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    check=_check,
+    bad=(
+        """\
+import time
+
+import jax
+
+
+@jax.jit
+def square(x):
+    return x @ x
+
+
+def measured(x):
+    start = time.perf_counter()
+    y = square(x)
+    return time.perf_counter() - start
+""",
+    ),
+    clean=(
+        """\
+import time
+
+import jax
+
+
+@jax.jit
+def square(x):
+    return x @ x
+
+
+def measured(x):
+    start = time.perf_counter()
+    y = square(x)
+    y.block_until_ready()
+    return time.perf_counter() - start
+""",
+    ),
+)

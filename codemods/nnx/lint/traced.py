@@ -1,0 +1,295 @@
+"""Which functions run on tracers, and which of their parameters are traced.
+
+Roots are functions that a transform traces: by a decorator, as ``f = jit(g)``, through ``functools.partial``, or as the
+body of ``scan``, ``cond``, ``while_loop`` and the like. From there tracing reaches the functions they define and call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.flow import Callee, Flow
+from codemods.nnx.frames import Bound, Frame, Part
+from codemods.nnx.lint.names import BATCHING, BODIES, COMPILING, HOST_CALLBACKS, JITS, TRACING_WORDS, TREE_MAPS, last
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.values import Call, Param, Ref, Sequence, Value
+
+BATCHED = 0  # runs at every call, on tracers: vmap
+STAGED = 1  # runs once for many rounds: the bodies of scan, cond, while_loop
+COMPILED = 2  # runs once for many calls: jit
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """A function that a transform traces.
+
+    Attributes:
+        function: the function.
+        transform: full name of the transform.
+        node: where the transform is applied.
+        scope: the scope in which that is.
+        static: parameters that are not traced: static arguments, those bound before, axes of None.
+        options: the call that holds the transform's keyword arguments; None if there are none.
+        bound: whether the function is a bound method.
+        decorator: whether the transform is applied as a decorator.
+    """
+
+    function: FunctionFacts
+    transform: str
+    node: ast.AST
+    scope: Scope
+    static: frozenset[str]
+    options: ast.Call | None
+    bound: bool = False
+    decorator: bool = False
+
+
+@dataclass(eq=False)
+class Tracing:
+    """What is known of a traced function.
+
+    Attributes:
+        level: :data:`BATCHED`, :data:`STAGED` or :data:`COMPILED`, the highest of all transforms that reach it.
+        roots: the transforms that trace it.
+        sites: activations by calls in traced code.
+        mapped: for a function given to ``jax.tree.map``, the trees, with the activation of the call.
+    """
+
+    function: FunctionFacts
+    level: int
+    roots: list[Root] = field(default_factory=list)
+    sites: list[Frame] = field(default_factory=list)
+    mapped: list[tuple[Value, Scope]] = field(default_factory=list)
+
+    @property
+    def staged(self) -> bool:
+        """Whether its body runs once per compilation, and not at every call."""
+        return self.level >= STAGED
+
+
+class Traced:
+    """All traced functions of a project."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self.known: dict[FunctionFacts, Tracing] = {}
+        self.roots: list[Root] = [*self._decorated(), *self._applied()]
+        if self.roots:
+            self._spread()
+
+    def __contains__(self, function: FunctionFacts | None) -> bool:
+        return function in self.known
+
+    def get(self, function: FunctionFacts | None) -> Tracing | None:
+        """Return what is known of a function; None if nothing traces it."""
+        return self.known.get(function) if function is not None else None
+
+    # -- roots --------------------------------------------------------------------------------------
+
+    def _decorated(self) -> Iterator[Root]:
+        for function in self._flow.project.functions():
+            if isinstance(function.node, ast.Lambda):
+                continue
+            outer = function.scope.parent
+            assert outer is not None
+            for node, value in zip(function.node.decorator_list, function.decorators, strict=True):
+                name, options = self._transform(self._flow.here(value, outer))
+                if name in JITS or name in BATCHING:
+                    static = _static(function, name, options, 0, frozenset())
+                    yield Root(function, name, node, outer, static, options, decorator=True)
+
+    def _transform(self, decorator: Bound) -> tuple[str, ast.Call | None]:
+        """Return the name of the transform that a decorator applies, and the call that holds its options."""
+        flow = self._flow
+        resolved = flow.resolve(decorator)
+        if isinstance(resolved.value, Ref):
+            return resolved.value.name, None
+        if not isinstance(resolved.value, Call):
+            return "", None
+        name = flow.callee_name(resolved)
+        if name == "functools.partial" and resolved.value.args:
+            first = flow.follow(resolved, resolved.value.args[0]).value
+            return (first.name if isinstance(first, Ref) else ""), resolved.value.node
+        return ("" if resolved.value.args else name), resolved.value.node
+
+    def _applied(self) -> Iterator[Root]:
+        flow = self._flow
+        for event in flow.project.calls():
+            func = event.node.func
+            word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            if word not in TRACING_WORDS and not self._renamed(event, word):
+                continue
+            call = flow.here(event.value, event.scope)
+            name = flow.callee_name(call)
+            if name in BODIES:
+                for value in _bodies(event.value, *BODIES[name]):
+                    for callee in self._callables(flow.with_value(call, value)):
+                        yield self._root(callee, name, event, None)
+            elif (name in JITS or name in BATCHING) and event.value.args:
+                for callee in self._callables(flow.with_value(call, event.value.args[0])):
+                    yield self._root(callee, name, event, event.node)
+
+    def _renamed(self, event: CallEvent, word: str) -> bool:
+        """Say whether a plain name was imported under another name, as ``from jax import jit as fast``."""
+        if not isinstance(event.node.func, ast.Name):
+            return False
+        return any(
+            alias.asname == word and alias.name in TRACING_WORDS
+            for statement in event.scope.module.imports
+            for alias in statement.names
+        )
+
+    def _callables(self, value: Bound) -> list[Callee]:
+        resolved = self._flow.resolve(value)
+        if isinstance(resolved.value, Sequence):  # the branches of a switch
+            return [c for item in resolved.value.items for c in self._callables(self._flow.with_value(resolved, item))]
+        return self._flow.callables(resolved)
+
+    def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None) -> Root:
+        given = frozenset(keyword for keyword, _ in callee.keywords)
+        static = _static(callee.function, name, options, len(callee.args) + (callee.receiver is not None), given)
+        bound = callee.receiver is not None
+        return Root(callee.function, name, event.node, event.scope, static, options, bound)
+
+    # -- spreading ----------------------------------------------------------------------------------
+
+    def _spread(self) -> None:
+        """Mark everything that traced functions define or call."""
+        flow = self._flow
+        calls: dict[Scope, list[CallEvent]] = {}
+        for event in flow.project.calls():
+            calls.setdefault(event.scope, []).append(event)
+        inner: dict[FunctionFacts, list[FunctionFacts]] = {}
+        for function in flow.project.functions():
+            around = function_of(function.scope.parent)
+            if around is not None:
+                inner.setdefault(around, []).append(function)
+        queue: list[FunctionFacts] = []
+        for root in self.roots:
+            tracing = self._mark(root.function, _level(root.transform), queue)
+            tracing.roots.append(root)
+        done: dict[FunctionFacts, int] = {}
+        while queue:
+            function = queue.pop()
+            level = self.known[function].level
+            if done.get(function, -1) >= level:
+                continue
+            first = function not in done
+            done[function] = level
+            on_host: set[FunctionFacts] = set()
+            for event in calls.get(function.scope, ()):
+                on_host |= self._follow_call(event, level, queue, first)
+            for nested in inner.get(function, ()):
+                if nested not in on_host and not nested.generator:
+                    self._mark(nested, level, queue)
+
+    def _follow_call(self, event: CallEvent, level: int, queue: list[FunctionFacts], first: bool) -> set[FunctionFacts]:
+        """Mark what a call in traced code reaches; return functions that it runs on the host."""
+        flow = self._flow
+        call = flow.here(event.value, event.scope)
+        name = flow.callee_name(call)
+        if name in HOST_CALLBACKS and event.value.args:
+            return {c.function for c in flow.callables(flow.with_value(call, event.value.args[0]))}
+        if name in TREE_MAPS and first and len(event.value.args) > 1:
+            for callee in flow.callables(flow.with_value(call, event.value.args[0])):
+                mapped = self._mark(callee.function, level, queue)
+                mapped.mapped += [(tree, event.scope) for tree in event.value.args[1:]]
+        if name and name not in BODIES:
+            return set()
+        for callee, frame in flow.invoked(call):
+            if callee.function.generator:
+                continue
+            tracing = self._mark(callee.function, level, queue)
+            if first and name not in BODIES:
+                tracing.sites.append(frame)
+        return set()
+
+    def _mark(self, function: FunctionFacts, level: int, queue: list[FunctionFacts]) -> Tracing:
+        tracing = self.known.get(function)
+        if tracing is None:
+            tracing = self.known[function] = Tracing(function, level)
+            queue.append(function)
+        elif level > tracing.level:
+            tracing.level = level
+            queue.append(function)
+        return tracing
+
+
+def _level(transform: str) -> int:
+    return COMPILED if transform in COMPILING else BATCHED if transform in BATCHING else STAGED
+
+
+def function_of(scope: Scope | None) -> FunctionFacts | None:
+    """Return the function whose body a scope is in."""
+    while scope is not None and scope.function is None:
+        scope = scope.parent
+    return scope.function if scope is not None else None
+
+
+def original(bound: Bound) -> Bound:
+    """Return what a value is a copy of: ``jax.jit`` and the like hand on copies of their arguments."""
+    while isinstance(bound.value, Part):
+        bound = bound.value.of
+    return bound
+
+
+def root_param(value: Value) -> Param | None:
+    """Return the parameter that a chain of attributes and items starts at."""
+    while True:
+        if isinstance(value, Param):
+            return value
+        base = getattr(value, "base", None)
+        if not isinstance(base, Value):
+            return None
+        value = base
+
+
+def _bodies(call: Call, positions: tuple[int, ...], names: tuple[str, ...]) -> Iterator[Value]:
+    for position, name in zip(positions, names, strict=True):
+        value = call.argument(position, name)
+        if value is not None:
+            yield value
+
+
+def _static(
+    function: FunctionFacts, name: str, options: ast.Call | None, skipped: int, given: frozenset[str]
+) -> frozenset[str]:
+    """Return the parameters that a transform does not trace.
+
+    Args:
+        function: the function.
+        name: the transform.
+        options: the call with its options.
+        skipped: how many first parameters are bound before, ``self`` of a bound method among them.
+        given: parameters that are bound before by name.
+    """
+    params = list(function.params)
+    static = {*params[:skipped], *given}
+    if options is None:
+        return frozenset(static)
+    rest = params[skipped:]
+    for word in ("static_argnums", "static_broadcasted_argnums"):
+        node = keyword(options, word)
+        numbers = constant(node)
+        if node is not None and numbers is None:
+            return frozenset(params)  # not readable: rather nothing than something wrong
+        for number in numbers if isinstance(numbers, tuple | list) else (numbers,):
+            if isinstance(number, int) and -len(rest) <= number < len(rest):
+                static.add(rest[number])
+    node = keyword(options, "static_argnames")
+    names = constant(node)
+    if node is not None and names is None:
+        return frozenset(params)
+    static.update(n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str))
+    if last(name) in {"vmap", "pmap", "scan"}:
+        axes = keyword(options, "in_axes")
+        if isinstance(axes, ast.Tuple | ast.List):
+            for param, axis in zip(rest, axes.elts, strict=False):
+                if isinstance(axis, ast.Constant) and axis.value is None:
+                    static.add(param)
+        elif axes is not None and not isinstance(axes, ast.Constant):
+            return frozenset(params)
+    return frozenset(static)

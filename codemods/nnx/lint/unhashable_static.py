@@ -1,0 +1,79 @@
+"""NNX826: a list, dict, set or array for a static argument."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import fix, kinds_of
+from codemods.nnx.lint.statics import static_arguments
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, node, name in static_arguments(context):
+        array = Kind.ARRAY in kinds_of(context, event.scope.module.values[node], event.scope)
+        if not array and not isinstance(
+            node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+        ):
+            continue
+        mended = None
+        if isinstance(node, ast.List):
+            inner = event.scope.module.source.text(node)[1:-1].strip()
+            text = f"({inner.rstrip(',')},)" if len(node.elts) == 1 else f"({inner})"
+            mended = fix(event.scope, node, text)
+        yield finding(
+            RULE.code,
+            event.scope,
+            node,
+            f"the static argument `{name}` must be hashable",
+            "pass an array as an ordinary argument" if array else "use a tuple or a frozen dataclass",
+            mended,
+        )
+
+
+RULE = lint_rule(
+    "NNX826",
+    "unhashable-static",
+    "an unhashable value for a static argument",
+    why="""\
+Compiled code is looked up by the values of static arguments, which therefore have to be hashable: a list, dict or array
+raises a ValueError.
+""",
+    source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    check=_check,
+    mended=(
+        (
+            """\
+from functools import partial
+
+import jax
+
+
+@partial(jax.jit, static_argnums=1)
+def shaped(x, shape):
+    return x.reshape(shape)
+
+
+shaped(jax.numpy.ones(8), [2, 4])
+""",
+            """\
+from functools import partial
+
+import jax
+
+
+@partial(jax.jit, static_argnums=1)
+def shaped(x, shape):
+    return x.reshape(shape)
+
+
+shaped(jax.numpy.ones(8), (2, 4))
+""",
+        ),
+    ),
+    safety=Safety.SAFE,
+)
