@@ -213,3 +213,21 @@ def replace(source: Source, node: ast.AST, text: str) -> Edit:
     """Replace a whole node."""
     start, end = source.span(node)
     return Edit(start, end, text.encode("utf-8"))
+
+
+def remove_keyword(source: Source, node: ast.Call, name: str) -> Edit:
+    """Take the keyword argument ``name`` away with its separator.
+
+    Raises:
+        RewriteError: if the call cannot be parsed.
+    """
+
+    def change(call: cst.Call) -> cst.Call:
+        args = list(call.args)
+        index = next(i for i, a in enumerate(args) if a.keyword is not None and a.keyword.value == name)
+        removed = args.pop(index)
+        if args and index == len(args):  # the new last argument ends the list as the old one did
+            args[-1] = args[-1].with_changes(comma=removed.comma, whitespace_after_arg=removed.whitespace_after_arg)
+        return call.with_changes(args=args)
+
+    return _changed(source, node, change)
