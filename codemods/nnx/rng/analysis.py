@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kinds
@@ -10,6 +11,9 @@ from codemods.nnx.rng.layouts import Layouts
 from codemods.nnx.rng.origins import Origins
 from codemods.nnx.rng.splits import Split, Splits
 from codemods.nnx.sources import Sources
+
+if TYPE_CHECKING:
+    from codemods.nnx.context import Context
 
 
 class RngAnalysis:
@@ -29,3 +33,9 @@ class RngAnalysis:
     def origins(self) -> Origins:
         """The calls of ``nnx.Rngs`` with the layers that fork their streams."""
         return Origins(self._flow, self._sources, self.layouts)
+
+    def migrates(self, context: Context) -> bool:
+        """Say whether a project has code of 0.10, and not only code that reads the same on both versions."""
+        from codemods.nnx.rng.rules import SIGNS
+
+        return bool(context.optimizer_findings) or any(next(rule.check(context), None) for rule in SIGNS)

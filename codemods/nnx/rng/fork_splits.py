@@ -25,7 +25,9 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         source = event.scope.module.source
         start, _ = source.span(keyword)
-        fix = Fix(((source.path, Edit(start, start + len("splits"), b"split")),), Safety.SAFE if kinds else Safety.UNSAFE)
+        fix = Fix(
+            ((source.path, Edit(start, start + len("splits"), b"split")),), Safety.SAFE if kinds else Safety.UNSAFE
+        )
         yield finding(RULE.code, event.scope, event.node, "Rngs.fork has no keyword `splits`", "it is `split`", fix)
 
 

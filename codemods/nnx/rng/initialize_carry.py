@@ -36,7 +36,9 @@ def _without(context: Context, event: CallEvent, callee: Attr) -> Iterator[Findi
     help_ = "pass one: initialize_carry(shape, rngs=nnx.Rngs(0)); a carry of zeros draws nothing from it"
     if False in verdicts:
         help_ = "pass one with a stream `carry`; a carry that is drawn at random comes out different from 0.10"
-    yield finding(RULE.code, event.scope, event.node, "cells keep no Rngs since Flax 0.11, so the carry needs one", help_, fix)
+    yield finding(
+        RULE.code, event.scope, event.node, "cells keep no Rngs since Flax 0.11, so the carry needs one", help_, fix
+    )
 
 
 _OTHER = "other"

@@ -38,7 +38,11 @@ def _class(flow: Flow, event: CallEvent) -> tuple[str, int]:
         if isinstance(base.value, Ref):
             return base.value.name, 1
         owner = event.scope.function.owner if event.scope.function is not None else None
-        if owner is not None and flow.callee_name(base) == "builtins.super" and not flow.callables(flow.follow(call, callee)):
+        if (
+            owner is not None
+            and flow.callee_name(base) == "builtins.super"
+            and not flow.callables(flow.follow(call, callee))
+        ):
             return next((n for n in flow.mro(owner)[1] if n in POSITIONAL), ""), 0
     return name, 0
 
@@ -53,7 +57,9 @@ def _found(event: CallEvent, name: str, skipped: int) -> Finding:
         fix = Fix(tuple((source.path, edit) for edit in edits))
     short = name.rpartition(".")[2]
     message = f"nnx.{short} takes its options by keyword only since Flax 0.11"
-    return finding(RULE.code, event.scope, event.node, message, f"name them: {', '.join(names[POSITIONAL[name]:][:3])}, ...", fix)
+    return finding(
+        RULE.code, event.scope, event.node, message, f"name them: {', '.join(names[POSITIONAL[name] :][:3])}, ...", fix
+    )
 
 
 RULE = Rule(

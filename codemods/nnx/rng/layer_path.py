@@ -26,7 +26,9 @@ def check(context: Context) -> Iterator[Finding]:
             source = module.source
             edit = Edit(source.span(node.elts[position - 1])[1], source.span(node.elts[position])[1], b"")
             fix = Fix(((source.path, edit),), Safety.UNSAFE)
-            yield finding(RULE.code, scope, node, _MESSAGE, "its path ends in ('rngs', 'key') and ('rngs', 'count')", fix)
+            yield finding(
+                RULE.code, scope, node, _MESSAGE, "its path ends in ('rngs', 'key') and ('rngs', 'count')", fix
+            )
 
 
 def _step(context: Context, step: Step) -> Iterator[Finding]:
@@ -41,8 +43,12 @@ def _step(context: Context, step: Step) -> Iterator[Finding]:
         fix = Fix(((source.path, edit),), Safety.SAFE if kept.proven else Safety.UNSAFE)
     elif not kept.proven:
         return
-    help_ = f"leave out {step.stream!r}" if fix else "no attribute means the same on every version; test the type" if both else (
-        f"it has no stream {step.stream!r} any more; keep the Rngs yourself where you need it"
+    help_ = (
+        f"leave out {step.stream!r}"
+        if fix
+        else "no attribute means the same on every version; test the type"
+        if both
+        else (f"it has no stream {step.stream!r} any more; keep the Rngs yourself where you need it")
     )
     yield finding(RULE.code, step.scope, step.node, _MESSAGE, help_, fix)
 

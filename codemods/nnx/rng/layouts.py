@@ -212,7 +212,11 @@ class Layouts:
         """Return the streams that the foreign base classes of a class hold."""
         library = inherited(self.flow, cls)
         if library is not None:
-            return self._forked(None, None, frame) if library != "flax.nnx.Dropout" else self._forked("dropout", None, frame)
+            return (
+                self._forked(None, None, frame)
+                if library != "flax.nnx.Dropout"
+                else self._forked("dropout", None, frame)
+            )
         known = ("flax.nnx", "typing", "abc", "builtins", "dataclasses", "collections", "enum")
         strangers = [name for name in self.flow.mro(cls)[1] if not name.startswith(known)]
         return _UNKNOWN if strangers else _NONE

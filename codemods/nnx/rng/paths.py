@@ -11,7 +11,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.rng.layers import inherited, layer
-from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Sequence, Value
 
 _STATES = frozenset({"flax.nnx.state", "flax.nnx.variables", "flax.nnx.split"})
 _SAME_PATHS = frozenset({"flax.nnx.to_pure_dict", "flax.nnx.pure", "flax.nnx.eval_shape"})
@@ -137,7 +137,7 @@ def _kept(context: Context, source: Bound) -> frozenset[str] | None:
 def _in_model(context: Context, source: Bound) -> Bound | None:
     """Return the part of a model that a part of its state stands for."""
     flow = context.flow
-    keys: list[str] = []
+    keys: list[object] = []
     value = source.value
     while isinstance(value, Attr | Item | Indexed):
         if isinstance(value, Attr):
@@ -150,7 +150,7 @@ def _in_model(context: Context, source: Bound) -> Bound | None:
             if isinstance(index.value, int) and flow.callee_name(base) == "flax.nnx.split":
                 value = base.value
                 break
-            keys.append(str(index.value))
+            keys.append(index.value)
         value = flow.resolve(flow.with_value(source, value.base)).value
     place = flow.with_value(source, value)
     while isinstance(value, Call) and flow.callee_name(place) in _SAME_PATHS and value.args:
@@ -163,7 +163,9 @@ def _in_model(context: Context, source: Bound) -> Bound | None:
         return None
     part = value.args[0]
     for key in reversed(keys):
-        part = Attr(part, key)
+        container = flow.resolve(flow.with_value(place, part)).value
+        named = isinstance(key, str) and not isinstance(container, Mapping | Sequence)
+        part = Attr(part, str(key)) if named else Item(part, Const(key))
     return flow.with_value(place, part)
 
 

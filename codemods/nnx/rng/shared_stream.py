@@ -21,7 +21,10 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for event in context.project.calls():
-        if event.value.args and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.reseed":
+        if (
+            event.value.args
+            and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.reseed"
+        ):
             yield from _reseeded(context, event)
     for store in context.project.attributes():
         if store.context == "store" and store.node.attr in {"value", "key", "count"}:

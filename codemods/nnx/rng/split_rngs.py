@@ -42,7 +42,12 @@ def _found(context: Context, split: Split) -> Finding:
             return finding(RULE.code, split.scope, split.node, _FAILS, "remove the split", fix)
     message = _MAYBE if Shape.VECTOR not in split.shapes else _FAILS if split.shapes == {Shape.VECTOR} else _BOTH
     return finding(
-        RULE.code, split.scope, split.node, message, f"split scalar streams only: only={SCALAR_ONLY}", _narrowed(context, split)
+        RULE.code,
+        split.scope,
+        split.node,
+        message,
+        f"split scalar streams only: only={SCALAR_ONLY}",
+        _narrowed(context, split),
     )
 
 
@@ -63,7 +68,11 @@ def _narrowed(context: Context, split: Split) -> Fix | None:
             if every is None:
                 return None
             start, end = module_source.span(keyword.value)
-            edits = [Edit(start, start, f"{every.text}(".encode()), Edit(end, end, f", {SCALAR_ONLY})".encode()), *every.edits]
+            edits = [
+                Edit(start, start, f"{every.text}(".encode()),
+                Edit(end, end, f", {SCALAR_ONLY})".encode()),
+                *every.edits,
+            ]
     except RewriteError:
         return None
     return Fix(tuple((module_source.path, edit) for edit in edits), Safety.SAFE)
@@ -93,7 +102,10 @@ def _unwrapped(node: ast.Call, source: Source) -> list[Edit]:
     inner_start, inner_end = source.span(node.args[0])
     inner = node.args[0]
     around = source.data[start:inner_start] + source.data[inner_end:end]
-    safe = isinstance(inner, ast.Call | ast.Name | ast.Attribute) and b"\n" not in source.data[inner_start : _head(inner, source)]
+    safe = (
+        isinstance(inner, ast.Call | ast.Name | ast.Attribute)
+        and b"\n" not in source.data[inner_start : _head(inner, source)]
+    )
     if b"#" in around or not safe:
         return []
     return [Edit(start, inner_start, b""), Edit(inner_end, end, b"")]

@@ -128,7 +128,10 @@ class Splits:
         shapes: set[Shape] = set()
         for event, outer, inner in use.calls:
             call = self.flow.here(event.value, event.scope)
-            arguments = [*self._bound_before([*outer, *inner]), *(self.flow.with_value(call, a) for a in event.value.args)]
+            arguments = [
+                *self._bound_before([*outer, *inner]),
+                *(self.flow.with_value(call, a) for a in event.value.args),
+            ]
             names = list(function.params.values()) if function is not None else []
             for index, argument in enumerate(arguments):
                 if isinstance(argument.value, Star):

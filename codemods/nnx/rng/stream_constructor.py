@@ -17,7 +17,10 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for event in context.project.calls():
-        if event.value.args and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.RngStream":
+        if (
+            event.value.args
+            and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.RngStream"
+        ):
             if _old(context, event):
                 yield _found(event)
 

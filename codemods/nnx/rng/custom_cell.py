@@ -1,0 +1,201 @@
+"""NNX216: recurrent cells of the project's own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.imports import spell
+from codemods.nnx.rng.layers import CELLS
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr, Const, Item, Value
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield what a cell derived from one of Flax's takes for granted."""
+    if not context.options.crosses("0.11"):
+        return
+    for cls in context.project.classes():
+        bases = context.flow.mro(cls)[1]
+        if any(base in CELLS or base.endswith(".RNNCellBase") for base in bases):
+            init = cls.methods.get("initialize_carry")
+            if init is not None:
+                yield from _streams(context, init)
+            if bases & CELLS and not any("rngs" in parent.stores for parent in context.flow.mro(cls)[0]):
+                yield from _own_rngs(context, cls)
+
+
+def _streams(context: Context, method: FunctionFacts) -> Iterator[Finding]:
+    """A carry is initialised with a stream by ``nnx.RNN``, and with a Rngs by others."""
+    param = method.params.get("rngs")
+    if param is None:
+        return
+    source = method.scope.module.source
+    for event in method.scope.module.calls:
+        callee = event.value.callee
+        if event.scope is method.scope and isinstance(callee, Attr | Item) and callee.base is param and _stream(callee):
+            rngs = spell(context.flow, event.scope, "Rngs")
+            fix = None
+            if rngs is not None:
+                text = f"({source.text(event.node.func)} if isinstance(rngs, {rngs.text}) else rngs)"
+                edits = (Edit(*source.span(event.node.func), text.encode()), *rngs.edits)
+                fix = Fix(tuple((source.path, edit) for edit in edits))
+            message = "nnx.RNN passes one stream to initialize_carry since Flax 0.11, not a Rngs"
+            yield finding(RULE.code, event.scope, event.node, message, "take the stream if it is one", fix)
+
+
+def _stream(callee: Value) -> bool:
+    """Say whether a stream is named, and not a method of a stream."""
+    if isinstance(callee, Item):
+        return isinstance(callee.index, Const) and isinstance(callee.index.value, str)
+    return isinstance(callee, Attr) and callee.name not in {"fork", "split", "normal", "uniform"}
+
+
+def _own_rngs(context: Context, cls: ClassFacts) -> Iterator[Finding]:
+    """A cell of Flax no longer stores the Rngs that a class derived from it draws from."""
+    reads = [
+        e
+        for e in cls.scope.module.attributes
+        if e.node.attr == "rngs" and e.context == "load" and _is_self(e.base, cls)
+    ]
+    if not reads:
+        return
+    init = cls.methods.get("__init__")
+    parent = context.flow.super_constructor(init) if init is not None else None
+    fix = None
+    if init is not None and parent is not None and "rngs" in init.params and not parent.used:
+        fix = _stored(init, parent)
+    message = "cells keep no Rngs since Flax 0.11: self.rngs is None"
+    first = reads[0]
+    yield finding(RULE.code, first.scope, first.node, message, "store it after super().__init__: self.rngs = rngs", fix)
+
+
+def _is_self(base: Value, cls: ClassFacts) -> bool:
+    return any(base is method.self_param for method in cls.methods.values())
+
+
+def _stored(init: FunctionFacts, parent: CallEvent) -> Fix | None:
+    """Add ``self.rngs = rngs`` behind the call of the parent's constructor."""
+    source = init.scope.module.source
+    statement = parent.statement
+    line = statement.end_lineno or statement.lineno
+    if statement not in getattr(init.node, "body", ()) or source.line(line)[statement.end_col_offset or 0 :].strip():
+        return None
+    receiver = next(iter(init.params))
+    end = source.span(statement)[1]
+    newline = b"\r\n" if b"\r\n" in source.data else b"\n"
+    text = newline + b" " * statement.col_offset + f"{receiver}.rngs = rngs".encode()
+    spaces = source.line(statement.lineno)[: statement.col_offset]
+    if spaces.strip(" "):
+        text = newline + spaces.encode() + f"{receiver}.rngs = rngs".encode()
+    return Fix(((source.path, Edit(end, end, text)),)) if isinstance(statement, ast.Expr) else None
+
+
+RULE = Rule(
+    code="NNX216",
+    name="custom-cell",
+    summary="recurrent cells that rely on a Rngs",
+    why="""\
+`nnx.RNN` hands `initialize_carry` a single stream since Flax 0.11, where `rngs.carry()` raises an AttributeError; a call
+from elsewhere may still pass a Rngs. And the cells of Flax store no Rngs any more, so that `self.rngs.<stream>()` in a
+class derived from one fails on None: store it yourself.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.11.0",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    examples=(
+        Example(
+            before="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from flax.nnx.nn.recurrent import RNNCellBase
+
+
+class Cell(RNNCellBase):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+
+    def __call__(self, carry, x):
+        carry = self.linear(x) + carry
+        return carry, carry
+
+    def initialize_carry(self, shape, rngs):
+        return 0 * jax.random.normal(rngs.carry(), (*shape[:-1], 2))
+
+    @property
+    def num_feature_axes(self):
+        return 1
+
+
+print(float(nnx.RNN(Cell(nnx.Rngs(0)), rngs=nnx.Rngs(0))(jnp.ones((1, 2, 2))).sum()))
+""",
+            after="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from flax.nnx.nn.recurrent import RNNCellBase
+
+
+class Cell(RNNCellBase):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+
+    def __call__(self, carry, x):
+        carry = self.linear(x) + carry
+        return carry, carry
+
+    def initialize_carry(self, shape, rngs):
+        return 0 * jax.random.normal((rngs.carry if isinstance(rngs, nnx.Rngs) else rngs)(), (*shape[:-1], 2))
+
+    @property
+    def num_feature_axes(self):
+        return 1
+
+
+print(float(nnx.RNN(Cell(nnx.Rngs(0)), rngs=nnx.Rngs(0))(jnp.ones((1, 2, 2))).sum()))
+""",
+            targets=("0.11", "0.12"),
+        ),
+        Example(
+            before="""\
+import jax
+from flax import nnx
+
+
+class Noisy(nnx.LSTMCell):
+    def __init__(self, *args, rngs, **options):
+        super().__init__(*args, rngs=rngs, **options)
+
+    def mask(self):
+        return jax.random.bernoulli(self.rngs.noise(), 0.5, (4,))
+
+
+print(Noisy(2, 3, rngs=nnx.Rngs(params=0, noise=1)).mask().tolist())
+""",
+            after="""\
+import jax
+from flax import nnx
+
+
+class Noisy(nnx.LSTMCell):
+    def __init__(self, *args, rngs, **options):
+        super().__init__(*args, rngs=rngs, **options)
+        self.rngs = rngs
+
+    def mask(self):
+        return jax.random.bernoulli(self.rngs.noise(), 0.5, (4,))
+
+
+print(Noisy(2, 3, rngs=nnx.Rngs(params=0, noise=1)).mask().tolist())
+""",
+            targets=("0.11", "0.12"),
+        ),
+    ),
+    check=check,
+)

@@ -1,0 +1,122 @@
+"""NNX217: one seed for everything gives other initial weights."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.rng.origins import Kept, Origin
+from codemods.nnx.rule import Example, Kind, Rule
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Say once where a project's initial weights change, if it is a project that migrates at all.
+
+    The text of such a constructor is the same on 0.10 and 0.11, and only the weights tell; so nothing is said about code
+    in which nothing else is of 0.10.
+    """
+    if not context.options.crosses("0.11"):
+        return
+    shifted = [
+        origin for origin in context.rng.origins.made.values() if any(_shifts(context, origin, k) for k in origin.kept)
+    ]
+    if not shifted or not context.rng.migrates(context):
+        return
+    edits = [edit for origin in shifted for edit in _edits(origin)]
+    fix = Fix(tuple(edits), Safety.UNSAFE) if edits else None
+    first = shifted[0]
+    names = " and ".join(sorted({k.layer.name.rpartition(".")[2] for k in first.kept if _shifts(context, first, k)}))
+    yield finding(
+        RULE.code,
+        first.event.scope,
+        first.event.node,
+        f"since Flax 0.11 nnx.{names} takes a key of this Rngs when it is made, so the weights made after it start from other "
+        "numbers; dropout masks differ too",
+        f"to keep the weights of 0.10 give it a stream of its own: {', '.join(_streams(first))}",
+        fix,
+        notable=True,
+    )
+
+
+def _shifts(context: Context, origin: Origin, kept: Kept) -> bool:
+    """Say whether a layer forks the default stream and something draws from the Rngs after it."""
+    stream = kept.layer.stream
+    if stream is None or stream == "default" or origin.source_of(stream) != "default":
+        return False
+    if kept.event.loops:
+        return True
+    place = kept.event.node
+    for event in kept.event.scope.module.calls:
+        if event.scope is kept.event.scope and (event.node.lineno, event.node.col_offset) > (
+            place.lineno,
+            place.col_offset,
+        ):
+            if event.value.keyword("rngs") is not None or _draws(event.node):
+                return True
+    function = kept.event.scope.function
+    return function is not None and len(context.flow.callers(function)) > 1
+
+
+def _draws(node: ast.Call) -> bool:
+    """Say whether a call gets a Rngs by position."""
+    return any(isinstance(argument, ast.Name) and argument.id == "rngs" for argument in node.args)
+
+
+def _streams(origin: Origin) -> list[str]:
+    return sorted({f"{k.layer.stream}=1" for k in origin.kept if origin.source_of(k.layer.stream or "") == "default"})
+
+
+def _edits(origin: Origin) -> Iterator[tuple[str, Edit]]:
+    node = origin.event.node
+    arguments: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+    last = max(arguments, key=lambda a: (a.end_lineno or 0, a.end_col_offset or 0), default=None)
+    streams = _streams(origin)
+    if last is not None and streams:
+        source = origin.event.scope.module.source
+        _, end = source.span(last)
+        yield source.path, Edit(end, end, f", {', '.join(streams)}".encode())
+
+
+_PROGRAM = """\
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(2, 2, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, (), rngs=rngs)
+        self.second = nnx.Linear(2, 2, rngs=rngs)
+
+
+net = Net(nnx.Rngs(0{own}))
+print(float(net.first.kernel.sum()), float(net.second.kernel.sum()))
+"""
+
+RULE = Rule(
+    code="NNX217",
+    name="initial-weights",
+    summary="other initial weights from the same seed",
+    why="""\
+Since Flax 0.11 a Dropout, an attention layer with dropout or a RNN forks its stream when it is made, which takes one key.
+If the Rngs has one seed for everything, `nnx.Rngs(0)`, the weights of all layers made afterwards come from the next key:
+other numbers than in 0.10. With a stream of its own, `nnx.Rngs(0, dropout=1)`, the weights are those of 0.10 bit for bit;
+the dropout masks differ in any case, because each layer now draws from its own fork. The rule speaks once for a project,
+and only where other findings show that the code is of 0.10.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.UNSAFE,
+    since="0.11.0",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    examples=(
+        Example(
+            before=_PROGRAM.format(own=""),
+            after=_PROGRAM.format(own=", dropout=1").replace("(), rngs", "broadcast_dims=(), rngs"),
+            targets=("0.11", "0.12"),
+            unsafe=True,
+        ),
+    ),
+    check=check,
+)
