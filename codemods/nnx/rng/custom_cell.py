@@ -100,9 +100,9 @@ RULE = Rule(
     name="custom-cell",
     summary="recurrent cells that rely on a Rngs",
     why="""\
-`nnx.RNN` hands `initialize_carry` a single stream since Flax 0.11, where `rngs.carry()` raises an AttributeError; a call
-from elsewhere may still pass a Rngs. And the cells of Flax store no Rngs any more, so that `self.rngs.<stream>()` in a
-class derived from one fails on None: store it yourself.
+`nnx.RNN` hands `initialize_carry` a single stream since Flax 0.11, where `rngs.carry()` raises an AttributeError; a
+call from elsewhere may still pass a Rngs. And the cells of Flax store no Rngs any more, so that
+`self.rngs.<stream>()` in a class derived from one fails on None: store it yourself.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -54,9 +54,9 @@ RULE = Rule(
     name="dropout-dataclass",
     summary="nnx.Dropout used as a dataclass",
     why="""\
-`nnx.Dropout` was a dataclass up to Flax 0.10. Since 0.11 it is a plain class: `dataclasses.replace`, `fields` and `asdict`
-raise a TypeError, a dataclass derived from it gets a constructor without `rate` and `rngs`, and two Dropouts with the same
-options are no longer equal.
+`nnx.Dropout` was a dataclass up to Flax 0.10. Since 0.11 it is a plain class: `dataclasses.replace`, `fields` and
+`asdict` raise a TypeError, a dataclass derived from it gets a constructor without `rate` and `rngs`, and two Dropouts
+with the same options are no longer equal.
 """,
     kind=Kind.REQUIRED,
     safety=None,

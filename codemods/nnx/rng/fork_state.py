@@ -29,9 +29,10 @@ RULE = Rule(
     name="fork-state",
     summary="nnx.fork and nnx.ForkStates",
     why="""\
-`nnx.fork(state, filter, n)` divided the streams of a state into keys that were split and keys that were broadcast, as a
-`nnx.ForkStates`. Both are gone since Flax 0.11. `Rngs.fork(split=n)`, or `nnx.split_rngs` around the transform, does the
-same work with other key values, and on a Rngs instead of on its state; so the code around has to change with it.
+`nnx.fork(state, filter, n)` divided the streams of a state into keys that were split and keys that were broadcast, as
+a `nnx.ForkStates`. Both are gone since Flax 0.11. `Rngs.fork(split=n)`, or `nnx.split_rngs` around the transform,
+does the same work with other key values, and on a Rngs instead of on its state; so the code around has to change with
+it.
 """,
     kind=Kind.REQUIRED,
     safety=None,

@@ -15,8 +15,8 @@ from codemods.nnx.rule import Example, Kind, Rule
 def check(context: Context) -> Iterator[Finding]:
     """Say once where a project's initial weights change, if it is a project that migrates at all.
 
-    The text of such a constructor is the same on 0.10 and 0.11, and only the weights tell; so nothing is said about code
-    in which nothing else is of 0.10.
+    The text of such a constructor is the same on 0.10 and 0.11, and only the weights tell; so nothing is said about
+    code in which nothing else is of 0.10.
     """
     if not context.options.crosses("0.11"):
         return
@@ -33,8 +33,8 @@ def check(context: Context) -> Iterator[Finding]:
         RULE.code,
         first.event.scope,
         first.event.node,
-        f"since Flax 0.11 nnx.{names} takes a key of this Rngs when it is made, so the weights made after it start from other "
-        "numbers; dropout masks differ too",
+        f"since Flax 0.11 nnx.{names} takes a key of this Rngs when it is made, so the weights made after it start from "
+        "other numbers; dropout masks differ too",
         f"to keep the weights of 0.10 give it a stream of its own: {', '.join(_streams(first))}",
         fix,
         notable=True,
@@ -50,12 +50,16 @@ def _shifts(context: Context, origin: Origin, kept: Kept) -> bool:
         return True
     place = kept.event.node
     for event in kept.event.scope.module.calls:
-        if event.scope is kept.event.scope and (event.node.lineno, event.node.col_offset) > (
-            place.lineno,
-            place.col_offset,
+        if (
+            event.scope is kept.event.scope
+            and (event.node.lineno, event.node.col_offset)
+            > (
+                place.lineno,
+                place.col_offset,
+            )
+            and (event.value.keyword("rngs") is not None or _draws(event.node))
         ):
-            if event.value.keyword("rngs") is not None or _draws(event.node):
-                return True
+            return True
     function = kept.event.scope.function
     return function is not None and len(context.flow.callers(function)) > 1
 
@@ -100,11 +104,11 @@ RULE = Rule(
     name="initial-weights",
     summary="other initial weights from the same seed",
     why="""\
-Since Flax 0.11 a Dropout, an attention layer with dropout or a RNN forks its stream when it is made, which takes one key.
-If the Rngs has one seed for everything, `nnx.Rngs(0)`, the weights of all layers made afterwards come from the next key:
-other numbers than in 0.10. With a stream of its own, `nnx.Rngs(0, dropout=1)`, the weights are those of 0.10 bit for bit;
-the dropout masks differ in any case, because each layer now draws from its own fork. The rule speaks once for a project,
-and only where other findings show that the code is of 0.10.
+Since Flax 0.11 a Dropout, an attention layer with dropout or a RNN forks its stream when it is made, which takes one
+key. If the Rngs has one seed for everything, `nnx.Rngs(0)`, the weights of all layers made afterwards come from the
+next key: other numbers than in 0.10. With a stream of its own, `nnx.Rngs(0, dropout=1)`, the weights are those of
+0.10 bit for bit; the dropout masks differ in any case, because each layer now draws from its own fork. The rule
+speaks once for a project, and only where other findings show that the code is of 0.10.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.UNSAFE,

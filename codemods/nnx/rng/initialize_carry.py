@@ -45,7 +45,7 @@ _OTHER = "other"
 
 
 def _zeros(context: Context, cell: Bound) -> object:
-    """Say whether a cell's carry starts as zeros; None if it is not known, ``_OTHER`` for a cell of the project's own."""
+    """Say whether a cell's carry starts as zeros; None if that is not known, ``_OTHER`` for a cell of the project."""
     flow = context.flow
     if not isinstance(cell.value, Call):
         return None
@@ -77,9 +77,9 @@ RULE = Rule(
     name="carry-without-rngs",
     summary="cell.initialize_carry without a Rngs",
     why="""\
-Up to Flax 0.10 a recurrent cell kept the Rngs it was made with and initialised its carry from it. Since 0.11 cells keep
-none, and `initialize_carry(shape)` raises "RNGs must be provided to initialize the cell carry". By default the carry is
-zeros, for which any Rngs gives the same; only a cell with a random `carry_init` starts from other numbers.
+Up to Flax 0.10 a recurrent cell kept the Rngs it was made with and initialised its carry from it. Since 0.11 cells
+keep none, and `initialize_carry(shape)` raises "RNGs must be provided to initialize the cell carry". By default the
+carry is zeros, for which any Rngs gives the same; only a cell with a random `carry_init` starts from other numbers.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

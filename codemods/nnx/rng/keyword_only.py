@@ -67,8 +67,9 @@ RULE = Rule(
     name="layer-options-positional",
     summary="positional options of nnx.Dropout and nnx.RNN",
     why="""\
-`nnx.Dropout(0.5, (1,), True)` and `nnx.RNN(cell, True)` were valid up to Flax 0.10. Since 0.11 everything behind the rate
-or the cell is keyword-only, and a positional argument raises a TypeError. The names are the same on all versions.
+`nnx.Dropout(0.5, (1,), True)` and `nnx.RNN(cell, True)` were valid up to Flax 0.10. Since 0.11 everything behind the
+rate or the cell is keyword-only, and a positional argument raises a TypeError. The names are the same on all
+versions.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

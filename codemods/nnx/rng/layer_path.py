@@ -58,10 +58,11 @@ RULE = Rule(
     name="layer-stream-path",
     summary="a stream by name in the rngs of a Dropout, attention or RNN layer",
     why="""\
-`layer.rngs` was the Rngs that the layer was made with up to Flax 0.10; since 0.11 it is a fork of the one stream that the
-layer draws from. So `layer.rngs.dropout.key` is `layer.rngs.key`, `layer.rngs["dropout"]` is `layer.rngs`, and the path in
-a state is `(..., "rngs", "key")`. A Rngs that a module of your own stores keeps its streams and its paths. The fix is safe
-where value flow shows the layer, or the model whose state it is; where only a name says so it must be asked for.
+`layer.rngs` was the Rngs that the layer was made with up to Flax 0.10; since 0.11 it is a fork of the one stream that
+the layer draws from. So `layer.rngs.dropout.key` is `layer.rngs.key`, `layer.rngs["dropout"]` is `layer.rngs`, and
+the path in a state is `(..., "rngs", "key")`. A Rngs that a module of your own stores keeps its streams and its
+paths. The fix is safe where value flow shows the layer, or the model whose state it is; where only a name says so it
+must be asked for.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

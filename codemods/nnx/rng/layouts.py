@@ -59,8 +59,9 @@ _CONTAINERS = frozenset(f"flax.nnx.{name}" for name in ("Sequential", "List", "D
 _DATA = frozenset({Kind.ARRAY, Kind.KEY, Kind.NUMPY, Kind.VARIABLE, Kind.GRAPHDEF, Kind.GRADIENT, Kind.TRANSFORM})
 _ARRAYS = re.compile(r"(^|\.)(Array|ndarray|ArrayLike|int|float|bool|str|Shaped|Float|Int|Bool|Num|ShapeDtypeStruct)$")
 _ARRAY_ATTRIBUTES = frozenset(
-    {"shape", "ndim", "dtype", "size", "T", "mT", "at", "real", "imag", "reshape", "astype", "sum", "mean", "max", "min",
-     "std", "var", "transpose", "swapaxes", "squeeze", "ravel", "flatten", "copy", "any", "all", "item", "tolist", "dot"}
+    {"shape", "ndim", "dtype", "size", "T", "mT", "at", "real", "imag", "reshape", "astype", "sum", "mean", "max",
+     "min", "std", "var", "transpose", "swapaxes", "squeeze", "ravel", "flatten", "copy", "any", "all", "item",
+     "tolist", "dot"}
 )  # fmt: skip
 _RNGS_NAME = re.compile(r"(^|_)(rngs?|streams?)$")
 
@@ -270,10 +271,7 @@ class Layouts:
         """Say whether a parameter is used as, or called like, a Rngs."""
         if _RNGS_NAME.search(param.name):
             return True
-        for event in param.function.scope.module.calls:
-            if event.value.keyword("rngs") is param:
-                return True
-        return False
+        return any(event.value.keyword("rngs") is param for event in param.function.scope.module.calls)
 
     def object_like(self, param: Param) -> bool:
         """Say whether a parameter is called, or has attributes that no array has."""

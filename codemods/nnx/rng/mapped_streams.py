@@ -113,9 +113,10 @@ RULE = Rule(
     name="unmapped-streams",
     summary="nnx.StateAxes that carry or broadcast the streams of stacked layers",
     why="""\
-Up to Flax 0.10 the layers of a stack shared scalar streams, which `nnx.scan` could carry from layer to layer. Since 0.11
-each layer has its own key, stored with the axis of the stack: carried or broadcast, the key array reaches the layer whole
-and drawing from it raises "fold_in accepts a single key". The streams have to be mapped like the parameters.
+Up to Flax 0.10 the layers of a stack shared scalar streams, which `nnx.scan` could carry from layer to layer. Since
+0.11 each layer has its own key, stored with the axis of the stack: carried or broadcast, the key array reaches the
+layer whole and drawing from it raises "fold_in accepts a single key". The streams have to be mapped like the
+parameters.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

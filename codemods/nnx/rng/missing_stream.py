@@ -49,9 +49,9 @@ RULE = Rule(
     summary="an nnx.Rngs without the stream that a Dropout, attention or RNN layer needs",
     why="""\
 Up to Flax 0.10 a layer looked its stream up when it drew from it, so that a model for inference did with
-`nnx.Rngs(params=0)`. Since 0.11 the constructor of `nnx.Dropout`, of `nnx.MultiHeadAttention` with a dropout rate and of
-`nnx.RNN` forks the stream, also if it is never used, and fails if neither it nor `default` exists. The rule adds the
-stream to the `nnx.Rngs` that reaches such a layer; nothing drew from it before, so no result changes.
+`nnx.Rngs(params=0)`. Since 0.11 the constructor of `nnx.Dropout`, of `nnx.MultiHeadAttention` with a dropout rate and
+of `nnx.RNN` forks the stream, also if it is never used, and fails if neither it nor `default` exists. The rule adds
+the stream to the `nnx.Rngs` that reaches such a layer; nothing drew from it before, so no result changes.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -48,8 +48,8 @@ def _made(context: Context, event: CallEvent, given: Value) -> Iterator[Finding]
         start, end = source.span(node)
         edits = (Edit(start, start, f"{rngs.text}(dropout=".encode()), Edit(end, end, b")"), *rngs.edits)
         fix = Fix(tuple((source.path, edit) for edit in edits))
-    yield finding(RULE.code, event.scope, node, "nnx.Dropout is made with a Rngs since Flax 0.11, not with a key or a seed",
-                  "nnx.Rngs(dropout=...)", fix)  # fmt: skip
+    message = "nnx.Dropout is made with a Rngs since Flax 0.11, not with a key or a seed"
+    yield finding(RULE.code, event.scope, node, message, "nnx.Rngs(dropout=...)", fix)
 
 
 def _called(context: Context, event: CallEvent, given: Value) -> Iterator[Finding]:
@@ -93,9 +93,9 @@ RULE = Rule(
     name="not-an-rngs",
     summary="a key, a seed or a dictionary given as the rngs of a Dropout",
     why="""\
-Up to Flax 0.10 `nnx.Dropout` stored whatever it got as `rngs` and failed only when it drew from it, and a call took any
-mapping from stream names to functions. Since 0.11 the constructor forks the stream and refuses everything but a Rngs or a
-RngStream; a call also takes a key.
+Up to Flax 0.10 `nnx.Dropout` stored whatever it got as `rngs` and failed only when it drew from it, and a call took
+any mapping from stream names to functions. Since 0.11 the constructor forks the stream and refuses everything but a
+Rngs or a RngStream; a call also takes a key.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -62,10 +62,10 @@ RULE = Rule(
     name="reseed-policy",
     summary="nnx.reseed of stacked layers, or of a stream called `policy`",
     why="""\
-Layers that are made under `nnx.vmap` have streams with an axis since Flax 0.11, and `nnx.reseed` raises "Cannot reseed
-stream ... because it has a non-scalar key" unless `policy="match_shape"` says how. 0.10 takes the option for the name of
-a stream that does not exist and ignores it. Every layer gets a key of its own: two reseeds with one seed agree with each
-other, but not with 0.10.
+Layers that are made under `nnx.vmap` have streams with an axis since Flax 0.11, and `nnx.reseed` raises "Cannot
+reseed stream ... because it has a non-scalar key" unless `policy="match_shape"` says how. 0.10 takes the option for
+the name of a stream that does not exist and ignores it. Every layer gets a key of its own: two reseeds with one seed
+agree with each other, but not with 0.10.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

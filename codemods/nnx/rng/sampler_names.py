@@ -80,10 +80,10 @@ RULE = Rule(
     name="stream-named-as-sampler",
     summary="rngs.normal() and other streams named like a sampler",
     why="""\
-An attribute of a Rngs that was not given by name falls back to the default stream, so that `rngs.normal()` drew a key up
-to Flax 0.11.1. Since 0.11.2 Rngs has methods with the names of `jax.random`, and the same text gives a sample: without an
-error where the method needs no argument. `rngs["normal"]()` draws a key on every version. A stream that the Rngs was made
-with hides the method and stays as it is.
+An attribute of a Rngs that was not given by name falls back to the default stream, so that `rngs.normal()` drew a key
+up to Flax 0.11.1. Since 0.11.2 Rngs has methods with the names of `jax.random`, and the same text gives a sample:
+without an error where the method needs no argument. `rngs["normal"]()` draws a key on every version. A stream that
+the Rngs was made with hides the method and stays as it is.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

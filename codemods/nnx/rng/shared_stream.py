@@ -80,9 +80,10 @@ RULE = Rule(
     name="shared-stream-reset",
     summary="a reset of a Rngs whose streams layers have forked",
     why="""\
-Up to Flax 0.10 all layers shared the Rngs they were made with: setting its key or counter, or `nnx.reseed(rngs, ...)`,
-made them repeat their masks. Since 0.11 each layer owns a fork, and the reset runs without an error and without effect.
-Reseed the model, whose layers are then all reset, or give the Rngs to the layers when they are called.
+Up to Flax 0.10 all layers shared the Rngs they were made with: setting its key or counter, or `nnx.reseed(rngs,
+...)`, made them repeat their masks. Since 0.11 each layer owns a fork, and the reset runs without an error and
+without effect. Reseed the model, whose layers are then all reset, or give the Rngs to the layers when they are
+called.
 """,
     kind=Kind.REQUIRED,
     safety=None,

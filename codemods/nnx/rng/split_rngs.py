@@ -211,19 +211,19 @@ RULE = Rule(
     why="""\
 Up to Flax 0.10 a Dropout kept the Rngs of its caller, whose keys are scalar again once `nnx.split_rngs` ends; so the
 call of a stack of layers had to split them anew. Since 0.11 each layer forks a stream where it is made, and under
-`nnx.vmap`, `nnx.pmap` or `nnx.scan` the fork keeps the axis. Splitting it again raises "fold_in accepts a single key, but
-was given a key array of shape (N,)". The rule follows every object that a split reaches to where it was made:
+`nnx.vmap`, `nnx.pmap` or `nnx.scan` the fork keeps the axis. Splitting it again raises "fold_in accepts a single key,
+but was given a key array of shape (N,)". The rule follows every object that a split reaches to where it was made:
 
 * all its streams have the axis: the split is removed;
-* all are scalar, as in an explicit `nnx.Rngs` argument, in a model made outside of any transform or in one whose factory
-  splits `only="params"`: the split stays, because removing it fails;
-* both occur, as in a block that also stores `self.rngs = rngs`, or it cannot be told: the split is restricted to scalar
-  streams, which is exact on Flax 0.10, 0.11 and 0.12.
+* all are scalar, as in an explicit `nnx.Rngs` argument, in a model made outside of any transform or in one whose
+  factory splits `only="params"`: the split stays, because removing it fails;
+* both occur, as in a block that also stores `self.rngs = rngs`, or it cannot be told: the split is restricted to
+  scalar streams, which is exact on Flax 0.10, 0.11 and 0.12.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
     since="0.11.0",
-    source='guide "NNX 0.10 to NNX 0.11", section on Rngs in transforms; its omissions measured on 0.10.7, 0.11.2 and 0.12.8',
+    source='guide "NNX 0.10 to NNX 0.11", section on Rngs in transforms; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
     examples=(
         Example(
             before=f"{_BLOCK}@nnx.split_rngs(splits=4)\n{_FORWARD}",

@@ -20,9 +20,8 @@ def check(context: Context) -> Iterator[Finding]:
         if (
             event.value.args
             and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.RngStream"
-        ):
-            if _old(context, event):
-                yield _found(event)
+        ) and _old(context, event):
+            yield _found(event)
 
 
 def _old(context: Context, event: CallEvent) -> bool:

@@ -40,15 +40,12 @@ def _test(context: Context, event: CallEvent) -> Iterator[Finding]:
     if isinstance(tested, Attr) and tested.name == "rngs":
         kept = holder(context, event.scope, tested.base)
         if kept is not None and kept.proven:
-            yield finding(
-                RULE.code, event.scope, event.node, "the rngs of a layer is a nnx.RngStream since Flax 0.11, no nnx.Rngs",
-                "test for both", _both(context, event),
-            )  # fmt: skip
+            message = "the rngs of a layer is a nnx.RngStream since Flax 0.11, no nnx.Rngs"
+            yield finding(RULE.code, event.scope, event.node, message, "test for both", _both(context, event))
     elif _walked(context, event, tested):
-        yield finding(
-            RULE.code, event.scope, event.node, "layers keep a nnx.RngStream since Flax 0.11: this walk finds no nnx.Rngs in them",
-            "look for nnx.RngStream; a Rngs holds one for every stream",
-        )  # fmt: skip
+        message = "layers keep a nnx.RngStream since Flax 0.11: this walk finds no nnx.Rngs in them"
+        help_ = "look for nnx.RngStream; a Rngs holds one for every stream"
+        yield finding(RULE.code, event.scope, event.node, message, help_)
 
 
 def _walked(context: Context, event: CallEvent, tested: Value) -> bool:
@@ -76,8 +73,8 @@ RULE = Rule(
     name="layer-rngs-type",
     summary="isinstance(layer.rngs, nnx.Rngs)",
     why="""\
-Dropout, attention and RNN layers keep a fork of one stream since Flax 0.11, a `nnx.RngStream`. Tests for `nnx.Rngs` on
-`layer.rngs` become false, and walks that collect every Rngs of a model come back empty, both without an error.
+Dropout, attention and RNN layers keep a fork of one stream since Flax 0.11, a `nnx.RngStream`. Tests for `nnx.Rngs`
+on `layer.rngs` become false, and walks that collect every Rngs of a model come back empty, both without an error.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
