@@ -1,0 +1,69 @@
+"""Edits that make a call return an independent copy."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Fix
+from codemods.nnx.imports import spell
+from codemods.nnx.rewrite import RewriteError, add_keyword
+from codemods.nnx.values import Call
+
+
+def wrapped(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
+    """Return a fix that puts ``nnx.clone(...)`` around an expression, which is valid on all versions."""
+    clone = spell(context.flow, scope, "clone")
+    if clone is None:
+        return None
+    source = scope.module.source
+    start, end = source.span(node)
+    edits = (Edit(start, start, f"{clone.text}(".encode()), Edit(end, end, b")"), *clone.edits)
+    return Fix(tuple((source.path, edit) for edit in edits))
+
+
+def snapshot(context: Context, scope: Scope, node: ast.Call) -> Fix | None:
+    """Return a fix for ``nnx.state(model)`` or ``nnx.split(model)``: a copy of the state, or the split of a copy."""
+    value = scope.module.values.get(node)
+    if not isinstance(value, Call) or not node.args or isinstance(node.args[0], ast.Starred):
+        return None
+    name = context.flow.callee_name(context.flow.here(value, scope))
+    return wrapped(context, scope, node.args[0] if name == "flax.nnx.split" else node)
+
+
+def merged(context: Context, scope: Scope, node: ast.Call) -> Fix | None:
+    """Return a fix for ``nnx.merge``: ``nnx.clone(x)`` for ``nnx.merge(*nnx.split(x))``, else ``copy=True``.
+
+    Flax below 0.11.2 does not know ``copy``; where such a version is asked for, the merged object is cloned.
+    """
+    whole = _whole(context, scope, node)
+    source = scope.module.source
+    if whole is not None:
+        clone = spell(context.flow, scope, "clone")
+        if clone is None:
+            return None
+        start, end = source.span(node)
+        first, last = source.span(whole)
+        edits = [Edit(start, first, f"{clone.text}(".encode()), Edit(last, end, b")"), *clone.edits]
+        return Fix(tuple((source.path, edit) for edit in edits))
+    if "0.10" in context.options.targets:
+        return wrapped(context, scope, node)
+    try:
+        return Fix(((source.path, add_keyword(source, node, "copy", "True")),))
+    except RewriteError:
+        return wrapped(context, scope, node)
+
+
+def _whole(context: Context, scope: Scope, node: ast.Call) -> ast.expr | None:
+    """Return ``x`` of ``nnx.merge(*nnx.split(x))``."""
+    if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Starred):
+        return None
+    inner = node.args[0].value
+    value = scope.module.values.get(inner)
+    if not isinstance(inner, ast.Call) or not isinstance(value, Call) or len(inner.args) != 1 or inner.keywords:
+        return None
+    if context.flow.callee_name(context.flow.here(value, scope)) != "flax.nnx.split":
+        return None
+    return None if isinstance(inner.args[0], ast.Starred) else inner.args[0]

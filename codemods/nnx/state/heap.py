@@ -1,0 +1,150 @@
+"""Abstract objects of one program run, and which of them share Variables since Flax 0.11."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from codemods.nnx.facts import ClassFacts, Scope
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+
+ANY = "*"  # the field of a container that stands for elements under any key
+
+
+@dataclass(eq=False)
+class Thing:
+    """An object: an NNX object, a state, a Variable, a container or an instance of the project's classes.
+
+    Attributes:
+        kind: what kind of NNX object it is; None for anything else or if unknown.
+        cls: its class, if that is the project's.
+        name: the name of its class in Flax, such as ``BatchNorm``.
+        parent: the object that it was taken out of, where nothing else is known of it.
+        fields: what its attributes and elements hold; elements under their key as text.
+        steps: the objects that an optimizer changes besides itself.
+        partial: for a partial application the function and its first arguments.
+    """
+
+    kind: Kind | None = None
+    cls: ClassFacts | None = None
+    name: str = ""
+    parent: Thing | None = None
+    fields: dict[str, set[Thing]] = field(default_factory=dict)
+    steps: set[Thing] = field(default_factory=set)
+    partial: tuple[Bound, list[set[Thing]]] | None = None
+
+    def inside(self) -> set[Thing]:
+        """Return the object with everything in it."""
+        found = {self}
+        todo = [self]
+        while todo:
+            for values in todo.pop().fields.values():
+                for value in values - found:
+                    found.add(value)
+                    todo.append(value)
+        return found
+
+
+@dataclass(eq=False)
+class Share:
+    """Two handles on the same Variables that were copies up to 0.10.
+
+    Attributes:
+        site: the call of ``nnx.state``, ``nnx.split`` or ``nnx.merge`` that made the second from the first.
+        scope: the scope of the call.
+        merged: whether the call is a merge.
+        first: what the call was given.
+        second: what it returned.
+        params: whether only parameters are shared, so that a change of other Variables does not matter.
+    """
+
+    site: ast.Call
+    scope: Scope
+    merged: bool
+    first: set[Thing]
+    second: set[Thing]
+    params: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """A handle that changed because the other handle of a share was changed.
+
+    Attributes:
+        share: the share over which the change came last.
+        forward: whether ``share.second`` is the handle that changed unasked.
+        over: all shares on the way from the object that was really changed.
+        node: the code that changed it.
+    """
+
+    share: Share
+    forward: bool
+    over: tuple[Share, ...]
+    node: ast.AST
+
+
+class Heap:
+    """The shares of a run, and the changes that came over them so far."""
+
+    def __init__(self) -> None:
+        self.shares: list[Share] = []
+        self.changes: frozenset[Change] = frozenset()
+
+    def mutate(self, things: Iterable[Thing], node: ast.AST, others_only: bool = False) -> None:
+        """Note that Variables of objects change.
+
+        Args:
+            things: the objects.
+            node: the code that changes them.
+            others_only: whether no parameters change, but statistics or random state.
+        """
+        found: set[Change] = set()
+        seen: set[Share] = set()
+        todo: list[tuple[set[Thing], tuple[Share, ...]]] = [(set(things), ())]
+        while todo:
+            changed, over = todo.pop()
+            for share in self.shares:
+                if share in seen or (others_only and share.params):
+                    continue
+                for mine, other, forward in ((share.first, share.second, True), (share.second, share.first, False)):
+                    if overlap(changed, mine):
+                        seen.add(share)
+                        way = (*over, share)
+                        found.add(Change(share, forward, way, node))
+                        todo.append((other, way))
+                        break
+        self.changes |= found
+
+    def overwritten(self, things: set[Thing]) -> None:
+        """Note that objects got new values as a whole: what had changed in them no longer matters."""
+        self.changes = frozenset(
+            c for c in self.changes if not overlap(things, c.share.second if c.forward else c.share.first)
+        )
+
+    def unasked(self, things: Iterable[Thing]) -> Iterator[Change]:
+        """Yield the changes that a reader of objects sees since 0.11 and did not see before."""
+        things = set(things)
+        if not things:
+            return
+        for change in self.changes:
+            if overlap(things, change.share.second if change.forward else change.share.first):
+                yield change
+
+
+def overlap(one: set[Thing], two: set[Thing]) -> bool:
+    """Say whether an object of the one set is, holds or belongs to an object of the other."""
+    return bool(_extent(one) & two) or bool(_extent(two) & one)
+
+
+def _extent(things: set[Thing]) -> set[Thing]:
+    """Return objects with everything in them and the objects they were taken out of."""
+    found: set[Thing] = set()
+    for thing in things:
+        found |= thing.inside()
+        above = thing.parent
+        while above is not None:
+            found.add(above)
+            above = above.parent
+    return found

@@ -1,0 +1,180 @@
+"""NNX402: merged objects that were copies and share the Variables of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.project import enclosing_function
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.state.copies import merged
+from codemods.nnx.state.stateful import may_change
+from codemods.nnx.state.tracing import traced_functions
+from codemods.nnx.values import Attr, Free, Item, Star, Value
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding for every ``nnx.merge`` that must copy: for its object's sake, or to work in traced code."""
+    if not context.options.crosses("0.11"):
+        return
+    said = set()
+    for alias in context.aliases:
+        if alias.merged:
+            said.add(alias.node)
+            changed, read = (getattr(node, "lineno", 0) for node in (alias.changed, alias.read))
+            yield finding(
+                "NNX402",
+                alias.scope,
+                alias.node,
+                "the merged object shares the Variables of the state since Flax 0.11.2: "
+                f"what changes in line {changed} is read in line {read}",
+                "pass copy=True, or use nnx.clone",
+                merged(context, alias.scope, alias.node),
+            )
+    for event in _in_traced_code(context):
+        if event.node not in said:
+            yield finding(
+                "NNX402",
+                event.scope,
+                event.node,
+                "since Flax 0.11.2 this merges Variables of an outer trace, which raises TraceContextError once one changes",
+                "pass copy=True, or use nnx.clone",
+                merged(context, event.scope, event.node),
+            )
+
+
+def _in_traced_code(context: Context) -> Iterator[CallEvent]:
+    """Yield merges in traced functions of states that come from outside of them."""
+    traced = traced_functions(context)
+    for event in context.project.calls():
+        function = enclosing_function(event.scope)
+        if function is None or event.value.keyword("copy") is not None:
+            continue
+        if context.flow.callee_name(context.flow.here(event.value, event.scope)) != "flax.nnx.merge":
+            continue
+        scopes = [scope for value in event.value.args[1:] for scope in _outer(value)]
+        around = list(_around(context, function, traced)) if scopes else []
+        if any(not _within(scope, inner) for scope in scopes for inner in around) and _changing(context, event):
+            yield event
+
+
+def _outer(value: Value) -> Iterator[Scope]:
+    """Yield the scope of the variable that an expression of a closure starts from."""
+    while isinstance(value, Attr | Item | Star):
+        value = value.value if isinstance(value, Star) else value.base
+    if isinstance(value, Free):
+        yield value.scope
+
+
+def _around(
+    context: Context, function: FunctionFacts, traced: frozenset[FunctionFacts]
+) -> Iterator[FunctionFacts]:
+    """Yield the traced functions whose trace a function runs in: itself, those around it, or those that call it."""
+    inner: FunctionFacts | None = function
+    found = False
+    while inner is not None:
+        if inner in traced:
+            found = True
+            yield inner
+        inner = enclosing_function(inner.scope.parent)
+    if not found:
+        callers = (enclosing_function(event.scope) for event in context.flow.callers(function))
+        yield from (caller for caller in callers if caller in traced and caller is not None)
+
+
+def _within(scope: Scope, function: FunctionFacts) -> bool:
+    inner: Scope | None = scope
+    while inner is not None:
+        if inner is function.scope:
+            return True
+        inner = inner.parent
+    return False
+
+
+def _changing(context: Context, event: CallEvent) -> bool:
+    """Say whether the merged model may change its own Variables when it is used."""
+    flow = context.flow
+    whole = flow.split_object(flow.resolve(flow.here(event.value.args[0], event.scope)))
+    return whole is None or may_change(context, whole)
+
+
+RULE = Rule(
+    code="NNX402",
+    name="merge-copy",
+    summary="nnx.merge that must make an object of its own",
+    why="""\
+Up to Flax 0.11.1 `nnx.merge` made new Variables. Since 0.11.2 the merged object uses those of the state: a target network
+made with `nnx.merge` follows the online network, and a merge of closed-over state inside `jax.grad` or `jax.jit` raises
+TraceContextError as soon as a layer such as BatchNorm or Dropout updates itself. `copy=True`, which 0.11.2 added, gives
+the old meaning; `nnx.merge(*nnx.split(model))` is `nnx.clone(model)` on every version.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.11.2",
+    source="measured on 0.10.7, 0.11.2 and 0.12.8; google/flax#5050",
+    examples=(
+        Example(
+            before="""\
+from flax import nnx
+
+online = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+graphdef, params = nnx.split(online)
+target = nnx.merge(graphdef, params)
+frozen = nnx.merge(*nnx.split(online))
+online.bias.value = online.bias.value + 1
+print(float(target.bias.value.sum()), float(frozen.bias.value.sum()))
+""",
+            after="""\
+from flax import nnx
+
+online = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+graphdef, params = nnx.split(online)
+target = nnx.merge(graphdef, params, copy=True)
+frozen = nnx.clone(online)
+online.bias.value = online.bias.value + 1
+print(float(target.bias.value.sum()), float(frozen.bias.value.sum()))
+""",
+            targets=("0.11", "0.12"),
+        ),
+        Example(
+            before="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+model = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+
+
+def loss_fn(params):
+    net = nnx.merge(graphdef, params, rest)
+    return (net(jnp.arange(4.0).reshape(2, 2)) ** 2).sum(), nnx.state(net, nnx.BatchStat)
+
+
+grads, stats = jax.grad(loss_fn, has_aux=True)(params)
+print(*(float(v) for v in jax.tree.leaves(stats)[0]))
+""",
+            after="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+model = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+
+
+def loss_fn(params):
+    net = nnx.merge(graphdef, params, rest, copy=True)
+    return (net(jnp.arange(4.0).reshape(2, 2)) ** 2).sum(), nnx.state(net, nnx.BatchStat)
+
+
+grads, stats = jax.grad(loss_fn, has_aux=True)(params)
+print(*(float(v) for v in jax.tree.leaves(stats)[0]))
+""",
+            targets=("0.11", "0.12"),
+        ),
+    ),
+    check=check,
+)

@@ -1,0 +1,128 @@
+"""NNX401: states that were copies and are live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.state.copies import snapshot
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding for every ``nnx.state`` or ``nnx.split`` whose result must be a copy."""
+    if not context.options.crosses("0.11"):
+        return
+    for alias in context.aliases:
+        if alias.merged:
+            continue
+        changed, read = alias.changed, alias.read
+        if alias.forward:
+            message = f"this state is no copy since Flax 0.11: it follows the change in line {_line(changed)}"
+        else:
+            message = f"this state is no copy since Flax 0.11: line {_line(changed)} changes the object behind it too"
+        yield finding(
+            "NNX401",
+            alias.scope,
+            alias.node,
+            f"{message}, and line {_line(read)} reads the result",
+            "take a copy with nnx.clone(...)",
+            snapshot(context, alias.scope, alias.node),
+        )
+
+
+def _line(node: object) -> int:
+    return getattr(node, "lineno", 0)
+
+
+RULE = Rule(
+    code="NNX401",
+    name="state-snapshot",
+    summary="a state kept as a snapshot, which is live since 0.11",
+    why="""\
+Up to Flax 0.10 `nnx.state(model)` and `nnx.split(model)` returned copies of the Variables. Since 0.11 they return the
+model's own: a state kept while the model goes on training follows it, so that restoring the best weights restores the
+last ones, an average starts from the wrong values and a comparison of before and after finds no difference; and changing
+such a state changes the model. Nothing raises an error. `nnx.clone(nnx.state(model))` is a copy on every version.
+
+The rule follows the program: it speaks only where one of the two is changed and the other is read afterwards.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.11.0",
+    source="measured on 0.10.7, 0.11.2 and 0.12.8; google/flax#4800",
+    examples=(
+        Example(
+            before="""\
+from flax import nnx
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+best = None
+for step in range(3):
+    model.bias.value = model.bias.value + 1
+    if step == 0:
+        best = nnx.state(model, nnx.Param)
+nnx.update(model, best)
+print(float(model.bias.value[0]))
+""",
+            after="""\
+from flax import nnx
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+best = None
+for step in range(3):
+    model.bias.value = model.bias.value + 1
+    if step == 0:
+        best = nnx.clone(nnx.state(model, nnx.Param))
+nnx.update(model, best)
+print(float(model.bias.value[0]))
+""",
+        ),
+        Example(
+            before="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+graphdef, state = nnx.split(model)
+
+
+@jax.jit
+def step(state, x):
+    net = nnx.merge(graphdef, state)
+    net.bias.value = net.bias.value + net(x).sum()
+    return nnx.state(net)
+
+
+for _ in range(2):
+    state = step(state, jnp.ones((1, 2)))
+nnx.update(model, state)
+print(float(model.bias.value[0]))
+""",
+            after="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+graphdef, state = nnx.split(model)
+
+
+@jax.jit
+def step(state, x):
+    net = nnx.merge(graphdef, state)
+    net.bias.value = net.bias.value + net(x).sum()
+    return nnx.state(net)
+
+
+for _ in range(2):
+    state = step(state, jnp.ones((1, 2)))
+nnx.update(model, state)
+print(float(model.bias.value[0]))
+""",
+        ),
+    ),
+    check=check,
+)

@@ -1,0 +1,71 @@
+"""Whether using a model changes its Variables."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts
+from codemods.nnx.frames import Bound
+from codemods.nnx.values import Call, Class, Ref
+
+#: Layers of Flax that change Variables when they are called.
+STATEFUL = frozenset({"BatchNorm", "Dropout", "MultiHeadAttention", "SpectralNorm", "WeightNorm", "RNN", "Rngs", "ToNNX"})
+
+
+def may_change(context: Context, model: Bound) -> bool:
+    """Say whether calling a model may change its Variables; False only if all that it is made of is known."""
+    sources = context.sources.of(model)
+    return not sources or any(_may_change(context, source, frozenset()) for source in sources)
+
+
+def _may_change(context: Context, model: Bound, seen: frozenset[ClassFacts]) -> bool:
+    flow = context.flow
+    cls = flow.class_of(model)
+    if cls is not None:
+        return _class_may_change(context, cls, seen)
+    if not isinstance(model.value, Call):
+        return True
+    name = flow.callee_name(model)
+    if not name.startswith("flax.nnx."):
+        return True
+    if name.rpartition(".")[2] in STATEFUL:
+        return True
+    if name != "flax.nnx.Sequential":
+        return False
+    return any(_may_change(context, flow.follow(model, layer), seen) for layer in model.value.args)
+
+
+def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFacts]) -> bool:
+    """Look for stateful layers in what a class constructs, and for Variables that its methods assign."""
+    flow = context.flow
+    if cls in seen:
+        return False
+    if any(name not in {"flax.nnx.Module", "flax.nnx.Object", "flax.nnx.Pytree"} for name in flow.mro(cls)[1]):
+        return True
+    seen |= {cls}
+    for parent in flow.mro(cls)[0]:
+        for method in parent.methods.values():
+            if method.name != "__init__" and _assigns(method.node):
+                return True
+        for event in parent.scope.module.calls:
+            function = event.scope.function
+            if function is None or function.owner is not parent:
+                continue
+            made = flow.follow(flow.here(event.value, event.scope), event.value.callee).value
+            if isinstance(made, Ref) and made.name.startswith("flax.nnx.") and made.name[9:] in STATEFUL - {"Rngs"}:
+                return True
+            if isinstance(made, Class) and _class_may_change(context, made.facts, seen):
+                return True
+            if not isinstance(made, Ref | Class) and function.name == "__init__" and event.used:
+                return True
+    return False
+
+
+def _assigns(function: ast.AST) -> bool:
+    """Say whether a method assigns to an attribute or element, as of a Variable."""
+    for node in ast.walk(function):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+        if any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
+            return True
+    return False
