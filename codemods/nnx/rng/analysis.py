@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kinds
+from codemods.nnx.rng.forks import Forks
 from codemods.nnx.rng.layouts import Layouts
 from codemods.nnx.rng.origins import Origins
 from codemods.nnx.rng.splits import Split, Splits
@@ -23,6 +24,7 @@ class RngAnalysis:
         self.layouts = Layouts(flow, sources, kinds)
         self._flow = flow
         self._sources = sources
+        self._kinds = kinds
 
     @cached_property
     def splits(self) -> tuple[Split, ...]:
@@ -33,6 +35,11 @@ class RngAnalysis:
     def origins(self) -> Origins:
         """The calls of ``nnx.Rngs`` with the layers that fork their streams."""
         return Origins(self._flow, self._sources, self.layouts)
+
+    @cached_property
+    def forks(self) -> Forks:
+        """Which objects hold layers whose streams moved."""
+        return Forks(self._flow, self._sources, self._kinds)
 
     def migrates(self, context: Context) -> bool:
         """Say whether a project has code of 0.10, and not only code that reads the same on both versions."""

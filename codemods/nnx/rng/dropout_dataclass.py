@@ -21,10 +21,11 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for event in context.project.calls():
         call = context.flow.here(event.value, event.scope)
-        if event.value.args and context.flow.callee_name(call) in _FUNCTIONS:
-            if _is_dropout(context, context.flow.with_value(call, event.value.args[0])):
-                message = "nnx.Dropout is no dataclass since Flax 0.11"
-                yield finding(RULE.code, event.scope, event.node, message, "nnx.clone it and set the attribute")
+        if not event.value.args or context.flow.callee_name(call) not in _FUNCTIONS:
+            continue
+        if _is_dropout(context, context.flow.with_value(call, event.value.args[0])):
+            message = "nnx.Dropout is no dataclass since Flax 0.11"
+            yield finding(RULE.code, event.scope, event.node, message, "nnx.clone it and set the attribute")
     for cls in context.project.classes():
         assert cls.scope.parent is not None
         if _DROPOUT in context.flow.mro(cls)[1] and any(

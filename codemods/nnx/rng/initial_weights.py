@@ -33,7 +33,7 @@ def check(context: Context) -> Iterator[Finding]:
         RULE.code,
         first.event.scope,
         first.event.node,
-        f"since Flax 0.11 nnx.{names} takes a key of this Rngs when it is made, so the weights made after it start from "
+        f"since Flax 0.11 nnx.{names} takes a key of this Rngs when it is made, so weights made after it start from "
         "other numbers; dropout masks differ too",
         f"to keep the weights of 0.10 give it a stream of its own: {', '.join(_streams(first))}",
         fix,

@@ -63,6 +63,7 @@ _ARRAY_ATTRIBUTES = frozenset(
      "min", "std", "var", "transpose", "swapaxes", "squeeze", "ravel", "flatten", "copy", "any", "all", "item",
      "tolist", "dot"}
 )  # fmt: skip
+_RNGS = (Ref("flax.nnx.Rngs"), Ref("flax.nnx.RngStream"))
 _RNGS_NAME = re.compile(r"(^|_)(rngs?|streams?)$")
 
 
@@ -261,15 +262,13 @@ class Layouts:
         for named in self.flow.annotated(value):
             if isinstance(named.value, Class):
                 return self.any_instance(named.value.facts)
-            if isinstance(named.value, Ref) and named.value.name in {"flax.nnx.Rngs", "flax.nnx.RngStream"}:
-                return _SCALAR
         if self.rngs_like(value):
             return _SCALAR
         return _UNKNOWN if self.object_like(value) else _NONE
 
     def rngs_like(self, param: Param) -> bool:
-        """Say whether a parameter is used as, or called like, a Rngs."""
-        if _RNGS_NAME.search(param.name):
+        """Say whether a parameter is annotated as, used as or called like a Rngs."""
+        if _RNGS_NAME.search(param.name) or any(b.value in _RNGS for b in self.flow.annotated(param)):
             return True
         return any(event.value.keyword("rngs") is param for event in param.function.scope.module.calls)
 

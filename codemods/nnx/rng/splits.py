@@ -55,9 +55,10 @@ class Splits:
     def _collect(self) -> dict[Value, CallEvent]:
         found: dict[Value, CallEvent] = {}
         for event in self.flow.project.calls():
-            if any(keyword.arg == "splits" for keyword in event.node.keywords):
-                if self.flow.callee_name(self.flow.here(event.value, event.scope)) == SPLIT:
-                    found[event.value] = event
+            if not any(keyword.arg == "splits" for keyword in event.node.keywords):
+                continue
+            if self.flow.callee_name(self.flow.here(event.value, event.scope)) == SPLIT:
+                found[event.value] = event
         return found
 
     def all(self) -> Iterator[Split]:

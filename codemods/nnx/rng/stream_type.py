@@ -22,9 +22,9 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for event in context.project.calls():
-        if isinstance(event.node.func, ast.Name) and event.node.func.id == "isinstance" and len(event.value.args) == 2:
-            if _names_rngs(context, event, event.value.args[1]):
-                yield from _test(context, event)
+        called = isinstance(event.node.func, ast.Name) and event.node.func.id == "isinstance"
+        if called and len(event.value.args) == 2 and _names_rngs(context, event, event.value.args[1]):
+            yield from _test(context, event)
 
 
 def _names_rngs(context: Context, event: CallEvent, value: Value) -> bool:

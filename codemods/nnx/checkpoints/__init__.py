@@ -1,0 +1,1 @@
+"""Rules about code that saves and restores checkpoints (NNX7xx)."""

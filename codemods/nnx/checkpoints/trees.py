@@ -1,0 +1,126 @@
+"""What a checkpoint's tree is made of, and whether its layout changes from 0.10 to 0.11."""
+
+from __future__ import annotations
+
+from codemods.nnx.context import Context
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.kinds import Kind
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Ref, Sequence, Value
+
+STREAMS = "streams"
+OPTIMIZER = "optimizer"
+
+_STATES = frozenset({"flax.nnx.state", "flax.nnx.variables"})
+_STREAM_TYPES = frozenset({"flax.nnx.RngState", "flax.nnx.RngKey", "flax.nnx.RngCount"})
+# functions that return the tree of an argument, with the same paths
+_SAME_TREE = frozenset(
+    {
+        "flax.nnx.to_pure_dict", "flax.nnx.pure", "flax.nnx.eval_shape", "jax.eval_shape", "jax.tree.map",
+        "jax.tree_map", "jax.tree_util.tree_map", "jax.device_get", "jax.device_put", "flax.nnx.clone",
+        "flax.serialization.to_state_dict", "flax.traverse_util.flatten_dict",
+    }
+)  # fmt: skip
+
+
+class Trees:
+    """Answers what in a tree has moved since 0.10."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.flow: Flow = context.flow
+
+    def moved(self, bound: Bound, depth: int = 0) -> frozenset[str]:
+        """Return :data:`STREAMS` and :data:`OPTIMIZER` as far as a value holds them."""
+        if depth > 8:
+            return frozenset()
+        found: set[str] = set()
+        for source in self.context.sources.originals(bound):
+            found |= self._source(source, depth)
+        return frozenset(found)
+
+    def _source(self, source: Bound, depth: int) -> frozenset[str]:
+        flow, value = self.flow, source.value
+        if isinstance(value, Sequence | Mapping):
+            return frozenset(m for element in flow.elements(source) for m in self.moved(element, depth + 1))
+        if isinstance(value, Item | Indexed):
+            index = value.index if isinstance(value, Item) else value.index.value
+            base = flow.resolve(flow.with_value(source, value.base))
+            if isinstance(base.value, Call) and isinstance(index, Const) and isinstance(index.value, int):
+                return self._part(base, base.value, index.value)
+            return frozenset()
+        if not isinstance(value, Call):
+            return frozenset()
+        name = flow.callee_name(source)
+        if name in _STATES and value.args:
+            return self._of_object(flow.with_value(source, value.args[0]), source, value.args[1:], None)
+        if name in _SAME_TREE or name.startswith("orbax.checkpoint.args."):
+            inner = (*value.args, *(v for _, v in value.keywords))
+            return frozenset(m for v in inner for m in self.moved(flow.with_value(source, v), depth + 1))
+        if isinstance(value.callee, Attr) and value.callee.name == "to_pure_dict":
+            return self.moved(flow.with_value(source, value.callee.base), depth + 1)
+        return frozenset()
+
+    def _part(self, base: Bound, call: Call, index: int) -> frozenset[str]:
+        """Return what a part of ``nnx.split`` or of ``nnx.state`` with several filters holds."""
+        name = self.flow.callee_name(base)
+        if name not in _STATES and name != "flax.nnx.split":
+            return frozenset()
+        position = index - 1 if name == "flax.nnx.split" else index
+        if position < 0 or not call.args:
+            return frozenset()
+        return self._of_object(self.flow.with_value(base, call.args[0]), base, call.args[1:], position)
+
+    def _of_object(
+        self, instance: Bound, place: Bound, filters: tuple[Value, ...], position: int | None
+    ) -> frozenset[str]:
+        """Return what has moved in the state of an object, or in the part that one of several filters takes."""
+        found = set()
+        resolved = [self.flow.follow(place, f) for f in filters]
+        if _takes_streams(self.flow, resolved, position) and self.object_moved(instance):
+            found.add(STREAMS)
+        if not filters and Kind.OPTIMIZER in self.context.kinds.of(instance) and self._loses_model(instance):
+            found.add(OPTIMIZER)
+        return frozenset(found)
+
+    def object_moved(self, instance: Bound) -> bool:
+        """Say whether an object holds layers whose streams moved; an optimizer held its model in 0.10."""
+        forks = self.context.rng.forks
+        for source in self.context.sources.originals(instance):
+            if forks.held(source):
+                return True
+            value = source.value
+            if isinstance(value, Call) and self.flow.callee_name(source) == "flax.nnx.Optimizer" and value.args:
+                if self.object_moved(self.flow.with_value(source, value.args[0])):
+                    return True
+            if isinstance(value, Sequence | Mapping):
+                if any(self.object_moved(element) for element in self.flow.elements(source)):
+                    return True
+        return False
+
+    def _loses_model(self, instance: Bound) -> bool:
+        """Say whether an optimizer is one of ``nnx.Optimizer`` that the run migrates to the explicit form."""
+        codes = {found.code for found in self.context.optimizer_findings}
+        if not codes & {"NNX101", "NNX102", "NNX104", "NNX109"} or "NNX103" in codes:
+            return False
+        sources = self.context.sources.originals(instance)
+        return any(self.flow.callee_name(source) == "flax.nnx.Optimizer" for source in sources)
+
+
+def _takes_streams(flow: Flow, filters: list[Bound], position: int | None) -> bool:
+    """Say whether the part that a filter takes has streams in it; without filters there is one part with everything."""
+    if not filters:
+        return True
+    index = position if position is not None else 0
+    if index >= len(filters):
+        return False
+    before = [f.value for f in filters[:index]]
+    if any(isinstance(value, Ref) and value.name in _STREAM_TYPES for value in before):
+        return False
+    value = filters[index].value
+    if isinstance(value, Ref):
+        return value.name in {*_STREAM_TYPES, "flax.nnx.Variable"}
+    if isinstance(value, Call) and flow.callee_name(filters[index]) == "flax.nnx.Not" and value.args:
+        inner = flow.follow(filters[index], value.args[0]).value
+        return not (isinstance(inner, Ref) and inner.name in {*_STREAM_TYPES, "flax.nnx.Variable"})
+    return value in {Const(Ellipsis), Const(True)} if isinstance(value, Const) else False
