@@ -7,7 +7,7 @@ from flax import nnx
 number = 3
 
 
-class Renamed(nnx.Module):
+class Renamed(nnx.Module):  # type: ignore[misc]
     """``linear`` is called ``fc`` now."""
 
     def __init__(self, rngs: nnx.Rngs) -> None:
@@ -23,7 +23,7 @@ class Wider(models.Mlp):  # type: ignore[misc]
         self.linear = nnx.Linear(2, 8, rngs=rngs)
 
 
-class Shorter(nnx.Module):
+class Shorter(nnx.Module):  # type: ignore[misc]
     """The last layer is gone."""
 
     def __init__(self, *, rngs: nnx.Rngs) -> None:

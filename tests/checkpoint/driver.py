@@ -4,7 +4,6 @@ A case has ``name``, ``source``, ``destination``, ``model`` (a name in models.py
 command). Facts about source and destination are read with Orbax, not with the code that is tested.
 """
 
-import hashlib
 import json
 import pathlib
 import sys
@@ -21,18 +20,9 @@ from etils import epath  # type: ignore[import-not-found]
 from flax import nnx
 
 from nnxmigrate.cli.fix_ckpt import fix_ckpt
+from tests.checkpoint.support import fingerprint
 
 SEEDS = "params=0,dropout=1,carry=2"
-
-
-def fingerprint(folder: str) -> str:
-    """Return a digest of all names, contents, times and inodes below a folder."""
-    digest = hashlib.sha256()
-    for path in sorted(pathlib.Path(folder).rglob("*")):
-        stat = path.stat()
-        digest.update(f"{path} {stat.st_mtime_ns} {stat.st_ino} {stat.st_mode}".encode())
-        digest.update(path.read_bytes() if path.is_file() else b"")
-    return digest.hexdigest()
 
 
 def arrays(folder: pathlib.Path) -> dict[str, Any]:
@@ -83,6 +73,8 @@ def convert(case: dict[str, Any]) -> dict[str, Any]:
     if case["model"]:
         arguments += ["--model", f"{models.__file__}:{case['model']}"]
         arguments += ["--rngs", SEEDS]
+    if "--emit-script" in arguments:
+        return executed(arguments, destination, pathlib.Path(case["reference"]))
     run = CliRunner().invoke(fix_ckpt, arguments)
     result: dict[str, Any] = {"exit": run.exit_code, "output": run.stdout, "errors": run.stderr}
     if run.exception and not isinstance(run.exception, SystemExit):
@@ -92,6 +84,15 @@ def convert(case: dict[str, Any]) -> dict[str, Any]:
     if run.exit_code == 0 and destination.exists():
         result |= truths(case, json.loads(run.stdout), destination)
     return result
+
+
+def executed(arguments: list[str], destination: pathlib.Path, reference: pathlib.Path) -> dict[str, Any]:
+    """Execute the script that the command prints; say whether it writes what the command wrote to ``reference``."""
+    run = CliRunner().invoke(fix_ckpt, [one for one in arguments if one != "--json"])
+    exec(run.stdout, {"__name__": "__main__"})
+    one, two = arrays(destination), arrays(reference)
+    differing = [name for name in {*one, *two} if name not in one or name not in two or not same(one[name], two[name])]
+    return {"exit": run.exit_code, "leaves": len(one), "differing": differing}
 
 
 def truths(case: dict[str, Any], said: dict[str, Any], destination: pathlib.Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -16,6 +17,16 @@ FIXTURES = ROOT / "fixtures" / "checkpoints"
 HERE = pathlib.Path(__file__).parent
 NEW = ("0.11", "0.12")
 SEEDS = "params=0,dropout=1,carry=2"
+
+
+def fingerprint(folder: str | pathlib.Path) -> str:
+    """Return a digest of all names, contents, times and inodes below a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        stat = path.stat()
+        digest.update(f"{path} {stat.st_mtime_ns} {stat.st_ino} {stat.st_mode}".encode())
+        digest.update(path.read_bytes() if path.is_file() else b"")
+    return digest.hexdigest()
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -58,6 +69,12 @@ def case(name: str, source: pathlib.Path, folder: pathlib.Path, model: str | Non
         "model": model,
         "options": list(options),
     }
+
+
+def script_case(of: dict[str, Any]) -> dict[str, Any]:
+    """Return the case that executes the script which does the same as the case ``of``, to be driven after it."""
+    changed = {"name": f"script of {of['name']}", "destination": f"{of['destination']} by script"}
+    return {**of, **changed, "options": [*of["options"], "--emit-script"], "reference": of["destination"]}
 
 
 def drive(version: str, cases: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.checkpoint.support import FIXTURES, NEW, case, drive, require_right, run
+from tests.checkpoint.support import FIXTURES, NEW, case, drive, require_right, run, script_case
 
 ZOO = (
     *("Mlp", "Attention", "Lora", "Recurrent", "Lists", "Sequence", "OwnRngs"),
@@ -49,6 +49,9 @@ STORED: list[tuple[str, str | None, tuple[str, ...]]] = [
 ]
 
 
+SCRIPTED = ("forms/standard Mlp", "forms/pure Mlp", "trees/Lists Lists", "forms/optimizer optimizer")
+
+
 def _name(source: str, model: str | None, options: tuple[str, ...]) -> str:
     return " ".join((source, model or "without a model", *options))
 
@@ -58,7 +61,8 @@ def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Return the results for all checkpoints in the repository."""
     folder = tmp_path_factory.mktemp("stored")
     cases = [case(_name(*one), FIXTURES / one[0], folder, one[1], *one[2]) for one in STORED]
-    return drive(request.param, cases)
+    scripts = [script_case(one) for one in cases if one["name"] in SCRIPTED]
+    return drive(request.param, cases + scripts)
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +93,15 @@ def fresh(
 @pytest.mark.parametrize("name", [_name(*one) for one in STORED])
 def test_checkpoints_in_the_repository(stored: dict[str, Any], name: str) -> None:
     require_right(stored[name])
+
+
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_the_script_does_the_same(stored: dict[str, Any], name: str) -> None:
+    result = stored[f"script of {name}"]
+    assert "crash" not in result, result["crash"]
+    assert result["exit"] == 0
+    assert result["leaves"] > 10
+    assert result["differing"] == []
 
 
 @pytest.mark.parametrize("layout", ["state", "pure"])

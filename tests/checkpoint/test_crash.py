@@ -1,0 +1,94 @@
+"""Whatever happens, the source is untouched and the destination is absent or complete."""
+
+from __future__ import annotations
+
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.checkpoint.support import FIXTURES, environment, fingerprint, fix_ckpt
+from tests.environments import python
+
+LARGE = FIXTURES / "trees" / "Large"
+VERSION = "0.12"
+
+
+@pytest.fixture
+def source(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Return a checkpoint of a CheckpointManager with many steps, so that there is something to interrupt."""
+    steps = tmp_path / "run"
+    for step in range(60):
+        (steps / str(step)).mkdir(parents=True)
+        shutil.copytree(LARGE, steps / str(step) / "default")
+        shutil.copy(FIXTURES / "forms" / "manager" / "10" / "_CHECKPOINT_METADATA", steps / str(step))
+    return steps
+
+
+def start(source: pathlib.Path, *options: str) -> subprocess.Popen[str]:
+    command = [str(python(VERSION)), "-m", "nnxmigrate.cli.fix_ckpt", str(source), "--step", "all", *options]
+    return subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(folder: pathlib.Path, pattern: str) -> None:
+    """Wait until something matches."""
+    deadline = time.monotonic() + 120
+    while not any(folder.glob(pattern)):
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("link", [(), ("--link",)])
+def test_a_killed_run_leaves_nothing_that_looks_finished(source: pathlib.Path, link: tuple[str, ...]) -> None:
+    before = fingerprint(source)
+    folder = source.parent
+    for pattern in ("run_nnx011.nnxmigrate-tmp-*", "run_nnx011.nnxmigrate-tmp-*/50/default/_METADATA"):
+        process = start(source, *link)
+        wait_for(folder, pattern)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert not (folder / "run_nnx011").exists()
+        assert len(list(folder.glob("*.nnxmigrate-tmp-*"))) == 1  # that of the run before is swept
+    done = fix_ckpt(VERSION, source, "--step", "all", *link)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["run", "run_nnx011"]
+    assert len(list((folder / "run_nnx011").iterdir())) == 60
+    assert fingerprint(source) == before
+
+
+def test_two_runs_at_once(source: pathlib.Path) -> None:
+    one = start(source)
+    wait_for(source.parent, "run_nnx011.nnxmigrate-tmp-*")
+    two = start(source)
+    errors = {process.communicate()[1] for process in (one, two)}
+    assert sorted((one.returncode, two.returncode)) == [0, 2]
+    assert any("made by another run meanwhile" in error or "exists already" in error for error in errors)
+    assert sorted(path.name for path in source.parent.iterdir()) == ["run", "run_nnx011"]
+    assert len(list((source.parent / "run_nnx011").iterdir())) == 60
+
+
+def test_a_full_disk(tmp_path: pathlib.Path) -> None:
+    """A limit on the size of files stands in for the disk: the write of the one large file fails halfway."""
+    source = tmp_path / "run"
+    shutil.copytree(LARGE, source)
+    before = fingerprint(source)
+    limit = max(path.stat().st_size for path in source.rglob("*")) - 1
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = fix_ckpt(VERSION, source, preexec_fn=limited)
+    assert done.returncode == 2
+    assert "nothing was left behind" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert fingerprint(source) == before
+
+
+def test_a_destination_that_cannot_be_written_to(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = fix_ckpt(VERSION, LARGE, tmp_path / "file" / "out")
+    assert (done.returncode, "cannot be written to" in done.stderr) == (2, True)
