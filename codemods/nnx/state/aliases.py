@@ -119,7 +119,11 @@ def _lifetime(run: Execution, function: FunctionFacts) -> None:
     cls = function.owner
     assert cls is not None
     instance = Thing(cls=cls)
-    kinds = run.context.kinds.of(run.flow.here(function.params[next(iter(function.params))], function.scope)) if function.params else frozenset()
+    kinds = (
+        run.context.kinds.of(run.flow.here(function.params[next(iter(function.params))], function.scope))
+        if function.params
+        else frozenset()
+    )
     instance.kind = Kind.MODULE if Kind.MODULE in kinds else None
     init = run.flow.method(cls, "__init__")
     if init is not None:

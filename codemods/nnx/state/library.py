@@ -170,9 +170,7 @@ class Library:
 
     # -- methods ----------------------------------------------------------------------------------
 
-    def method(
-        self, name: str, node: ast.Call, receiver: set[Thing], args: Args, keywords: Keywords
-    ) -> set[Thing]:
+    def method(self, name: str, node: ast.Call, receiver: set[Thing], args: Args, keywords: Keywords) -> set[Thing]:
         """Run a method of an object whose class is not the project's."""
         run = self.run
         found: set[Thing] = set()

@@ -68,9 +68,7 @@ def _outer(value: Value) -> Iterator[Scope]:
         yield value.scope
 
 
-def _around(
-    context: Context, function: FunctionFacts, traced: frozenset[FunctionFacts]
-) -> Iterator[FunctionFacts]:
+def _around(context: Context, function: FunctionFacts, traced: frozenset[FunctionFacts]) -> Iterator[FunctionFacts]:
     """Yield the traced functions whose trace a function runs in: itself, those around it, or those that call it."""
     inner: FunctionFacts | None = function
     found = False

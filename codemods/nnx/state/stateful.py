@@ -10,7 +10,9 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.values import Call, Class, Ref
 
 #: Layers of Flax that change Variables when they are called.
-STATEFUL = frozenset({"BatchNorm", "Dropout", "MultiHeadAttention", "SpectralNorm", "WeightNorm", "RNN", "Rngs", "ToNNX"})
+STATEFUL = frozenset(
+    {"BatchNorm", "Dropout", "MultiHeadAttention", "SpectralNorm", "WeightNorm", "RNN", "Rngs", "ToNNX"}
+)
 
 
 def may_change(context: Context, model: Bound) -> bool:
@@ -65,7 +67,9 @@ def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFa
 def _assigns(function: ast.AST) -> bool:
     """Say whether a method assigns to an attribute or element, as of a Variable."""
     for node in ast.walk(function):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+        )
         if any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
             return True
     return False

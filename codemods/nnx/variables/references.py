@@ -1,0 +1,75 @@
+"""Where a project names ``nnx.VariableState``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.values import Attr, Call, Free, Ref
+
+VARIABLE_STATE = "flax.nnx.VariableState"
+
+
+@dataclass(frozen=True)
+class Test:
+    """A call ``isinstance(x, classes)``.
+
+    Attributes:
+        node: the call.
+        scope: its scope.
+        subject: the text of ``x``.
+        classes: full names of the classes; empty for one that is not known.
+    """
+
+    node: ast.Call
+    scope: Scope
+    subject: str
+    classes: tuple[str, ...]
+
+
+def references(context: Context, module: ModuleFacts) -> Iterator[tuple[ast.Name | ast.Attribute, Scope]]:
+    """Yield the expressions of a module that are ``nnx.VariableState``."""
+    if b"VariableState" not in module.source.data:
+        return
+    flow = context.flow
+    scopes = _scopes(module)
+    for node, value in module.values.items():
+        if isinstance(node, ast.Attribute):
+            if node.attr != "VariableState":
+                continue
+            base = module.values.get(node.value)
+            scope = scopes.get(node, module.scope)
+            if base is not None and flow.resolve(flow.here(Attr(base, node.attr), scope)).value == Ref(VARIABLE_STATE):
+                yield node, scope
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and isinstance(value, Attr | Free):
+            scope = scopes.get(node, module.scope)
+            if flow.resolve(flow.here(value, scope)).value == Ref(VARIABLE_STATE):
+                yield node, scope
+
+
+def _scopes(module: ModuleFacts) -> dict[ast.AST, Scope]:
+    """Return the scope of the function body around each node below a function."""
+    found: dict[ast.AST, Scope] = {}
+    for function in module.functions:  # outer functions come first, so that inner ones win
+        for node in ast.walk(function.node):
+            found[node] = function.scope
+    return found
+
+
+def tests(context: Context, module: ModuleFacts) -> Iterator[Test]:
+    """Yield the ``isinstance`` calls of a module in order."""
+    flow = context.flow
+    for event in module.calls:
+        node = event.node
+        if len(node.args) != 2 or not (isinstance(node.func, ast.Name) and node.func.id == "isinstance"):
+            continue
+        classes = flow.resolve(flow.here(event.value.args[1], event.scope))
+        members = list(flow.elements(classes)) if not isinstance(classes.value, Call | Ref) else []
+        names = tuple(
+            resolved.name if isinstance(resolved, Ref) else ""
+            for resolved in (flow.resolve(member).value for member in members or [classes])
+        )
+        yield Test(node, event.scope, ast.unparse(node.args[0]), names)

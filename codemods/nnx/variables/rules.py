@@ -1,0 +1,8 @@
+"""The rules of this family."""
+
+from __future__ import annotations
+
+from codemods.nnx.rule import Rule
+from codemods.nnx.variables import constructed, renamed, removed_methods, told_apart
+
+RULES: tuple[Rule, ...] = (renamed.RULE, told_apart.RULE, constructed.RULE, *removed_methods.RULES)
