@@ -25,6 +25,8 @@ class Scope:
         bindings: every value that each name is bound to, in order.
         env: the values of names at the end of the scope.
         globals: names declared ``global`` or ``nonlocal``.
+        rebound: names that are bound again after they were bound, or in a loop.
+        remote: names that inner functions bind, with those functions.
     """
 
     module: ModuleFacts
@@ -35,6 +37,8 @@ class Scope:
     bindings: dict[str, list[Value]] = field(default_factory=dict)
     env: Env = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
+    rebound: set[str] = field(default_factory=set)
+    remote: dict[str, list[FunctionFacts]] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -56,6 +60,7 @@ class FunctionFacts:
         generator: whether it yields.
         binding: how a method is called: ``instance``, ``class`` or ``static``; ``function`` otherwise.
         is_property: whether it is a property.
+        is_cached: whether the property keeps the object that it returned first.
     """
 
     node: FunctionNode
@@ -72,6 +77,7 @@ class FunctionFacts:
     generator: bool = False
     binding: str = "function"
     is_property: bool = False
+    is_cached: bool = False
 
     @property
     def self_param(self) -> Param | None:
@@ -160,6 +166,7 @@ class ModuleFacts:
         stars: modules whose names are imported with ``*``.
         annotations: annotation expressions with the scope in which they stand.
         values: the value of every expression that was evaluated, and of every definition.
+        mutated: containers that are changed through something else than a variable that holds them.
     """
 
     source: Source
@@ -172,6 +179,7 @@ class ModuleFacts:
     imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     stars: list[str] = field(default_factory=list)
     values: dict[ast.AST, Value] = field(default_factory=dict)
+    mutated: list[tuple[Value, Scope]] = field(default_factory=list)
 
     @property
     def name(self) -> str:

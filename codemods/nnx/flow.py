@@ -96,7 +96,7 @@ class Flow:
         self._sites: dict[str, list[CallEvent]] | None = None
         self._own_stores: dict[str, list[AttrEvent]] | None = None
         self._attr_moments: dict[tuple[ClassFacts, bool, str], tuple[FunctionFacts | None, bool] | None] = {}
-        self.unsteady: set[Value] = set()  # containers that are changed through other names
+        self._unsteady: set[Value] = set()
         self._annotated: dict[Param, tuple[Bound, ...]] = {}
 
     # -- frames -----------------------------------------------------------------------------------
@@ -521,7 +521,7 @@ class Flow:
             return self.part(inner.site, self.item(self.resolve(inner.of), index), base.frame)
         if isinstance(index.value, Const):
             key = index.value.value
-            moments = frozenset({Moment(None)}) if inner in self.unsteady else frozenset()
+            moments = frozenset({Moment(None)}) if inner in self._unsteady else frozenset()
             if (
                 isinstance(inner, Sequence)
                 and isinstance(key, int)
@@ -1281,10 +1281,28 @@ class Flow:
                 yield from self._lines(frame.receiver)
             frame = frame.caller
 
+    def distrust(self, containers: set[Value]) -> None:
+        """Take the elements of displays that are changed through other names for different ones at each read."""
+        if not containers <= self._unsteady:
+            self._unsteady |= containers
+            self._memo = {}
+
+    def current(self, bound: Bound) -> bool:
+        """Say whether a value is the last one that was made at its place."""
+        return not self._stale(bound) and self._stable(bound)
+
+    def steady(self, container: Bound) -> bool:
+        """Say whether a container is changed only where the values of the text show it."""
+        return container.value not in self._unsteady
+
     def _stable(self, bound: Bound) -> bool:
         """Say whether reading a value twice gives the same object: no attribute on the way is assigned again."""
         value = bound.value
-        if isinstance(value, Either) or any(isinstance(s, Moment) and s.writer is None for s in bound.stale):
+        if (
+            isinstance(value, Either)
+            or value in self._unsteady
+            or any(isinstance(s, Moment) and s.writer is None for s in bound.stale)
+        ):
             return False
         if isinstance(value, Attr):
             base = self.resolve(self.with_value(bound, value.base))

@@ -10,17 +10,34 @@ from codemods.nnx.values import Value
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """When a variable or attribute was read that holds different objects at different times.
+
+    Two reads give the same object if ``writer`` is the only function that assigns it and ``reader`` read it both times.
+
+    Attributes:
+        writer: the function that assigns it anew each time it runs; None if there is more than that.
+        reader: the function that read it; None for a module's body.
+        given: whether what is assigned depends on an argument of the writer.
+    """
+
+    writer: FunctionFacts | None
+    reader: FunctionFacts | None = None
+    given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """A value in one activation of the scope that it was written in.
 
     Attributes:
         frame: the activation; None for a module's or class's body.
-        stale: loops whose round before the current one is meant.
+        stale: loops whose round before the current one is meant, and moments at which it was read.
     """
 
     value: Value
     frame: Frame | None = None
-    stale: frozenset[ast.AST] = frozenset()
+    stale: frozenset[ast.AST | Moment] = frozenset()
 
 
 @dataclass(eq=False, slots=True)

@@ -6,6 +6,9 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.values import Attr, Call, Changed, Choice, Item, Loop, Param, Value
 
+_DEPTH = 40  # how many values one is followed through: fields of objects that hold each other have no end
+_STEPS = 1_000  # how many places one question may visit
+_COPIES = 50  # how many copies of copies are followed
 _LEVELS = 4  # how many callers up an argument is followed where a value cannot be told without it
 
 
@@ -16,6 +19,7 @@ class Sources:
         self.flow = flow
         self._known: dict[object, frozenset[Bound]] = {}
         self._running: set[object] = set()
+        self._steps = 0
         self._level = 0
 
     def of(self, bound: Bound) -> frozenset[Bound]:
@@ -30,6 +34,9 @@ class Sources:
         if key in self._running:
             return frozenset()
         outermost = not self._running
+        self._steps = 1 if outermost else self._steps + 1
+        if len(self._running) > _DEPTH or self._steps > _STEPS:
+            return frozenset({bound})
         self._running.add(key)
         found = frozenset(self._followed(bound))
         self._running.discard(key)
@@ -93,9 +100,13 @@ class Sources:
     def originals(self, bound: Bound) -> frozenset[Bound]:
         """Return the sources with copies replaced by what they are copies of."""
         found: set[Bound] = set()
-        for source in self.of(bound):
-            if isinstance(source.value, Part):
-                found |= self.originals(source.value.of)
-            else:
-                found.add(source)
+        seen: set[Value] = set()
+        pending = [bound]
+        while pending:
+            for source in self.of(pending.pop()):
+                if not isinstance(source.value, Part):
+                    found.add(source)
+                elif source.value not in seen and len(seen) < _COPIES:
+                    seen.add(source.value)
+                    pending.append(source.value.of)
         return frozenset(found)

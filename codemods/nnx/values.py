@@ -177,6 +177,19 @@ class Choice(Value):
     options: tuple[Value, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Either(Choice):
+    """A variable that holds its options one after the other; reading it twice may give different ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned(Value):
+    """What an inner function assigns to a variable of the scope around it."""
+
+    scope: Scope
+    value: Value
+
+
 @dataclass(slots=True, eq=False)
 class Loop(Value):
     """A variable at the head of a loop: its value from before, or that of the round before."""

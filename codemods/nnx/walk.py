@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Env, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.source import Source
 from codemods.nnx.values import (
+    Assigned,
     Attr,
     Call,
     Changed,
@@ -32,6 +33,10 @@ from codemods.nnx.values import (
 
 # methods that put a value into the container they are called on, with the position of that value
 _FILLING = {"append": 0, "add": 0, "insert": 1, "setdefault": 1}
+# methods that change a container in another way
+_CHANGING = frozenset({"clear", "extend", "pop", "popitem", "remove", "reverse", "sort", "update"})
+# context managers that go on after an exception in their block
+_SWALLOWING = frozenset({"suppress", "raises", "assertRaises"})
 
 
 def walk(source: Source) -> ModuleFacts:
@@ -60,8 +65,18 @@ class _Walker:
         self.transient = 0  # depth of comprehensions, whose names do not belong to the scope
         self.pending: list[FunctionFacts] = []
         self.statements: dict[ast.Lambda, ast.stmt] = {}
+        self.leaking: list[tuple[str, Value]] = []  # bindings that leave the comprehension around them
+        self.remote: frozenset[str] = frozenset()  # names that some function declares global or nonlocal
 
     def run(self) -> ModuleFacts:
+        data = self.facts.source.data
+        if b"global" in data or b"nonlocal" in data:
+            self.remote = frozenset(
+                name
+                for node in ast.walk(self.facts.source.tree)
+                if isinstance(node, ast.Global | ast.Nonlocal)
+                for name in node.names
+            )
         self.body(self.facts.source.tree.body)
         self.scope.env = self.env
         while self.pending:
@@ -79,14 +94,18 @@ class _Walker:
         scope = self.scope
         if name in scope.globals:
             outer = self.outer_scope(name)
-            outer.bindings.setdefault(name, []).append(value)
+            outer.bindings.setdefault(name, []).append(Assigned(scope, value))
+            if scope.function is not None:
+                outer.remote.setdefault(name, []).append(scope.function)
             return
+        if not self.transient:
+            if self.loops or not _empty(self.env.get(name)):
+                scope.rebound.add(name)
+            scope.bindings.setdefault(name, []).append(value)
         if self.shared:
             self.env = dict(self.env)
             self.shared = False
         self.env[name] = value
-        if not self.transient:
-            scope.bindings.setdefault(name, []).append(value)
 
     def outer_scope(self, name: str) -> Scope:
         """Return the scope that a ``global`` or ``nonlocal`` name belongs to."""
@@ -100,7 +119,7 @@ class _Walker:
     def name(self, name: str) -> Value:
         value = self.env.get(name)
         if value is not None:
-            return value
+            return Free(self.scope, name) if name in self.remote and name in self.scope.bindings else value
         scope = self.scope.parent
         while scope is not None:
             # names of a class body are not seen by its methods
@@ -185,14 +204,27 @@ class _Walker:
     def change(self, container: ast.expr, value: Value) -> None:
         """Note that a container that a name or attribute holds was changed in place."""
         if isinstance(container, ast.Name):
-            if container.id in self.env or container.id in self.scope.globals:
+            before = self.env.get(container.id)
+            if before is None or not isinstance(before, _DISPLAYS):
+                self.note_mutation(container)
+            if before is not None:
+                for name in [n for n, other in self.env.items() if other is before]:
+                    self.bind(name, value)
+            elif container.id in self.scope.globals:
                 self.bind(container.id, value)
             else:
                 self.outer_scope(container.id).bindings.setdefault(container.id, []).append(value)
-        elif isinstance(container, ast.Attribute):
-            base = self.facts.values.get(container.value)
-            if base is not None:
+        else:
+            self.note_mutation(container)
+            base = self.facts.values.get(container.value) if isinstance(container, ast.Attribute) else None
+            if isinstance(container, ast.Attribute) and base is not None:
                 self.attribute_event(container, base, "store", value)
+
+    def note_mutation(self, container: ast.expr) -> None:
+        """Note that a container is changed that other names may hold too."""
+        held = self.facts.values.get(container)
+        if held is not None:
+            self.facts.mutated.append((held, self.scope))
 
     def attribute_event(self, node: ast.Attribute, base: Value, context: str, stored: Value | None = None) -> None:
         assert self.statement is not None
@@ -210,6 +242,10 @@ class _Walker:
                 self.attribute_event(target, self.value(target.value), "del")
             elif isinstance(target, ast.Name):
                 self.facts.values[target] = self.name(target.id)
+            elif isinstance(target, ast.Subscript):
+                self.value(target.slice)
+                base = self.value(target.value)
+                self.change(target.value, Changed(node, base, Unknown(target)))
             else:
                 self.children(target)
 
@@ -303,8 +339,10 @@ class _Walker:
                     return Sequence(loop, (Unknown(loop), self.element(iterated.args[0], loop)))
                 if name == "zip" and iterated.args:
                     return Sequence(loop, tuple(self.element(a, loop) for a in iterated.args))
-                if name in {"reversed", "list", "tuple", "iter", "tqdm", "sorted"} and iterated.args:
+                if name in {"list", "tuple", "iter", "tqdm"} and iterated.args:
                     return self.element(iterated.args[0], loop)
+                if name in {"reversed", "sorted"} and iterated.args:  # the elements, in an order of its own
+                    return self.element(iterated.args[0], iterated.node)
             if isinstance(callee, Attr) and not iterated.args:
                 key = Each(callee.base, loop)
                 if callee.name == "items":
@@ -317,12 +355,14 @@ class _Walker:
 
     def guarded(self, node: ast.Try) -> None:
         before = self.snapshot()
+        counts = {name: len(values) for name, values in self.scope.bindings.items()}
         self.body(node.body)
         after_body = self.snapshot()
+        interrupted = self.interrupted(node, [before, after_body], counts)
         self.body(node.orelse)
         ends = [] if _leaves([*node.body, *node.orelse]) else [self.snapshot()]
         for handler in node.handlers:
-            self.env = self.joined(handler, [before, after_body])
+            self.env = interrupted
             self.shared = True
             if handler.type is not None:
                 self.value(handler.type)
@@ -335,12 +375,33 @@ class _Walker:
         self.shared = True
         self.body(node.finalbody)
 
+    def interrupted(self, node: ast.AST, environments: list[Env], counts: dict[str, int]) -> Env:
+        """Return the environment after a block that an exception may leave at any statement.
+
+        Args:
+            node: the statement around the block.
+            environments: those at its start and end.
+            counts: how many bindings each name had before the block.
+        """
+        result = self.joined(node, environments)
+        for name, values in self.scope.bindings.items():
+            within = dict.fromkeys(values[counts.get(name, 0) :])
+            if len(within) > 1 and name in result:
+                ends = [env[name] for env in environments if name in env]
+                result = {**result, name: Choice(node, tuple(dict.fromkeys([*ends, *within])))}
+        return result
+
     def managed(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
             value = self.value(item.context_expr)
             if item.optional_vars is not None:
                 self.store(item.optional_vars, value)
+        before = self.snapshot()
+        counts = {name: len(values) for name, values in self.scope.bindings.items()}
         self.body(node.body)
+        if any(_last_name(item.context_expr) in _SWALLOWING for item in node.items):
+            self.env = self.interrupted(node, [before, self.snapshot()], counts)
+            self.shared = True
 
     def matched(self, node: ast.Match) -> None:
         self.value(node.subject)
@@ -412,6 +473,7 @@ class _Walker:
             return value
         if name in {"property", "cached_property", "setter"} and facts.owner is not None:
             facts.is_property = True
+            facts.is_cached = name == "cached_property"
             return value
         call = ast.copy_location(ast.Call(func=node, args=[], keywords=[]), node)
         return Call(call, decorator, (value,), ())
@@ -541,7 +603,20 @@ class _Walker:
         if isinstance(callee, Attr) and callee.name in _FILLING and len(args) > _FILLING[callee.name]:
             assert isinstance(node.func, ast.Attribute)
             self.change(node.func.value, Changed(node, callee.base, args[_FILLING[callee.name]]))
+        elif (
+            isinstance(callee, Attr)
+            and callee.name in _CHANGING
+            and isinstance(node.func, ast.Attribute)
+            and self.container(callee.base)
+        ):
+            self.change(node.func.value, Changed(node, callee.base, Unknown(node)))
         return value
+
+    def container(self, value: Value) -> bool:
+        """Say whether a value is known to be a list, set or dict of the scope."""
+        while isinstance(value, Loop | Changed):
+            value = value.before
+        return isinstance(value, Sequence | Mapping | Comprehension)
 
     def starred(self, node: ast.Starred) -> Value:
         return Star(self.value(node.value))
@@ -566,6 +641,8 @@ class _Walker:
     def walrus(self, node: ast.NamedExpr) -> Value:
         value = self.value(node.value)
         self.store(node.target, value)
+        if self.transient:
+            self.leaking.append((node.target.id, value))
         return value
 
     def awaited(self, node: ast.Await) -> Value:
@@ -602,6 +679,11 @@ class _Walker:
         self.loops = self.loops[: len(self.loops) - len(node.generators)]
         self.env, self.shared = env, shared
         self.transient -= 1
+        if not self.transient:
+            for name, value in self.leaking:  # none of them runs if there is nothing to go through
+                before = self.env.get(name)
+                self.bind(name, value if before is None else Choice(node, (before, value)))
+            self.leaking.clear()
         if len(node.generators) > 1 or node.generators[0].ifs:
             return Changed(node, Unknown(node), element)
         return Comprehension(node.generators[0], key, element)
@@ -610,6 +692,17 @@ class _Walker:
 def _leaves(body: list[ast.stmt]) -> bool:
     """Say whether control never reaches the end of a block."""
     return any(isinstance(s, ast.Return | ast.Raise | ast.Break | ast.Continue) for s in body)
+
+
+def _empty(value: Value | None) -> bool:
+    """Say whether a variable holds nothing yet."""
+    return value is None or (isinstance(value, Const) and value.value is None)
+
+
+def _last_name(node: ast.expr) -> str:
+    """Return the last part of the name that an expression calls."""
+    called = node.func if isinstance(node, ast.Call) else node
+    return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
 
 
 def _always(test: ast.expr) -> bool:
@@ -632,18 +725,21 @@ def _assigned(loop: ast.For | ast.AsyncFor | ast.While) -> set[str]:
             continue
         elif isinstance(node, ast.Lambda):
             continue
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Store):
+        elif (
+            isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and not isinstance(node.ctx, ast.Load)
+        ):
             names.add(node.value.id)
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and isinstance(node.func.value, ast.Name)
-        ) and node.func.attr in _FILLING:
+        ) and (node.func.attr in _FILLING or node.func.attr in _CHANGING):
             names.add(node.func.value.id)
         stack.extend(ast.iter_child_nodes(node))
     return names
 
 
+_DISPLAYS = (Sequence, Mapping, Comprehension, Changed, Loop, Choice, Const, Unknown, Call)
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.Assign: _Walker.assign,
     ast.AnnAssign: _Walker.annotated,

@@ -162,12 +162,12 @@ class Groups:
         )
         for event in self.flow.project.calls():
             callee = event.value.callee
-            if isinstance(callee, Attr) and callee.name == "update":
+            if isinstance(event.node.func, ast.Attribute) and isinstance(callee, Attr) and callee.name == "update":
                 self._update(event, callee)
             elif relevant and isinstance(event.node.func, ast.Name):
                 resolved = self.flow.follow(self.flow.here(event.value, event.scope), callee)
                 if isinstance(resolved.value, Attr) and resolved.value.name == "update":
-                    members = self.origins.of(Bound(resolved.value.base, resolved.frame))
+                    members = self.origins.of(self.flow.with_value(resolved, resolved.value.base))
                     self._use(self._plain(members), Update(event, None, callee))
             if relevant:
                 self._consider(event)
@@ -208,7 +208,11 @@ class Groups:
         return None
 
     def _collect_reads(self) -> None:
+        called = {e.node.func for e in self.flow.project.calls() if getattr(e.node.func, "attr", None) == "update"}
         for event in self.flow.project.attributes():
+            if event.node.attr == "update" and event.context == "load" and event.node not in called:
+                members = self._plain(self.origins.of(self.flow.here(event.base, event.scope)))
+                self._use(members, Reason("its update method is used as a value", event.scope, event.node))
             if event.node.attr != "model":
                 continue
             function = event.scope.function

@@ -19,6 +19,7 @@ from codemods.nnx.values import (
     Class,
     Comprehension,
     Const,
+    Either,
     Free,
     Function,
     Item,
@@ -129,7 +130,12 @@ class Identity:
         """Reduce a question about a choice or container to questions about what it is made of."""
         flow, value, mine = self.flow, optimizer.value, model.value
         if isinstance(value, Choice):
-            if isinstance(mine, Choice) and mine.node is value.node and len(mine.options) == len(value.options):
+            if (
+                isinstance(mine, Choice)
+                and mine.node is value.node
+                and len(mine.options) == len(value.options)
+                and not isinstance(value, Either)
+            ):
                 models: list[Value] = list(mine.options)
             else:
                 models = [mine] * len(value.options)
@@ -165,6 +171,8 @@ class Identity:
             return None
         left = flow.resolve(flow.with_value(model, one.base))
         right = flow.resolve(flow.with_value(optimizer, two.base))
+        if not (flow.steady(left) and flow.steady(right)):
+            return None
         if isinstance(left.value, Mapping) and isinstance(right.value, Mapping):
             return self._by_key(left, right)
         if isinstance(left.value, Sequence) and isinstance(right.value, Sequence):
@@ -212,7 +220,9 @@ class Identity:
 def evaluate(node: ast.expr, env: Env, scope: Scope) -> Value | None:
     """Return the value of a name, attribute or subscript path in an environment; None for anything else."""
     if isinstance(node, ast.Name):
-        return env[node.id] if node.id in env else visible(scope, node.id)
+        if node.id in env:
+            return Free(scope, node.id) if node.id in scope.remote else env[node.id]
+        return visible(scope, node.id)
     if isinstance(node, ast.Attribute):
         base = evaluate(node.value, env, scope)
         return Attr(base, node.attr) if base is not None else None
@@ -308,7 +318,7 @@ class Spellings:
     def _names(self, scope: Scope, env: Env, from_outside: bool) -> Iterator[tuple[str, Value]]:
         for name, value in env.items():
             if self._object(value):
-                yield name, value
+                yield name, Free(scope, name) if name in scope.remote else value
         outer = scope.parent if from_outside else None
         seen = set(env)
         while outer is not None:

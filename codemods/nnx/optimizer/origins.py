@@ -42,6 +42,15 @@ class Origins:
             constructor = self._constructor(event)
             if constructor is not None:
                 self.constructors[event.value] = constructor
+        if self.constructors:
+            flow.distrust(
+                {
+                    held.value
+                    for module in flow.project.modules
+                    for container, scope in module.mutated
+                    for held in sources.of(flow.here(container, scope))
+                }
+            )
 
     def _constructor(self, event: CallEvent) -> Constructor | None:
         call = self.flow.here(event.value, event.scope)

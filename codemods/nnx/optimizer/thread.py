@@ -98,7 +98,9 @@ class Threading:
         found = resolved.value
         constructor = self.identity.origins.constructors.get(found)
         if constructor is not None:
-            return constructor if _within(scope, constructor.event.scope) else None
+            made = constructor.event.scope
+            current = resolved.frame is self.flow.open_frame(made) and self.flow.current(resolved)
+            return constructor if current and _within(scope, made) else None
         if isinstance(found, Param) and found is not found.function.self_param and _within(scope, found.function.scope):
             return found
         return None
