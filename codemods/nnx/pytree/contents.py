@@ -31,7 +31,7 @@ class Contents:
         self._seen: set[Bound] = set()
 
     def of(self, tree: Bound) -> tuple[str, ...]:
-        """Return names of classes of ``flax.nnx``, such as ``Module``; empty if no object is known to be in the tree."""
+        """Return names of classes of ``flax.nnx``, such as ``Module``; empty if no object is known to be there."""
         self._seen = set()
         return tuple(sorted(self._inside(tree, 0)))
 
@@ -78,7 +78,7 @@ class Contents:
     def _object(self, source: Bound) -> set[str]:
         """Return the class by which an NNX object is told; empty for anything else."""
         cls = self.flow.class_of(source)
-        if cls is not None and self._leaf_class(cls):
+        if cls is not None and (self._leaf_class(cls) or registered(self.context, cls)):
             return set()
         kinds = self.context.kinds.of(source)
         if kinds & {Kind.STATE, Kind.GRADIENT, Kind.ARRAY}:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from codemods.nnx.rule import Rule
-from codemods.nnx.state import merges, snapshots
+from codemods.nnx.state import deepcopy, merges, snapshots
 
-RULES: tuple[Rule, ...] = (snapshots.RULE, merges.RULE)
+RULES: tuple[Rule, ...] = (snapshots.RULE, merges.RULE, deepcopy.RULE)

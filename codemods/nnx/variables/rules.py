@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from codemods.nnx.rule import Rule
-from codemods.nnx.variables import constructed, renamed, removed_methods, told_apart
+from codemods.nnx.variables import constructed, item_assignment, renamed, removed_methods, told_apart
 
-RULES: tuple[Rule, ...] = (renamed.RULE, told_apart.RULE, constructed.RULE, *removed_methods.RULES)
+RULES: tuple[Rule, ...] = (
+    renamed.RULE,
+    told_apart.RULE,
+    constructed.RULE,
+    *removed_methods.RULES,
+    *item_assignment.RULES,
+)

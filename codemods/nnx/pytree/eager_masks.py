@@ -1,0 +1,191 @@
+"""NNX303: masks and labels for optax that are made from a state before the optimizer is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.pytree.functions import tree_function
+from codemods.nnx.rewrite import replace
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Call, Item, Value
+
+_KEYWORDS = frozenset(
+    {"mask", "param_labels", "weight_decay_mask", "trust_ratio_mask", "momentum_mask", "normalize_mask", "labels"}
+)
+_POSITIONS = {
+    "optax.masked": 1,
+    "optax.multi_transform": 1,
+    "optax.partition": 1,
+    "optax.add_decayed_weights": 1,
+    "optax.transforms.masked": 1,
+    "optax.transforms.partition": 1,
+}
+_OPTIMIZERS = {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"}
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield a finding for every such mask that goes to an optimizer of NNX."""
+    if not context.options.crosses("0.11"):
+        return
+    masks = [(event, node, value) for event in context.project.calls() for node, value in _masks(context, event)]
+    if not masks or not _uses_optimizer(context):
+        return
+    for event, node, value in masks:
+        made = _made(context, context.flow.here(value, event.scope))
+        if made is not None:
+            edits = _edits(context, event.scope, node, made)
+            path = event.scope.module.source.path
+            yield finding(
+                "NNX303",
+                event.scope,
+                node,
+                "since Flax 0.11 nnx.Optimizer hands optax bare arrays, whose tree a mask made of a state does not match",
+                "pass a function of the parameters, which optax calls itself",
+                Fix(tuple((path, edit) for edit in edits)),
+            )
+
+
+def _masks(context: Context, event: CallEvent) -> Iterator[tuple[ast.expr, Value]]:
+    """Yield the arguments of an optax function that are trees over the parameters."""
+    keywords = [k for k in event.node.keywords if k.arg in _KEYWORDS]
+    if not keywords and len(event.node.args) < 2:
+        return
+    name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+    if not name.startswith("optax."):
+        return
+    for keyword in keywords:
+        value = event.value.keyword(keyword.arg or "")
+        if value is not None:
+            yield keyword.value, value
+    position = _POSITIONS.get(name)
+    if position is not None and position < len(event.node.args) and not event.value.starred:
+        yield event.node.args[position], event.value.args[position]
+
+
+def _uses_optimizer(context: Context) -> bool:
+    flow = context.flow
+    return any(
+        flow.callee_name(flow.here(event.value, event.scope)) in _OPTIMIZERS
+        for event in context.project.calls()
+        if len(event.node.args) + len(event.node.keywords) >= 2
+    )
+
+
+def _made(context: Context, mask: Bound) -> Bound | None:
+    """Return the call of a tree function over a state that made a mask; None if it was made otherwise."""
+    resolved = context.flow.resolve(mask)
+    value = resolved.value
+    if not isinstance(value, Call):
+        return None
+    function = tree_function(context.flow.callee_name(resolved))
+    if function is None or not function.maps:
+        return None
+    tree = function.tree_of(value)
+    return resolved if tree is not None and _state(context, context.flow.follow(resolved, tree)) else None
+
+
+def _state(context: Context, tree: Bound) -> bool:
+    """Say whether a tree is a state: of ``nnx.state`` or a part of ``nnx.split``."""
+    flow, value = context.flow, tree.value
+    if isinstance(value, Item | Indexed):
+        base = Bound(value.base, tree.frame)
+        return isinstance(base.value, Call) and flow.callee_name(base) in {"flax.nnx.split", "flax.nnx.state"}
+    return isinstance(value, Call) and flow.callee_name(tree) in {"flax.nnx.state", "flax.nnx.variables"}
+
+
+def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound) -> list[Edit]:
+    """Return edits that turn a mask into a function of the parameters."""
+    source = scope.module.source
+    text = source.text(node)
+    assert isinstance(made.value, Call)
+    inner = made.value.node
+    if isinstance(node, ast.Call) and node is not inner and len(node.args) == 1 and not node.keywords:
+        value = scope.module.values.get(node.args[0])
+        if value is not None and _state(context, context.flow.resolve(context.flow.here(value, scope))):
+            return [replace(source, node, source.text(node.func))]  # decay_mask(nnx.state(model)) -> decay_mask
+    if node is inner:
+        tree = _tree_node(context, made, inner)
+        if tree is not None:
+            start, _ = source.span(node)
+            return [Edit(start, start, b"lambda params: "), replace(source, tree, "params")]
+    # the leaves are in the same order in both trees
+    return [
+        replace(
+            source,
+            node,
+            f"lambda params: {_jax(scope)}.tree.unflatten("
+            f"{_jax(scope)}.tree.structure(params), {_jax(scope)}.tree.leaves({text}))",
+        )
+    ]
+
+
+def _jax(scope: Scope) -> str:
+    """Return how a module writes ``jax``."""
+    for node in scope.module.imports:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "jax" or (alias.name.startswith("jax.") and alias.asname is None):
+                    return alias.asname or "jax"
+    return "jax"
+
+
+def _tree_node(context: Context, made: Bound, call: ast.Call) -> ast.expr | None:
+    function = tree_function(context.flow.callee_name(made))
+    if function is None or len(call.args) != function.tree + 1:
+        return None
+    return call.args[function.tree]
+
+
+RULE = Rule(
+    code="NNX303",
+    name="eager-optax-mask",
+    summary="optax masks and labels made of nnx.state before the optimizer",
+    why="""\
+`optax.adamw(..., mask=jax.tree.map(f, nnx.state(model, nnx.Param)))` worked up to Flax 0.10. Since 0.11 `nnx.Optimizer`
+hands optax the bare arrays of the parameters, whose tree differs from that of a state of Variables, and the update raises
+"Custom node type mismatch". A function of the parameters, which optax calls on whatever tree it gets, works on every
+version.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.11.0",
+    source="measured on 0.10.7, 0.11.2 and 0.12.8; google/jax#31256",
+    examples=(
+        Example(
+            before="""\
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+tx = optax.adamw(0.1, weight_decay=0.5, mask=jax.tree.map(lambda p: p.ndim > 1, nnx.state(model, nnx.Param)))
+optimizer = nnx.Optimizer(model, tx)
+grads = nnx.grad(lambda m: jnp.mean((m(jnp.ones((3, 2))) - 1.0) ** 2))(model)
+optimizer.update(grads)
+print(float(model.kernel.value.sum()), float(model.bias.value[0]))
+""",
+            after="""\
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+tx = optax.adamw(0.1, weight_decay=0.5, mask=lambda params: jax.tree.map(lambda p: p.ndim > 1, params))
+optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
+grads = nnx.grad(lambda m: jnp.mean((m(jnp.ones((3, 2))) - 1.0) ** 2))(model)
+optimizer.update(model, grads)
+print(float(model.kernel.value.sum()), float(model.bias.value[0]))
+""",
+            targets=("0.11", "0.12"),
+        ),
+    ),
+    check=check,
+)

@@ -1,0 +1,213 @@
+"""NNX417, NNX418: assigning to elements of a Variable."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.rewrite import replace
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Call, Const, Sequence, Value
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A statement ``variable[index] = value``.
+
+    Attributes:
+        target: the element.
+        scope: the scope of the statement.
+        variable: the Variable.
+    """
+
+    node: ast.Assign
+    target: ast.Subscript
+    scope: Scope
+    variable: Bound
+
+
+def _assignments(context: Context, module: ModuleFacts) -> Iterator[Assignment]:
+    scopes: dict[ast.AST, Scope] = {}
+    for function in module.functions:
+        for node in ast.walk(function.node):
+            scopes[node] = function.scope
+    for node in ast.walk(module.source.tree):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        target = node.targets[0]
+        if not isinstance(target, ast.Subscript):
+            continue
+        value = module.values.get(target.value)
+        scope = scopes.get(node, module.scope)
+        if value is None:
+            continue
+        bound = context.flow.here(value, scope)
+        if context.kinds.only(bound) is Objects.VARIABLE:
+            yield Assignment(node, target, scope, bound)
+
+
+def check_whole(context: Context) -> Iterator[Finding]:
+    """Yield a finding for every ``variable[...] = number``."""
+    if not context.options.crosses("0.11") or "0.11" not in context.options.targets:
+        return
+    for module in context.project.modules:
+        if b"[...]" not in module.source.data:
+            continue
+        for found in _assignments(context, module):
+            whole = isinstance(found.target.slice, ast.Constant) and found.target.slice.value is ...
+            if not whole or not _number(found.node.value):
+                continue
+            source = module.source
+            fix = None
+            if _has_axes(context, found.variable):
+                fix = Fix(((source.path, replace(source, found.target.slice, ":")),))
+            yield finding(
+                "NNX417",
+                found.scope,
+                found.node,
+                "under Flax 0.11 this replaces the array by a number: shape and type are lost",
+                "write variable[:] = ... for arrays with axes, or variable.value = jnp.full_like(variable.value, ...)",
+                fix,
+            )
+
+
+def _number(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _number(node.operand)
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value is not ...
+
+
+def _has_axes(context: Context, variable: Bound) -> bool:
+    """Say whether a Variable was made with an array of one axis at least, as far as its shape is written out."""
+    flow = context.flow
+    sources = context.sources.of(variable)
+    return bool(sources) and all(
+        isinstance(s.value, Call) and s.value.args and _shaped(context, flow.follow(s, s.value.args[0]))
+        for s in sources
+    )
+
+
+def _shaped(context: Context, array: Bound) -> bool:
+    value = array.value
+    if not isinstance(value, Call) or not context.flow.callee_name(array).startswith(("jax.numpy.", "numpy.")):
+        return False
+    name = context.flow.callee_name(array).rpartition(".")[2]
+    first = context.flow.follow(array, value.args[0]).value if value.args else None
+    if name in {"zeros", "ones", "full", "empty"}:
+        return _axes(first)
+    if name in {"array", "asarray"}:
+        return isinstance(first, Sequence)
+    return name in {"arange", "linspace", "eye"}
+
+
+def _axes(shape: Value | None) -> bool:
+    if isinstance(shape, Sequence):
+        return bool(shape.items)
+    return isinstance(shape, Const) and isinstance(shape.value, int)
+
+
+def check_numpy(context: Context) -> Iterator[Finding]:
+    """Yield a finding for every ``variable[index] = value`` with a NumPy array as index."""
+    if not context.options.crosses("0.11"):
+        return
+    for module in context.project.modules:
+        if b"numpy" not in module.source.data:
+            continue
+        for found in _assignments(context, module):
+            index = module.values.get(found.target.slice)
+            if index is None or context.kinds.only(context.flow.here(index, found.scope)) is not Objects.NUMPY:
+                continue
+            source = module.source
+            name, key = source.text(found.target.value), source.text(found.target.slice)
+            text = f"{name}.value = {name}.value.at[{key}].set({source.text(found.node.value)})"
+            yield finding(
+                "NNX418",
+                found.scope,
+                found.node,
+                "since Flax 0.11 a Variable cannot be assigned to at a NumPy array of indices: ValueError",
+                f"write {text}",
+                Fix(((source.path, replace(source, found.node, text)),)),
+            )
+
+
+RULES = (
+    Rule(
+        code="NNX417",
+        name="variable-ellipsis",
+        summary="variable[...] = number, which replaces the array under 0.11",
+        why="""\
+`variable[...] = 0.0` wrote into the array up to Flax 0.10 and does so again in 0.12. From 0.11.0 to 0.12.0 it replaces the
+value: the array becomes a Python number, without an error. A slice, `variable[:] = 0.0`, writes on every version.
+""",
+        kind=Kind.REQUIRED,
+        safety=Safety.SAFE,
+        since="0.11.0",
+        source="measured on 0.10.7, 0.11.2 and 0.12.8",
+        examples=(
+            Example(
+                before="""\
+import jax.numpy as jnp
+from flax import nnx
+
+total = nnx.Variable(jnp.zeros((2, 2)))
+total[...] = 1.0
+print(total.value.shape, total.value.dtype)
+""",
+                after="""\
+import jax.numpy as jnp
+from flax import nnx
+
+total = nnx.Variable(jnp.zeros((2, 2)))
+total[:] = 1.0
+print(total.value.shape, total.value.dtype)
+""",
+            ),
+        ),
+        check=check_whole,
+    ),
+    Rule(
+        code="NNX418",
+        name="variable-numpy-index",
+        summary="assigning to a Variable at a NumPy array of indices",
+        why="""\
+Since Flax 0.11 `variable[index] = value` compares the index with `...`, which raises "The truth value of an array with more
+than one element is ambiguous" for NumPy arrays. Indices of other kinds are all right.
+""",
+        kind=Kind.REQUIRED,
+        safety=Safety.SAFE,
+        since="0.11.0",
+        source="measured on 0.10.7, 0.11.2 and 0.12.8",
+        examples=(
+            Example(
+                before="""\
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+param = nnx.Param(jnp.zeros(4))
+index = np.array([0, 1])
+param[index] = 5.0
+print(*map(float, param.value))
+""",
+                after="""\
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+param = nnx.Param(jnp.zeros(4))
+index = np.array([0, 1])
+param.value = param.value.at[index].set(5.0)
+print(*map(float, param.value))
+""",
+                targets=("0.11", "0.12"),
+            ),
+        ),
+        check=check_numpy,
+    ),
+)
