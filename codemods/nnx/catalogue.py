@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from codemods.nnx.checkpoints.rules import RULES as CHECKPOINT_RULES
+from codemods.nnx.lint import catalogue as lint
+from codemods.nnx.names import (
+    config_flag,
+    metadata_keyword,
+    private,
+    removed_dict,
+    renamed,
+    sharding_constraint,
+    star,
+    unknown,
+)
 from codemods.nnx.optimizer import (
     compatible_class,
     filter_mismatch,
@@ -13,7 +25,18 @@ from codemods.nnx.optimizer import (
     update,
     wrt,
 )
+from codemods.nnx.pytree.rules import RULES as PYTREE_RULES
+from codemods.nnx.rng.rules import RULES as RNG_RULES
 from codemods.nnx.rule import Rule
+from codemods.nnx.state.rules import RULES as STATE_RULES
+from codemods.nnx.variables.rules import RULES as VARIABLE_RULES
+from codemods.nnx.v012 import (
+    containers,
+    in_place,
+    late_data,
+    value_access,
+    value_mutation,
+)
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(
@@ -27,6 +50,25 @@ RULES: tuple[Rule, ...] = tuple(
             outside.RULE,
             threaded.RULE,
             subclass.RULE,
+            *PYTREE_RULES,
+            *STATE_RULES,
+            *VARIABLE_RULES,
+            *RNG_RULES,
+            *CHECKPOINT_RULES,
+            *lint.RULES,
+            config_flag.RULE,
+            metadata_keyword.RULE,
+            private.RULE,
+            removed_dict.RULE,
+            renamed.RULE,
+            sharding_constraint.RULE,
+            star.RULE,
+            unknown.RULE,
+            containers.RULE,
+            in_place.RULE,
+            late_data.RULE,
+            value_access.RULE,
+            value_mutation.RULE,
         ),
         key=lambda rule: rule.code,
     )
