@@ -102,6 +102,7 @@ class Kinds:
     def __init__(self, flow: Flow, sources: Sources) -> None:
         self.flow = flow
         self.sources = sources
+        self._copies = 0  # how many copies deep the present question is
 
     def of(self, bound: Bound) -> frozenset[Kind]:
         """Return every kind that a source of a value has; empty if nothing is known of it."""
@@ -127,7 +128,13 @@ class Kinds:
         if depth > 8:
             return frozenset()
         if isinstance(value, Part):
-            return self.of(value.of)
+            if self._copies > 40:  # a copy of a copy of ... in a loop
+                return frozenset()
+            self._copies += 1
+            try:
+                return self.of(value.of)
+            finally:
+                self._copies -= 1
         if isinstance(value, Call):
             return self._result(source, value, depth)
         if isinstance(value, Param):

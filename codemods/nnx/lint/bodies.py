@@ -31,6 +31,12 @@ class Bodies:
             self._paths[scope] = paths(scope.node)  # type: ignore[arg-type]
         return self._paths[scope]
 
+    def guarded(self, node: ast.AST, scope: Scope) -> bool:
+        """Say whether a node stands in a ``try`` that handles its errors."""
+        if not any(isinstance(n, ast.Try) for n in self.nodes(scope)):
+            return False
+        return any(isinstance(n, ast.Try) and arm == "body" for n, arm in self.paths(scope).get(node, ()))
+
     @cached_property
     def calls(self) -> dict[Scope, list[CallEvent]]:
         """The calls of every scope, in order."""

@@ -8,14 +8,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.lint.names import COMPILING
-from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "jit", "pmap", "pjit"):
-        if name not in COMPILING or not event.value.args:
+        if name not in COMPILING or not event.value.args or in_test(event.scope):
             continue
         value = event.value.args[0]
         owner = value.base if isinstance(value, Attr) else value

@@ -10,6 +10,7 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import traced_bodies
+from codemods.nnx.values import Const, Param
 
 _WAYS = {
     "if": "use jnp.where, or jax.lax.cond (nnx.cond for functions of NNX objects)",
@@ -23,8 +24,10 @@ _WAYS = {
 def _check(context: Context) -> Iterator[Finding]:
     for function, _ in traced_bodies(context, level=0):
         for node in context.bodies.nodes(function.scope):
+            if context.bodies.guarded(node, function.scope):
+                continue
             for place, way in _decisions(node):
-                if context.taint.node(place, function.scope):
+                if context.taint.node(place, function.scope) and not _optional(place, function):
                     yield _found(function, place, way)
             if isinstance(node, ast.Call) and _orders(context, node, function):
                 yield _found(function, node, "order")
@@ -41,6 +44,16 @@ def _decisions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     elif isinstance(node, ast.comprehension):
         for condition in node.ifs:
             yield from _atoms(condition, "if")
+
+
+def _optional(place: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether the truth of a name may only ask whether an argument was given."""
+    value = function.scope.module.values.get(place)
+    if not isinstance(place, ast.Name) or not isinstance(value, Param):
+        return False
+    default = value.function.defaults.get(value.name)
+    note = value.function.annotations.get(value.name)
+    return (isinstance(default, Const) and default.value is None) or (note is not None and "None" in ast.dump(note))
 
 
 def _atoms(test: ast.expr, way: str) -> Iterator[tuple[ast.expr, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.places import NNX_OBJECTS, kinds_of, shown, traced_bodies
+from codemods.nnx.lint.places import NNX_OBJECTS, in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Free
@@ -16,6 +16,8 @@ from codemods.nnx.values import Free
 
 def _check(context: Context) -> Iterator[Finding]:
     for function, _ in traced_bodies(context, COMPILED):
+        if in_test(function.scope) or _thunk(function):
+            continue
         seen: set[str] = set()
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
@@ -28,6 +30,11 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"compiled code captures `{node.id}`: {shown(function)} goes on using its first values",
                         f"pass `{node.id}` as an argument",
                     )
+
+
+def _thunk(function: FunctionFacts) -> bool:
+    """Say whether a function takes nothing at all, and so means what it captures."""
+    return not (function.params or function.vararg) and function.owner is None
 
 
 def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool:

@@ -16,6 +16,8 @@ _METHODS = frozenset({"item", "tolist", "__array__", "tobytes"})
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context, level=0):
+        if context.bodies.guarded(event.node, event.scope):
+            continue
         func = event.node.func
         if name in _BUILTINS:
             hit = any(context.taint.node(argument, event.scope) for argument in event.node.args)

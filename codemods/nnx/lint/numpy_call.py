@@ -24,6 +24,8 @@ _SAME = frozenset(
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context, level=0):
+        if context.bodies.guarded(event.node, event.scope):
+            continue
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
         if not (numpy or name.startswith("math.")) or (numpy and last(name) in NUMPY_ALLOWED):
             continue

@@ -18,7 +18,7 @@ def _check(context: Context) -> Iterator[Finding]:
         loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
         if name != "flax.nnx.split" or loop is None or not event.node.args or in_test(event.scope):
             continue
-        if enclosing_function(event.scope) in context.traced:
+        if enclosing_function(event.scope) in context.traced or _varies(event.node.args[0], loop):
             continue
         text = ast.dump(event.node.args[0])
         if any(e.scope is event.scope and e.loops == event.loops and ast.dump(e.node.args[0]) == text for e in updates):
@@ -29,6 +29,12 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the objects are split and updated in every round",
                 "split them before the loop, carry the state through it, and call nnx.update after it",
             )
+
+
+def _varies(node: ast.expr, loop: ast.AST) -> bool:
+    """Say whether the loop binds one of the objects itself, so that each round has another."""
+    bound = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(node))
 
 
 RULE = lint_rule(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import shown, traced_bodies
@@ -57,7 +57,7 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> int | Non
     for node in nodes:
         if _binds(node, free.name) and lines and lines[0] < node.lineno < lines[-1]:  # type: ignore[attr-defined]
             return node.lineno  # type: ignore[attr-defined, no-any-return]
-    return _declared_elsewhere(context, outer, free.name)
+    return None
 
 
 def _mentions(node: ast.expr, function: FunctionFacts) -> bool:
@@ -73,16 +73,6 @@ def _binds(node: ast.AST, name: str) -> bool:
         if isinstance(inner, ast.Name) and inner.id == name:
             return True
     return False
-
-
-def _declared_elsewhere(context: Context, outer: Scope, name: str) -> int | None:
-    """Return the line of an assignment in another function that declares the variable ``global``."""
-    for other in outer.module.functions:
-        if name in other.scope.globals and other not in context.traced and outer.parent is None:
-            for node in context.bodies.nodes(other.scope):
-                if _binds(node, name):
-                    return node.lineno  # type: ignore[attr-defined, no-any-return]
-    return None
 
 
 RULE = lint_rule(

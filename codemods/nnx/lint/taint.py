@@ -16,13 +16,14 @@ from codemods.nnx.lint.names import (
     ARRAY_ATTRIBUTES,
     ARRAY_METHODS,
     BATCHING,
+    COMPILING,
     JITS,
     STATIC_RESULTS,
     TREE_MAPS,
     gives_arrays,
     last,
 )
-from codemods.nnx.lint.traced import Traced, Tracing, function_of, original, root_param
+from codemods.nnx.lint.traced import Root, Traced, Tracing, function_of, original, root_param
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -42,6 +43,7 @@ from codemods.nnx.values import (
     Value,
 )
 
+_PYTHON = frozenset({"int", "bool", "str", "float"})  # annotations of what is no array
 _BUILTINS = frozenset({"abs", "sum", "min", "max", "round", "pow", "divmod"})
 
 
@@ -191,8 +193,11 @@ class Taint:
     def _received(self, param: Param, tracing: Tracing) -> bool:
         if param is param.function.self_param or self._is_object(param):
             return False
-        if any(param.name not in root.static for root in tracing.roots):
+        if any(_traces(root, param) for root in tracing.roots):
             return True
+        note = param.function.annotations.get(param.name)
+        if isinstance(note, ast.Name) and note.id in _PYTHON:
+            return False
         for frame in tracing.sites:
             argument = self._flow.argument(frame, param.name)
             if argument is None:
@@ -201,7 +206,7 @@ class Taint:
             scope = argument.frame.function.scope if argument.frame is not None else param.function.scope.module.scope
             if argument.value is not param and self.of(argument.value, scope):
                 return True
-        return any(self.holds(tree, scope) for tree, scope in tracing.mapped)
+        return any(self.holds(tree, scope) for name, tree, scope in tracing.mapped if name == param.name)
 
     def _is_object(self, param: Param) -> bool:
         """Say whether a parameter is annotated as something that is no array."""
@@ -258,3 +263,10 @@ class Taint:
 
     def _arguments(self, value: Call, scope: Scope) -> bool:
         return any(self.holds(a, scope) for a in value.args) or any(self.holds(v, scope) for _, v in value.keywords)
+
+
+def _traces(root: Root, param: Param) -> bool:
+    """Say whether a transform traces a parameter; a body leaves those with a default to ``functools.partial``."""
+    if param.name in root.static:
+        return False
+    return root.transform in COMPILING or param.name not in param.function.defaults

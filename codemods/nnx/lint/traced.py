@@ -55,14 +55,14 @@ class Tracing:
         level: :data:`BATCHED`, :data:`STAGED` or :data:`COMPILED`, the highest of all transforms that reach it.
         roots: the transforms that trace it.
         sites: activations by calls in traced code.
-        mapped: for a function given to ``jax.tree.map``, the trees, with the activation of the call.
+        mapped: for a function given to ``jax.tree.map``, what its parameters get parts of, with the scope of the call.
     """
 
     function: FunctionFacts
     level: int
     roots: list[Root] = field(default_factory=list)
     sites: list[Frame] = field(default_factory=list)
-    mapped: list[tuple[Value, Scope]] = field(default_factory=list)
+    mapped: list[tuple[str, Value, Scope]] = field(default_factory=list)
 
     @property
     def staged(self) -> bool:
@@ -196,7 +196,10 @@ class Traced:
         if name in TREE_MAPS and first and len(event.value.args) > 1:
             for callee in flow.callables(flow.with_value(call, event.value.args[0])):
                 mapped = self._mark(callee.function, level, queue)
-                mapped.mapped += [(tree, event.scope) for tree in event.value.args[1:]]
+                mapped.mapped += [
+                    (param, tree, event.scope)
+                    for param, tree in zip(callee.function.params, event.value.args[1:], strict=False)
+                ]
         if name and name not in BODIES:
             return set()
         for callee, frame in flow.invoked(call):
@@ -284,8 +287,8 @@ def _static(
     if node is not None and names is None:
         return frozenset(params)
     static.update(n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str))
-    if last(name) in {"vmap", "pmap", "scan"}:
-        axes = keyword(options, "in_axes")
+    if last(name) in {"vmap", "pmap", "scan", "shard_map"}:
+        axes = keyword(options, "in_specs" if last(name) == "shard_map" else "in_axes")
         if isinstance(axes, ast.Tuple | ast.List):
             for param, axis in zip(rest, axes.elts, strict=False):
                 if isinstance(axis, ast.Constant) and axis.value is None:
