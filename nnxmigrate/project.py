@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 
 from codemods.nnx.source import Source
 from nnxmigrate.files.discovery import MARKDOWN, NOTEBOOK, Found
@@ -31,7 +32,7 @@ class Project:
     paths: Mapping[str, str]
     documents: Mapping[str, Document]
     troubles: Mapping[str, FileOutcome] = field(default_factory=dict)
-    context: Collection[str] = frozenset()
+    context: AbstractSet[str] = frozenset()
 
 
 def read_document(name: str, raw: bytes) -> Document:
@@ -88,7 +89,14 @@ def load(found: Iterable[Found]) -> Project:
             except Unreadable as error:
                 status = Status.FAILED if name in marked else Status.SKIPPED
                 troubles[name] = FileOutcome(name, status, str(error))
-    return Project(paths, documents, troubles, context & documents.keys())
+    project = Project(paths, documents, troubles, context & documents.keys())
+    return replace(project, documents=_relevant(project)) if context else project
+
+
+def _relevant(project: Project) -> dict[str, Document]:
+    """Return the documents without the context that no import connects with the others."""
+    kept = {name for group in groups(project.documents) if not project.context >= set(group) for name in group}
+    return {name: document for name, document in project.documents.items() if name in kept}
 
 
 def sources(documents: Mapping[str, Document]) -> dict[str, Source]:
