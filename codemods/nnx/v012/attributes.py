@@ -1,8 +1,8 @@
 """The attributes of NNX objects: which hold data, in which form, and where that is decided.
 
 From Flax 0.12.0 on, an attribute is data (it holds arrays, Variables or other NNX objects) or static. That is decided
-when the attribute is first assigned: modules, Variables and arrays are data by themselves; lists, tuples, dicts and None
-are static unless ``nnx.data`` says otherwise; data that is found in them, or assigned over them, raises an error.
+when the attribute is first assigned: modules, Variables and arrays are data by themselves; lists, tuples, dicts and
+None are static unless ``nnx.data`` says otherwise; data that is found in them, or assigned over them, raises an error.
 """
 
 from __future__ import annotations
@@ -113,18 +113,22 @@ class Attributes:
                     root = self._root(cls, event.node.attr)
                     known = found.setdefault((root, event.node.attr), Attribute(root, event.node.attr))
                     known.stores.append(store)
+        for event, added in self._extensions():
+            for cls in self._classes(event):
+                attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
+                if attribute is not None:
+                    attribute.stores.append(Store(event, added, True, self._method(event)))
+        return list(found.values())
+
+    def _extensions(self) -> Iterator[tuple[AttrEvent, Value]]:
+        """Yield the attributes whose container is filled by ``extend`` or ``update``, with an element of the argument."""
         for call in self.context.project.calls():
             callee, func = call.value.callee, call.node.func
-            if isinstance(callee, Attr) and callee.name in _FILLING and isinstance(func, ast.Attribute):
-                if isinstance(func.value, ast.Attribute) and isinstance(callee.base, Attr) and call.value.args:
-                    base = callee.base.base
-                    event = AttrEvent(func.value, base, call.scope, call.env, call.statement, "store")
-                    for cls in self._classes(event):
-                        key = (self._root(cls, func.value.attr), func.value.attr)
-                        if key in found:
-                            value = Each(call.value.args[0], call.node)
-                            found[key].stores.append(Store(event, value, True, self._method(event)))
-        return list(found.values())
+            if not isinstance(callee, Attr) or callee.name not in _FILLING or not isinstance(func, ast.Attribute):
+                continue
+            if isinstance(func.value, ast.Attribute) and isinstance(callee.base, Attr) and call.value.args:
+                event = AttrEvent(func.value, callee.base.base, call.scope, call.env, call.statement, "store")
+                yield event, Each(call.value.args[0], call.node)
 
     def _store(self, event: AttrEvent) -> Store | None:
         if event.context != "store" or event.stored is None:
@@ -249,11 +253,10 @@ class Attributes:
 
     def _variadic(self, function: FunctionFacts) -> bool:
         """Say whether data is passed to ``*args``, or its annotation names an NNX class."""
-        vararg = getattr(function.node.args, "vararg", None)
-        outer = function.scope.parent
-        if vararg is not None and vararg.annotation is not None and outer is not None:
-            if _names_data(self.context, vararg.annotation, outer):
-                return True
+        vararg, outer = function.node.args.vararg, function.scope.parent
+        annotation = vararg.annotation if vararg is not None else None
+        if annotation is not None and outer is not None and _names_data(self.context, annotation, outer):
+            return True
         skipped = function.positional - (1 if function.owner is not None else 0)
         for event in self.flow.callers(function):
             for argument in event.value.args[skipped:]:
@@ -266,10 +269,6 @@ class Attributes:
 
 def _changes(stored: Changed, event: AttrEvent) -> bool:
     """Say whether a stored value is the attribute's own container with something put into it."""
-    return (isinstance(stored.before, Attr) and stored.before.name == event.node.attr) or _filled_in_place(stored, event)
-
-
-def _filled_in_place(stored: Changed, event: AttrEvent) -> bool:
     node = stored.node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.value is event.node

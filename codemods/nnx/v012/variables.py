@@ -1,0 +1,81 @@
+"""Which expressions are Variables, and what is read and written through their ``value``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import AttrEvent, Scope
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.kinds import Kind
+from codemods.nnx.v012.arrays import Arrays
+from codemods.nnx.values import Attr, Const, Item, Unknown, Value
+
+# names under which the layers of the library keep their Variables; leaves of a state with these names are Variables
+_LEAVES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
+_TREES = frozenset({Kind.STATE, Kind.GRADIENT})
+
+
+class Variables:
+    """Answers what is known of Variables."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.flow = context.flow
+        self.arrays = Arrays(context.flow, context.kinds)
+
+    def is_variable(self, value: Value, scope: Scope) -> bool:
+        """Say whether a value is a Variable on every way."""
+        bound = self.flow.here(value, scope)
+        if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound):
+            return True
+        sources = self.context.sources.of(bound)
+        others = [s for s in sources if not (isinstance(s.value, Unknown) and isinstance(s.value.node, ast.AugAssign))]
+        if not others or len(others) == len(sources):
+            return False
+        # `self.count += 1` keeps the Variable
+        return all(self.context.kinds.only(source) is Kind.VARIABLE for source in others)
+
+    def _is_leaf(self, bound: Bound) -> bool:
+        """Say whether a value is the leaf of a state, reached by the name of a layer's Variable."""
+        value = self.flow.resolve(bound).value
+        if isinstance(value, Attr):
+            name: object = value.name
+        elif isinstance(value, Item | Indexed):
+            index = value.index.value if isinstance(value, Indexed) else value.index
+            name = index.value if isinstance(index, Const) else None
+        else:
+            return False
+        if name not in _LEAVES:
+            return False
+        while isinstance(value, Attr | Item | Indexed):
+            bound = self.flow.with_value(self.flow.resolve(bound), value.base)
+            if self.context.kinds.of(bound) & _TREES:
+                return True
+            value = self.flow.resolve(bound).value
+        return False
+
+    def holds_array(self, value: Value, scope: Scope) -> bool:
+        """Say whether a Variable holds an array from its constructor on, whatever the project assigns to it."""
+        bound = self.flow.here(value, scope)
+        if self._is_leaf(bound):
+            return True
+        return self.arrays.holds_array(bound) and not self.context.sources.originals(bound) & self.reassigned
+
+    def values(self) -> Iterator[AttrEvent]:
+        """Yield every access of ``value`` and ``raw_value``."""
+        return (e for e in self.context.project.attributes() if e.node.attr in {"value", "raw_value"})
+
+    @cached_property
+    def reassigned(self) -> frozenset[Bound]:
+        """The Variables to which something is assigned that is not known to be an array."""
+        found: set[Bound] = set()
+        for event in self.values():
+            if event.context != "store" or event.stored is None or isinstance(event.statement, ast.AugAssign):
+                continue  # an operator gives an array if one side is one
+            stored = self.flow.here(event.stored, event.scope)
+            if not self.arrays.is_array(stored):
+                found |= self.context.sources.originals(self.flow.here(event.base, event.scope))
+        return frozenset(found)
