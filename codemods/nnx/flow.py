@@ -80,6 +80,7 @@ class Flow:
         self._open: dict[FunctionFacts, Frame] = {}
         self._frames: dict[tuple[object, ...], Frame] = {}
         self._parts: dict[tuple[object, ...], Part] = {}
+        self._indexed: dict[tuple[Value, Bound], Indexed] = {}
         self._choices: dict[tuple[Scope, str], Value] = {}
         self._assumed: dict[FunctionFacts, Frame] = {}
         self._active: dict[object, int] = {}  # questions under way, with the depth at which each was asked
@@ -545,7 +546,10 @@ class Flow:
             names = self.dataclass_fields(cls)
             if "typing.NamedTuple" in self.mro(cls)[1] and index.value.value < len(names):
                 return self.resolve(Bound(Attr(inner, names[index.value.value]), base.frame, base.stale))
-        return Bound(Indexed(inner, index), base.frame, base.stale)
+        key = (inner, index)
+        if key not in self._indexed:
+            self._indexed[key] = Indexed(inner, index)
+        return Bound(self._indexed[key], base.frame, base.stale)
 
     def _stored(self, base: Bound, changed: Changed, index: Bound) -> Bound | None:
         """Return what ``container[index] = value`` stored last under a constant key."""

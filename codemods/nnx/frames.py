@@ -75,9 +75,9 @@ class Part(Value):
     of: Bound
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Indexed(Value):
-    """``base[index]`` with both followed as far as they go."""
+    """``base[index]`` with both followed as far as they go; the same object for the same base and index."""
 
     base: Value
     index: Bound
