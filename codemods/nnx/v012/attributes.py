@@ -121,7 +121,7 @@ class Attributes:
         return list(found.values())
 
     def _extensions(self) -> Iterator[tuple[AttrEvent, Value]]:
-        """Yield the attributes whose container is filled by ``extend`` or ``update``, with an element of the argument."""
+        """Yield the attributes whose container is filled by ``extend`` or ``update``, with an element added."""
         for call in self.context.project.calls():
             callee, func = call.value.callee, call.node.func
             if not isinstance(callee, Attr) or callee.name not in _FILLING or not isinstance(func, ast.Attribute):

@@ -30,7 +30,7 @@ def check(context: Context) -> Iterator[Finding]:
             if event is not None:
                 place = Attr(event.base, event.node.attr), event.scope
             elif isinstance(target, ast.Name) and target in module.values:
-                place = module.values[target], _scope(module, statement)
+                place = module.values[target], scope_of(module, statement)
             if place is not None and variables.is_variable(*place):
                 end = module.source.span(target)[1]
                 yield finding(
@@ -43,12 +43,12 @@ def check(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _scope(module: ModuleFacts, statement: ast.stmt) -> Scope:
-    """Return the innermost function's scope around a statement, or the module's."""
+def scope_of(module: ModuleFacts, node: ast.stmt | ast.expr) -> Scope:
+    """Return the scope of the innermost function around a node, or that of the module."""
     around = [
         f.scope
         for f in module.functions
-        if not isinstance(f.node, ast.Lambda) and f.node.lineno <= statement.lineno <= (f.node.end_lineno or 0)
+        if not isinstance(f.node, ast.Lambda) and f.node.lineno <= node.lineno <= (f.node.end_lineno or 0)
     ]
     return max(around, key=lambda scope: scope.node.lineno) if around else module.scope  # type: ignore[attr-defined]
 

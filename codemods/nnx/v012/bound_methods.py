@@ -1,0 +1,145 @@
+"""NNX606: bound methods in NNX transforms."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr, Call, Choice, Class, Param, Ref
+
+_TRANSFORMS = frozenset(
+    f"flax.nnx.{name}"
+    for name in (
+        "jit", "vmap", "pmap", "grad", "value_and_grad", "remat", "scan", "checkify", "custom_vjp", "eval_shape",
+        "shard_map", "checkpoint",
+    )
+)  # fmt: skip
+_OBJECTS = frozenset({Objects.MODULE, Objects.OPTIMIZER, Objects.METRIC})
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield transforms of methods that are bound to an object."""
+    if not context.options.crosses("0.12"):
+        return
+    flow = context.flow
+    for event in context.project.calls():
+        if not event.node.args or not isinstance(event.node.args[0], ast.Attribute) or not event.value.args:
+            continue
+        if flow.wrapper_name(flow.here(event.value, event.scope), event.value) not in _TRANSFORMS:
+            continue
+        method = event.value.args[0]
+        if isinstance(method, Attr) and _is_bound(context, event, method):
+            yield finding(
+                "NNX606",
+                event.scope,
+                event.node.args[0],
+                "NNX transforms refuse bound methods since Flax 0.12.1",
+                "transform the function of the class and pass the object, or close over it in a lambda",
+                _fix(context, event, method),
+            )
+
+
+def _is_bound(context: Context, event: CallEvent, method: Attr) -> bool:
+    """Say whether an attribute is a method of an instance."""
+    flow = context.flow
+    base = flow.resolve(flow.here(method.base, event.scope))
+    if isinstance(base.value, Class | Ref):
+        return False
+    cls = flow.class_of(base)
+    if cls is not None:
+        found = flow.method(cls, method.name)
+        stored = any(method.name in parent.stores for parent in flow.mro(cls)[0])
+        return found is not None and found.binding == "instance" and not found.is_property and not stored
+    return bool(context.kinds.of(base) & _OBJECTS) and method.name == "__call__"
+
+
+def _fix(context: Context, event: CallEvent, method: Attr) -> Fix | None:
+    """Return the edit that closes over the object in a lambda of the same parameters."""
+    node, source = event.node.args[0], event.scope.module.source
+    assert isinstance(node, ast.Attribute)
+    if not source.faithful(node) or not _steady(event, node.value):
+        return None
+    flow = context.flow
+    cls = flow.class_of(flow.resolve(flow.here(method.base, event.scope)))
+    facts = flow.method(cls, method.name) if cls is not None else None
+    names = _parameters(facts)
+    text = source.text(node)
+    if names is not None:
+        closure = f"lambda {', '.join(names)}: {text}({', '.join(names)})" if names else f"lambda: {text}()"
+    elif any(k.arg in {"static_argnames", "donate_argnames"} for k in event.node.keywords):
+        return None
+    else:
+        closure = f"lambda *args, **kwargs: {text}(*args, **kwargs)"
+    start, end = source.span(node)
+    return Fix(((source.path, Edit(start, end, closure.encode())),))
+
+
+def _parameters(facts: FunctionFacts | None) -> list[str] | None:
+    """Return the parameters of a method behind ``self``, if they are all plain ones."""
+    if facts is None or facts.vararg or facts.kwarg or facts.defaults or facts.positional != len(facts.params):
+        return None
+    names = list(facts.params)[1:]
+    return None if facts.node.args.posonlyargs else names
+
+
+def _steady(event: CallEvent, node: ast.expr) -> bool:
+    """Say whether an expression denotes the same object now and whenever the lambda is called."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    value = event.scope.module.values.get(node)
+    if isinstance(value, Param):
+        return len(event.scope.bindings.get(node.id, ())) <= 1
+    if isinstance(value, Choice):
+        return False
+    bindings = event.scope.bindings.get(node.id) or event.scope.module.scope.bindings.get(node.id) or []
+    return len(bindings) == 1 and isinstance(bindings[0], Call | Attr | Param)
+
+
+_BEFORE = """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(2, 2, rngs=rngs)
+
+    def encode(self, x):
+        return self.inner(x)
+
+
+net = Net(nnx.Rngs(0))
+encode = nnx.jit(net.encode)
+print(encode(jnp.ones((1, 2))), nnx.vmap(net.encode)(jnp.ones((3, 2))).sum())
+"""
+
+RULE = Rule(
+    code="NNX606",
+    name="bound-method",
+    summary="an NNX transform of a bound method",
+    why="""\
+`nnx.jit(model.encode)`, and the same with every other transform, raises "does not support bound methods" since Flax
+0.12.1. A lambda that calls the method closes over the object as the bound method did. Where the object's state shall
+change inside, transform the function of the class and pass the object: `nnx.jit(Model.encode)(model, x)`.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.12.1",
+    source="measured on Flax 0.11.2 and 0.12.8",
+    examples=(
+        Example(
+            _BEFORE,
+            _BEFORE.replace("(net.encode)", "(lambda x: net.encode(x))"),
+            targets=("0.12",),
+        ),
+    ),
+    check=check,
+)

@@ -1,0 +1,121 @@
+"""NNX610: Variables as keys, and Variables that are compared."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import ModuleFacts
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.in_place import scope_of
+from codemods.nnx.v012.variables import Variables
+
+_CALLS = frozenset({"hash"})
+_METHODS = frozenset({"index", "remove", "count", "add", "discard"})
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield dict keys, set members and comparisons that are Variables."""
+    if not context.options.crosses("0.12"):
+        return
+    variables = Variables(context)
+    for module in context.project.modules:
+        for node in ast.walk(module.source.tree):
+            if isinstance(node, ast.Dict | ast.Set | ast.Subscript | ast.DictComp | ast.SetComp | ast.Call):
+                for key in _keys(node):
+                    if _is_variable(variables, module, key):
+                        yield finding(
+                            "NNX610",
+                            scope_of(module, key),
+                            key,
+                            "Variables cannot be hashed since Flax 0.12.1, and are found by their content",
+                            "use id(variable), or the path of the Variable in the state",
+                        )
+            elif isinstance(node, ast.Compare):
+                yield from _compared(variables, module, node)
+
+
+def _keys(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions that a node hashes."""
+    if isinstance(node, ast.Dict):
+        return [key for key in node.keys if key is not None]
+    if isinstance(node, ast.Set):
+        return node.elts
+    if isinstance(node, ast.DictComp):
+        return [node.key]
+    if isinstance(node, ast.SetComp):
+        return [node.elt]
+    if isinstance(node, ast.Subscript):
+        return [node.slice]
+    if isinstance(node, ast.Call):
+        named = isinstance(node.func, ast.Name) and node.func.id in _CALLS
+        method = isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS
+        return node.args[:1] if named or method else []
+    return []
+
+
+def _is_variable(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Name | ast.Attribute) or node not in module.values:
+        return False
+    return variables.is_variable(module.values[node], scope_of(module, node))
+
+
+def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> Iterator[Finding]:
+    """Report ``==``, ``!=`` and ``in`` between Variables; identity is what the first two meant."""
+    if len(node.ops) != 1:
+        return
+    left, right, operator = node.left, node.comparators[0], node.ops[0]
+    if isinstance(operator, ast.Eq | ast.NotEq):
+        none = isinstance(right, ast.Constant) and right.value is None
+        if not _is_variable(variables, module, left) or not (none or _is_variable(variables, module, right)):
+            return
+        source = module.source
+        old, new = (b"==", b"is") if isinstance(operator, ast.Eq) else (b"!=", b"is not")
+        between = source.data[source.span(left)[1] : source.span(right)[0]]
+        fix = None
+        if source.faithful(node) and between.count(old) == 1 and b"#" not in between:
+            start = source.span(left)[1] + between.index(old)
+            fix = Fix(((source.path, Edit(start, start + 2, new)),))
+        message = "`==` between Variables compares their content since Flax 0.12.1, up to then their identity"
+        yield finding("NNX610", scope_of(module, node), node, message, "write `is`, or compare the contents", fix)
+    elif isinstance(operator, ast.In | ast.NotIn) and _is_variable(variables, module, left):
+        message = "`in` compares Variables by their content since Flax 0.12.1"
+        help = "write any(v is variable for v in ...)"
+        yield finding("NNX610", scope_of(module, node), node, message, help)
+
+
+_BEFORE = """\
+import jax.numpy as jnp
+from flax import nnx
+
+one, two = nnx.Param(jnp.ones(2)), nnx.Param(jnp.ones(2))
+print(one == one, one == two, one != two)
+"""
+
+RULE = Rule(
+    code="NNX610",
+    name="variable-identity",
+    summary="Variables are hashed or compared",
+    why="""\
+Up to Flax 0.12.0 two Variables were equal if they were the same object, and could be keys of dicts and members of sets.
+Since 0.12.1 `==` compares the contents element by element, and hashing raises TypeError.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.12.1",
+    source="measured on Flax 0.10.4 to 0.12.8",
+    examples=(
+        Example(
+            _BEFORE,
+            _BEFORE.replace("one == one, one == two, one != two", "one is one, one is two, one is not two"),
+            targets=("0.12",),
+        ),
+        Example(
+            "from flax import nnx\n\nweight = nnx.Param(1.0)\nnames = {weight: 'w'}\n", targets=("0.12",), run=False
+        ),
+    ),
+    check=check,
+)

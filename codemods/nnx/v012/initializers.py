@@ -1,0 +1,77 @@
+"""NNX609: initializers as attributes of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import AttrEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Call
+
+_NAMES = frozenset(
+    {"kernel_init", "bias_init", "scale_init", "embedding_init", "a_init", "b_init", "recurrent_kernel_init"}
+)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield reads of initializers from layers of the library."""
+    if not context.options.crosses("0.12"):
+        return
+    for event in context.project.attributes():
+        if event.context == "load" and event.node.attr in _NAMES and _of_layer(context, event):
+            yield finding(
+                "NNX609",
+                event.scope,
+                event.node,
+                f"layers do not keep `{event.node.attr}` since Flax 0.12.1",
+                "keep the initializer yourself, and pass it to the layer",
+            )
+
+
+def _of_layer(context: Context, event: AttrEvent) -> bool:
+    """Say whether an object is a layer of the library, or derives from one and keeps no such attribute."""
+    flow = context.flow
+    for source in context.sources.originals(flow.here(event.base, event.scope)):
+        cls = flow.class_of(source)
+        if cls is not None:
+            own = any(event.node.attr in (*c.stores, *c.fields, *c.methods) for c in flow.mro(cls)[0])
+            if own or not flow.mro(cls)[1] - {"flax.nnx.Module", "flax.nnx.Pytree", "flax.nnx.Object"}:
+                continue
+            return any(name.startswith("flax.nnx.") for name in flow.mro(cls)[1])
+        name = flow.callee_name(source) if isinstance(source.value, Call) else ""
+        if name.startswith("flax.nnx.") and name.rpartition(".")[2][:1].isupper():
+            return True
+    return False
+
+
+RULE = Rule(
+    code="NNX609",
+    name="layer-initializer",
+    summary="an initializer is read from a layer",
+    why="""\
+Layers of the library kept their initializers as attributes (`kernel_init`, `bias_init`, `scale_init`,
+`embedding_init`) up to Flax 0.12.0. Reading one raises AttributeError since 0.12.1. Which initializer it was depends
+on the layer's arguments, so that no rewrite is offered.
+""",
+    kind=Kind.REQUIRED,
+    safety=None,
+    since="0.12.1",
+    source="measured on Flax 0.11.2 and 0.12.8",
+    examples=(
+        Example(
+            """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+layer = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+print(layer.kernel_init(jax.random.key(0), (2, 3), jnp.float32))
+""",
+            targets=("0.12",),
+            run=False,
+        ),
+    ),
+    check=check,
+)

@@ -1,0 +1,76 @@
+"""NNX611: sharding annotations without a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Const
+
+_OFF = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh", "flax.nnx.use_eager_sharding"})
+_KEYWORDS = frozenset({"sharding", "sharding_names"})
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield Variables that are made with names of mesh axes, if nothing in the project sets a mesh."""
+    if not context.options.crosses("0.12"):
+        return
+    flow = context.flow
+    annotated: list[CallEvent] = []
+    for event in context.project.calls():
+        name = flow.callee_name(flow.here(event.value, event.scope)) if _may_matter(event) else ""
+        if name in _OFF:
+            return
+        keywords = {k for k, v in event.value.keywords if k and not (isinstance(v, Const) and v.value is None)}
+        if name == "flax.nnx.with_partitioning" and "mesh" not in keywords and len(event.value.args) < 3:
+            annotated.append(event)
+        elif keywords & (_KEYWORDS | {"out_sharding"}) and "mesh" not in keywords:
+            callee = flow.here(event.value.callee, event.scope)
+            if context.kinds.class_kinds(callee) == {Objects.VARIABLE}:
+                annotated.append(event)
+    for event in annotated:
+        yield finding(
+            "NNX611",
+            event.scope,
+            event.node,
+            "since Flax 0.12 a Variable with names of mesh axes is sharded when it is made, and no mesh is set here",
+            "make it within `jax.set_mesh(mesh)`, or turn that off: nnx.use_eager_sharding(False)",
+        )
+
+
+def _may_matter(event: CallEvent) -> bool:
+    text = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
+    return text in {"with_partitioning", "set_mesh", "use_mesh", "use_eager_sharding"} or bool(event.node.keywords)
+
+
+RULE = Rule(
+    code="NNX611",
+    name="sharding-needs-mesh",
+    summary="a sharding annotation without a mesh",
+    why="""\
+Making a Variable with `sharding=` or `nnx.with_partitioning` places its array at once since Flax 0.12.0, and raises
+"An auto mesh context or metadata is required" without a mesh. The old `with mesh:` does not count with current JAX
+versions. Where the mesh comes from is the program's choice, so that no rewrite is offered.
+""",
+    kind=Kind.REQUIRED,
+    safety=None,
+    since="0.12.0",
+    source="measured on Flax 0.11.2 and 0.12.0 to 0.12.8",
+    examples=(
+        Example(
+            """\
+import jax.numpy as jnp
+from flax import nnx
+
+weight = nnx.Param(jnp.ones((2, 2)), sharding=("data", "model"))
+""",
+            targets=("0.12",),
+            run=False,
+        ),
+    ),
+    check=check,
+)
