@@ -29,14 +29,25 @@ from codemods.nnx.pytree.rules import RULES as PYTREE_RULES
 from codemods.nnx.rng.rules import RULES as RNG_RULES
 from codemods.nnx.rule import Rule
 from codemods.nnx.state.rules import RULES as STATE_RULES
-from codemods.nnx.variables.rules import RULES as VARIABLE_RULES
 from codemods.nnx.v012 import (
+    attention,
+    bound_methods,
     containers,
+    deprecated,
+    equality,
+    fork,
     in_place,
+    initializers,
     late_data,
+    mesh,
+    metadata,
+    pure_gradients,
+    sequential,
+    slots,
     value_access,
     value_mutation,
 )
+from codemods.nnx.variables.rules import RULES as VARIABLE_RULES
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(
@@ -64,9 +75,20 @@ RULES: tuple[Rule, ...] = tuple(
             sharding_constraint.RULE,
             star.RULE,
             unknown.RULE,
+            attention.RULE,
+            bound_methods.RULE,
             containers.RULE,
+            deprecated.RULE,
+            equality.RULE,
+            fork.RULE,
             in_place.RULE,
+            initializers.RULE,
             late_data.RULE,
+            mesh.RULE,
+            metadata.RULE,
+            pure_gradients.RULE,
+            sequential.RULE,
+            slots.RULE,
             value_access.RULE,
             value_mutation.RULE,
         ),
