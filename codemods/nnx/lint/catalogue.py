@@ -60,6 +60,7 @@ from codemods.nnx.lint import (
     unrolled,
 )
 from codemods.nnx.rule import Rule
+from codemods.nnx.speedup import cached_partial, split_merge
 
 RULES: tuple[Rule, ...] = tuple(
     module.RULE
@@ -70,6 +71,6 @@ RULES: tuple[Rule, ...] = tuple(
         host_sync, hot_jit, in_place, inference_mode, jit_in_loop, jit_options, key_reuse, lax_control_flow, list_argument,
         loop_keywords, loss_shape, lost_state, merge_order, missing_update, mode_in_traced, needless_nnx_jit, numpy_alias,
         numpy_call, out_of_bounds, overwritten, rngs_in_call, rngs_twins, seed, split_in_loop, stale_global, static_flag,
-        static_module, static_varies, timing, traced_print, unhashable_static, unrolled,
+        static_module, static_varies, timing, traced_print, unhashable_static, unrolled, cached_partial, split_merge,
     )
 )  # fmt: skip
