@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 Path = tuple[str, ...]
@@ -86,6 +87,11 @@ class StoredTree:
     metadata: Mapping[str, Any] = field(repr=False)
     shardings: Mapping[str, str] | None = field(repr=False)
     array_metadatas: Mapping[str, Any] = field(repr=False)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names under which Orbax stores the leaves."""
+        return frozenset(leaf.name for leaf in self.leaves.values())
 
     @property
     def nbytes(self) -> int:

@@ -111,7 +111,7 @@ def is_array_file(path: str, tree: StoredTree) -> bool:
     top = path.partition("/")[0]
     if tree.ocdbt:
         return top in ("manifest.ocdbt", "d") or top.startswith("ocdbt.process_")
-    return any(top == leaf.name for leaf in tree.leaves.values() if leaf.kind in ARRAY_KINDS)
+    return top in tree.names
 
 
 def _file_pairs(

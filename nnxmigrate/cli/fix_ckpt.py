@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -116,11 +116,12 @@ def _fix(path: str, destination: str | None, as_json: bool, options: Mapping[str
         record = report.record(job, "refused") if as_json and leader else None
         _complain(error, record)
         sys.exit(1)
+    told = len(job.notes)
     if not options["dry_run"]:
         with _progress(job, leader and not as_json) as progress:
             run_job(job, progress)
     if leader:
-        _conclude(job, maker, as_json, bool(options["dry_run"]))
+        _conclude(job, maker, as_json, bool(options["dry_run"]), job.notes[told:])
 
 
 def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> tuple[Any, Maker | None]:
@@ -240,7 +241,7 @@ def _show(job: Job, every: bool) -> None:
         click.echo(f"note: {note}")
 
 
-def _conclude(job: Job, maker: Maker | None, as_json: bool, dry_run: bool) -> None:
+def _conclude(job: Job, maker: Maker | None, as_json: bool, dry_run: bool, notes: Sequence[str]) -> None:
     from nnxmigrate.checkpoint import report
     from nnxmigrate.checkpoint.loading import loading_code
 
@@ -257,6 +258,8 @@ def _conclude(job: Job, maker: Maker | None, as_json: bool, dry_run: bool) -> No
         assert job.done is not None
         linked = f", {report.size(job.done.linked)} shared with the source" if job.done.linked else ""
         checked = f"; {report.size(job.compared)} compared with the source" if job.compared else ""
+        for note in notes:
+            click.echo(f"note: {note}")
         click.echo(f"wrote {job.destination}: {report.size(job.done.copied)} copied{linked}{checked}")
         click.echo("load it with:\n")
         click.echo("\n".join(f"    {line}".rstrip() for line in loading_code(job, maker).splitlines()))

@@ -55,6 +55,7 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(source: pathlib.Path, l
         assert len(list(folder.glob("*.nnxmigrate-tmp-*"))) == 1  # that of the run before is swept
     done = fix_ckpt(VERSION, source, "--step", "all", *link)
     assert done.returncode == 0, done.stderr
+    assert "left behind by a run that was killed" in done.stdout
     assert sorted(path.name for path in folder.iterdir()) == ["run", "run_nnx011"]
     assert len(list((folder / "run_nnx011").iterdir())) == 60
     assert fingerprint(source) == before
