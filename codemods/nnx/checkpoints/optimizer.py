@@ -11,10 +11,10 @@ RULE = Rule(
     name="checkpoint-optimizer",
     summary="a checkpoint of the state of an nnx.Optimizer",
     why="""\
-The state of an optimizer was `{model, opt_state, step}` up to Flax 0.10 and is `{opt_state, step}` since 0.11. Once
-the optimizer is migrated to the explicit form, an old checkpoint no longer fits its state, and a new one holds no
-model: save the model's state beside it. `nnxmigrate fix-ckpt` converts old checkpoints; the compatible class
-`nnx.ModelAndOptimizer` keeps the old tree.
+The state of an optimizer was `{model, opt_state, step}` up to Flax 0.10 and is `{opt_state, step}` since 0.11, also
+where the text of the constructor stays as it is. An old checkpoint no longer fits that state, and a new one holds no
+model: save the model's state beside it. `nnxmigrate fix-ckpt` converts old checkpoints. `nnx.ModelAndOptimizer`,
+which the optimizer rules choose where the state of an optimizer is taken in other ways, keeps the old tree.
 """,
     kind=Kind.REQUIRED,
     safety=None,
@@ -29,7 +29,7 @@ from flax import nnx
 
 
 def save(path, model):
-    optimizer = nnx.Optimizer(model, optax.adam(1e-3))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
     with ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(path, nnx.state(optimizer))
 """,

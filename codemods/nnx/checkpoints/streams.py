@@ -19,7 +19,7 @@ converts the checkpoint; `nnx.state(model, nnx.Param)` and other states without 
     kind=Kind.REQUIRED,
     safety=None,
     since="0.11.0",
-    source='guide "NNX 0.10 to NNX 0.11", section on checkpoints; measured with orbax on Flax 0.10.7, 0.11.2 and 0.12.8',
+    source='guide "NNX 0.10 to NNX 0.11", section on checkpoints; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
     examples=(
         Example(
             before="""\

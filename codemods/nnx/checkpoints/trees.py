@@ -90,18 +90,18 @@ class Trees:
             if forks.held(source):
                 return True
             value = source.value
-            if isinstance(value, Call) and self.flow.callee_name(source) == "flax.nnx.Optimizer" and value.args:
-                if self.object_moved(self.flow.with_value(source, value.args[0])):
-                    return True
-            if isinstance(value, Sequence | Mapping):
-                if any(self.object_moved(element) for element in self.flow.elements(source)):
-                    return True
+            inside: list[Bound] = []
+            if isinstance(value, Call) and self.flow.callee_name(source) == "flax.nnx.Optimizer":
+                inside = [self.flow.with_value(source, model) for model in value.args[:1]]
+            elif isinstance(value, Sequence | Mapping):
+                inside = list(self.flow.elements(source))
+            if any(self.object_moved(element) for element in inside):
+                return True
         return False
 
     def _loses_model(self, instance: Bound) -> bool:
-        """Say whether an optimizer is one of ``nnx.Optimizer`` that the run migrates to the explicit form."""
-        codes = {found.code for found in self.context.optimizer_findings}
-        if not codes & {"NNX101", "NNX102", "NNX104", "NNX109"} or "NNX103" in codes:
+        """Say whether an optimizer is, and stays, a ``nnx.Optimizer``; the compatible class keeps the old tree."""
+        if any(found.code == "NNX103" for found in self.context.optimizer_findings):
             return False
         sources = self.context.sources.originals(instance)
         return any(self.flow.callee_name(source) == "flax.nnx.Optimizer" for source in sources)

@@ -209,9 +209,11 @@ def _settled(shapes: Shapes, steps: list[Step], flow: Flow, index: int) -> Shape
 
 
 def _rest(flow: Flow, place: Bound, mapping: Mapping) -> bool:
-    """Say whether the rest of the state, its parameters with it, is broadcast or carried."""
+    """Say whether nothing but streams is mapped: the parameters are broadcast or carried, or left to other axes."""
     for key, axis in mapping.items:
-        if key is not None and flow.follow(place, key).value == Const(Ellipsis):
-            value = flow.follow(place, axis).value
-            return value == Const(None) or (isinstance(value, Ref) and value.name == "flax.nnx.Carry")
-    return False
+        if isinstance(flow.follow(place, axis).value, Const) and flow.follow(place, axis).value != Const(None):
+            name = flow.follow(place, key).value if key is not None else None
+            streams = isinstance(name, Ref) and name.name in {"flax.nnx.RngState", "flax.nnx.RngKey"}
+            if not streams and not (isinstance(name, Const) and isinstance(name.value, str)):
+                return False
+    return True
