@@ -97,7 +97,9 @@ class Flow:
         self._sites: dict[str, list[CallEvent]] | None = None
         self._own_stores: dict[str, list[AttrEvent]] | None = None
         self._attr_moments: dict[tuple[ClassFacts, bool, str], tuple[FunctionFacts | None, bool] | None] = {}
+        self._owners: dict[AttrEvent | CallEvent, tuple[ClassFacts | None, bool]] = {}
         self._unsteady: set[Value] = set()
+        self._unsteady_names: set[str] = set()
         self._annotated: dict[Param, tuple[Bound, ...]] = {}
 
     # -- frames -----------------------------------------------------------------------------------
@@ -399,8 +401,16 @@ class Flow:
                 return found
         return None
 
+    def unchanged(self, bound: Bound) -> Bound:
+        """Return an object before changes that were noted as if it were a container, such as ``meter.add(x)``."""
+        seen: set[Value] = set()
+        while isinstance(bound.value, Changed) and bound.value not in seen:  # a loop changes what it changed before
+            seen.add(bound.value)
+            bound = self.follow(bound, bound.value.before)
+        return bound
+
     def _attr(self, bound: Bound, value: Attr) -> Bound:
-        base = self.follow(bound, value.base)
+        base = self.unchanged(self.follow(bound, value.base))
         inner = base.value
         if isinstance(inner, Ref):
             return Bound(Ref(canonical(f"{inner.name}.{value.name}")))
@@ -416,7 +426,7 @@ class Flow:
         if isinstance(inner, Class):
             held = self._class_attribute(inner.facts, value.name)
             return self.resolve(held) if held is not None else Bound(Attr(inner, value.name), base.frame, base.stale)
-        fields = self.field(base, value.name)
+        fields = [f for f in self.field(base, value.name) if not _nothing(f.value)]
         moments = self._attribute_moment(base, value.name, bound) if fields else frozenset()
         if fields:
             first = self.resolve(self._at(fields[0], moments))
@@ -866,6 +876,9 @@ class Flow:
     def class_of(self, bound: Bound) -> ClassFacts | None:
         """Return the project's class that a value is an instance of."""
         value = bound.value
+        if isinstance(value, Changed):
+            first = self.unchanged(bound)
+            return None if isinstance(first.value, Changed) else self.class_of(first)
         if isinstance(value, Part):
             return self.class_of(self.resolve(value.of))
         if isinstance(value, Call):
@@ -1014,18 +1027,27 @@ class Flow:
                 ):
                     self._outer_stores.setdefault(event.node.attr, []).append(event)
         for event in self._outer_stores.get(name, ()):
-            owner = self.class_of(self.resolve(self.here(event.base, event.scope)))
+            owner, possible = self._owner(event, event.base, event.scope)
             related = owner is not None and (cls in self.mro(owner)[0] or owner in self.mro(cls)[0])
-            if event.stored is not None and (
-                related or (owner is None and self._may_be_instance(self.here(event.base, event.scope)))
-            ):
+            if event.stored is not None and (related or (owner is None and possible)):
                 yield self.here(event.stored, event.scope)
         for call in self._calls_of("setattr"):
             if len(call.value.args) == 3 and call.value.args[1] == Const(name):
-                instance = self.here(call.value.args[0], call.scope)
-                owner = self.class_of(self.resolve(instance))
-                if owner in self.mro(cls)[0] or (owner is None and self._may_be_instance(instance)):
+                owner, possible = self._owner(call, call.value.args[0], call.scope)
+                if owner in self.mro(cls)[0] or (owner is None and possible):
                     yield self.here(call.value.args[2], call.scope)
+
+    def _owner(self, event: AttrEvent | CallEvent, base: Value, scope: Scope) -> tuple[ClassFacts | None, bool]:
+        """Return the class of the object that a store changes, or None and whether it could be of any class.
+
+        It is asked for at every read of an attribute of that name, and found once.
+        """
+        if event not in self._owners:
+            self._owners[event] = None, True  # for questions that come back here
+            instance = self.here(base, scope)
+            owner = self.class_of(self.resolve(instance))
+            self._owners[event] = owner, owner is None and self._may_be_instance(instance)
+        return self._owners[event]
 
     def _may_be_instance(self, instance: Bound) -> bool:
         """Say whether the object of a store, whose class is not known, could be of a class of the project."""
@@ -1060,6 +1082,7 @@ class Flow:
     def _activation(self, cls: ClassFacts, instance: Bound, function: FunctionFacts) -> Frame:
         """Return the activation of a method in which an instance stored a field."""
         value = instance.value
+        instance = Bound(value, instance.frame, self._stale(instance))  # what does not matter makes no other instance
         if function.name not in {"__init__", "__post_init__"}:
             return self._frame(function, None, (), {}, self.open_frame(function.scope.parent), instance)
         init = self.method(cls, "__init__")
@@ -1289,6 +1312,7 @@ class Flow:
         """Take the elements of displays that are changed through other names for different ones at each read."""
         if not containers <= self._unsteady:
             self._unsteady |= containers
+            self._unsteady_names = {c.name for c in self._unsteady if isinstance(c, Attr)}
             self._memo = {}
 
     def current(self, bound: Bound) -> bool:
@@ -1297,14 +1321,15 @@ class Flow:
 
     def steady(self, container: Bound) -> bool:
         """Say whether a container is changed only where the values of the text show it."""
-        return container.value not in self._unsteady
+        value = container.value
+        return value not in self._unsteady and not (isinstance(value, Attr) and value.name in self._unsteady_names)
 
     def _stable(self, bound: Bound) -> bool:
         """Say whether reading a value twice gives the same object: no attribute on the way is assigned again."""
         value = bound.value
         if (
             isinstance(value, Either)
-            or value in self._unsteady
+            or not self.steady(bound)
             or any(isinstance(s, Moment) and s.writer is None for s in bound.stale)
         ):
             return False

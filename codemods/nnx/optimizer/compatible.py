@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
+from codemods.nnx.compat import borrow
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
@@ -14,7 +16,7 @@ from codemods.nnx.optimizer.groups import Group, Reason
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.rewrite import RewriteError, keyword_to_front, positional_to_keyword
-from codemods.nnx.values import Attr, Free, Ref, Sequence, Star
+from codemods.nnx.values import Attr, Free, Item, Ref, Sequence, Star
 
 _NAME = "ModelAndOptimizer"
 
@@ -22,8 +24,9 @@ _NAME = "ModelAndOptimizer"
 class CompatibleForm:
     """Plans the compatible class for one group."""
 
-    def __init__(self, origins: Origins) -> None:
+    def __init__(self, origins: Origins, targets: Collection[str] = ()) -> None:
         self.origins = origins
+        self.targets = targets
         self.flow: Flow = origins.flow
 
     def plan(self, group: Group, why: Reason | None) -> Plan:
@@ -53,6 +56,8 @@ class CompatibleForm:
         for cls in group.subclasses:
             outer = cls.scope.parent or cls.scope
             for node, base in zip(cls.node.bases, cls.bases, strict=True):
+                while isinstance(node, ast.Subscript) and isinstance(base, Item):  # nnx.Optimizer[Model]
+                    node, base = node.value, base.base
                 if self._is_old(Bound(base, self.flow.open_frame(outer))):
                     references.append((node, outer))
                     plan.remark(
@@ -63,6 +68,9 @@ class CompatibleForm:
                     )
             self._inner_constructor(plan, cls.methods.get("__init__"))
         for update in group.updates:
+            if update.unclear and not update.event.value.args:
+                event = update.event
+                raise CannotChange(Reason("the gradients are among unpacked keywords", event.scope, event.node))
             if not update.event.value.args and not update.unclear:
                 try:
                     plan.edit(
@@ -182,6 +190,9 @@ class CompatibleForm:
 
     def _rename(self, plan: Plan, references: list[tuple[ast.expr, Scope]], group: Group) -> None:
         """Rename expressions of the old class: attributes in place, imported names through their import."""
+        if "0.10" in self.targets:
+            self._borrow(plan, references, group)
+            return
         by_module: dict[tuple[ModuleFacts, str], list[tuple[ast.Name, Scope]]] = {}
         for node, scope in dict.fromkeys(references):
             source = scope.module.source
@@ -196,6 +207,17 @@ class CompatibleForm:
                     raise CannotChange(_at(first, "its class is chosen by an expression"))
         for (module, name), uses in by_module.items():
             self._rename_imported(plan, module, name, uses, group)
+
+    def _borrow(self, plan: Plan, references: list[tuple[ast.expr, Scope]], group: Group) -> None:
+        """Name the class by the compatibility module, where 0.10 has it as well."""
+        for node, scope in dict.fromkeys(references):
+            borrowed = borrow(self.flow.project, scope, _NAME)
+            if borrowed is None or not isinstance(node, ast.Name | ast.Attribute):
+                raise CannotChange(Reason(f"{_NAME} cannot be named there without a clash", scope, node))
+            plan.edit(scope, Edit(*scope.module.source.span(node), borrowed.text.encode()))
+            for path, edit in borrowed.edits:
+                known = plan.edits.setdefault(path, [])
+                known += [edit] if edit not in known else []
 
     def _rename_imported(
         self, plan: Plan, module: ModuleFacts, name: str, uses: list[tuple[ast.Name, Scope]], group: Group

@@ -115,8 +115,9 @@ class Groups:
                 self._join(set(self._optimizer_classes(cls)))
         self._collect_calls()
         self._collect_reads()
-        self._collect_returns()
-        self._collect_stores()
+        if self.origins.constructors:  # what is not made here can leave nowhere
+            self._collect_returns()
+            self._collect_stores()
         for members, use in self._uses:
             group = self._groups.setdefault(self._root(next(iter(members))), Group())
             if isinstance(use, Update):

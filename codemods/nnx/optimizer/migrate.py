@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Indexed, Round
@@ -39,6 +39,13 @@ def migrate(context: Context) -> Iterator[Finding]:
     origins = Origins(flow, context.sources)
     identity = Identity(origins)
     groups = Groups(origins).collect()
+    linked = {update.event for group in groups for update in group.updates}
+    likely = list(_likely(flow, linked))
+    kept: set[ModuleFacts] = set()
+    for group in groups:
+        for reason in _doubts(group, likely):
+            group.reasons.append(reason)
+            kept |= {c.event.scope.module for c in group.constructors}
     for group in groups:
         yield from _misused(flow, origins, group)
         if any(c.kind == OLD for c in group.constructors) or any(
@@ -48,9 +55,18 @@ def migrate(context: Context) -> Iterator[Finding]:
                 yield from _migrated(context, origins, identity, group)
         elif group.outside and not group.constructors:
             yield from _from_outside(flow, group)
-    linked = {update.event for group in groups for update in group.updates}
     open_ended = any(r.words.endswith("calls that") for g in groups for r in g.reasons)
-    yield from _likely(flow, linked, offer=not open_ended)
+    for event in likely:
+        if event.scope.module not in kept:
+            yield _unseen(flow, event, offer=not open_ended)
+
+
+def _doubts(group: Group, likely: list[CallEvent]) -> Iterator[Reason]:
+    """Yield updates that may be of a group's optimizers, though value flow does not lead there."""
+    modules = {c.event.scope.module for c in group.constructors if c.kind == OLD}
+    for event in likely:
+        if event.scope.module in modules or (modules and not group.updates):
+            yield Reason("an update() of an optimizer that cannot be told may be its own", event.scope, event.node)
 
 
 def _outdated(flow: Flow, group: Group) -> bool:
@@ -74,15 +90,16 @@ def _outdated(flow: Flow, group: Group) -> bool:
 def _migrated(context: Context, origins: Origins, identity: Identity, group: Group) -> Iterator[Finding]:
     form = context.options.optimizer
     why: Reason | None = None
-    if form is not OptimizerForm.COMPATIBLE:
+    both = "0.10" in context.options.targets  # where update(model, grads) does not exist
+    if form is not OptimizerForm.COMPATIBLE and not both:
         try:
             yield from ExplicitForm(origins, identity).plan(group).findings()
             return
         except CannotChange as error:
             why = error.reason
-    if form is not OptimizerForm.THREAD:
+    if form is not OptimizerForm.THREAD or both:
         try:
-            yield from CompatibleForm(origins).plan(group, why).findings()
+            yield from CompatibleForm(origins, context.options.targets).plan(group, why).findings()
             return
         except CannotChange as error:
             why = error.reason
@@ -121,8 +138,8 @@ def _from_outside(flow: Flow, group: Group) -> Iterator[Finding]:
         )
 
 
-def _likely(flow: Flow, linked: set[CallEvent], offer: bool) -> Iterator[Finding]:
-    """Report updates that have the shape of an optimizer's, by an object of which nothing is known."""
+def _likely(flow: Flow, linked: set[CallEvent]) -> Iterator[CallEvent]:
+    """Yield updates that have the shape of an optimizer's, by an object of which nothing is known."""
     for event in flow.project.calls():
         callee = event.value.callee
         if event in linked or not isinstance(callee, Attr) or callee.name != "update":
@@ -138,7 +155,7 @@ def _likely(flow: Flow, linked: set[CallEvent], offer: bool) -> Iterator[Finding
             continue
         found = gradient(flow, flow.here(event.value.args[0], event.scope))
         if found is not None and _of_nnx(flow, found):
-            yield _unseen(flow, event, offer)
+            yield event
 
 
 def _of_nnx(flow: Flow, found: Gradient) -> bool:

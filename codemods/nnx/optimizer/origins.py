@@ -8,7 +8,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Call, Choice, Class, Item, Param, Ref, Value
+from codemods.nnx.values import Call, Choice, Class, Free, Item, Param, Ref, Value
 
 OLD = "flax.nnx.Optimizer"
 COMPATIBLE = "flax.nnx.ModelAndOptimizer"
@@ -45,10 +45,11 @@ class Origins:
         if self.constructors:
             flow.distrust(
                 {
-                    held.value
+                    value
                     for module in flow.project.modules
                     for container, scope in module.mutated
-                    for held in sources.of(flow.here(container, scope))
+                    for value in (container, *(held.value for held in sources.of(flow.here(container, scope))))
+                    if not isinstance(value, Param | Free)
                 }
             )
 
