@@ -13,8 +13,9 @@ Progress = Callable[[int], None]
 """Called with the number of bytes that were just dealt with."""
 
 _PIECE = 64 << 20  # bytes copied between two calls of the progress
-_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES}
-_NO_RANGE = {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EPERM}
+_UNSUPPORTED = {errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", errno.EOPNOTSUPP), errno.ENOSYS}
+_NO_LINK = {*_UNSUPPORTED, errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EACCES}
+_NO_RANGE = {*_UNSUPPORTED, errno.EXDEV, errno.EINVAL, errno.EPERM}
 
 
 @dataclass
