@@ -31,6 +31,18 @@ def check(context: Context) -> Iterator[Finding]:
         yield finding(RULE.code, event.scope, event.node, "Rngs.fork has no keyword `splits`", "it is `split`", fix)
 
 
+_OTHERS = """\
+from flax import nnx
+
+
+class River:
+    def fork(self, splits):
+        return splits
+
+
+print(River().fork(splits=2), nnx.Rngs(0).fork(split=5).default.key.shape)
+"""
+
 RULE = Rule(
     code="NNX205",
     name="fork-splits",
@@ -60,6 +72,7 @@ print(rngs.fork(split=5).default.key.shape)
             run=False,
             targets=("0.11", "0.12"),
         ),
+        Example(before=_OTHERS, after=_OTHERS, targets=("0.11", "0.12")),
     ),
     check=check,
 )
