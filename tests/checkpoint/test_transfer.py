@@ -78,9 +78,13 @@ def test_a_destination_appears_when_it_is_committed(tmp_path: pathlib.Path) -> N
 
 
 def test_a_destination_that_fails_leaves_nothing(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(KeyboardInterrupt), Destination(tmp_path / "out") as destination:
-        (destination.building / "file").write_text("content")
-        raise KeyboardInterrupt
+    def interrupted() -> None:
+        with Destination(tmp_path / "out") as destination:
+            (destination.building / "file").write_text("content")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert list(tmp_path.iterdir()) == []
 
 
