@@ -150,16 +150,15 @@ def _handler(step: Step, item: str) -> str:
 
 
 def _writer(plan: Plan) -> str:
+    """Say what the tree tells about the program that wrote it; no version is recorded."""
     layout = f"saved as {plan.layout.value}"
     if not plan.streams:
         return f"{layout}; no RNG state"
-    parents = {stream.path[:-1] for stream in plan.streams}
-    old = not any(stream.path[-1:] == ("rngs",) for stream in plan.streams)  # 0.11 layers hold one stream, not several
-    return (
-        f"{layout}; RNG state of NNX 0.10: {len(plan.streams)} streams in {len(parents)} nnx.Rngs"
-        if old
-        else f"{layout}; RNG state with a stream per layer, as NNX 0.11 has it"
-    )
+    if any(stream.path[-1:] == ("rngs",) for stream in plan.streams):  # where 0.10 has a node of several streams
+        return f"{layout}; RNG state with a stream per layer, as NNX 0.11 has it"
+    holders = len({stream.path[:-1] for stream in plan.streams})
+    streams = f"{len(plan.streams)} stream{'s' * (len(plan.streams) > 1)}"
+    return f"{layout}; RNG state of NNX 0.10: {streams} in {holders} nnx.Rngs"
 
 
 def _stream(stream: Stream) -> str:
