@@ -41,7 +41,7 @@ from codemods.nnx.values import (
 )
 
 _DEPTH = 60  # how many steps one value is followed; deeper ones count as unknown
-_STEPS = 5_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
+_STEPS = 2_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +86,7 @@ class Flow:
         self._active: dict[object, int] = {}  # questions under way, with the depth at which each was asked
         self._depth = 0
         self._steps = 0
+        self._held = False  # whether the questions asked now are parts of a larger one
         self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
         self._identical: dict[tuple[Bound, Bound], bool] = {}
         self._memo: dict[Bound, Bound] = {}
@@ -172,7 +173,7 @@ class Flow:
         known = self._memo.get(bound)
         if known is not None:
             return known
-        if self._depth == 0:
+        if self._depth == 0 and not self._held:
             self._steps = 0
         self._steps += 1
         if self._depth > _DEPTH or self._steps > _STEPS:
@@ -185,6 +186,18 @@ class Flow:
         if question.settled:
             self._memo[bound] = result
         return result
+
+    @contextmanager
+    def one_question(self) -> Iterator[None]:
+        """Take all questions asked inside for one, which may take a limited number of steps in all."""
+        if self._held or self._depth:
+            yield
+            return
+        self._held, self._steps = True, 0
+        try:
+            yield
+        finally:
+            self._held = False
 
     @contextmanager
     def _asking(self, key: object) -> Iterator[_Question]:
@@ -1222,7 +1235,7 @@ class Flow:
         if key in self._active:
             self._cycle = min(self._cycle, self._active[key])
             return True
-        if self._depth == 0:
+        if self._depth == 0 and not self._held:
             self._steps = 0
         self._steps += 1
         if self._depth > _DEPTH or self._steps > _STEPS:

@@ -38,7 +38,8 @@ class Sources:
         if len(self._running) > _DEPTH or self._steps > _STEPS:
             return frozenset({bound})
         self._running.add(key)
-        found = frozenset(self._followed(bound))
+        with self.flow.one_question():
+            found = frozenset(self._followed(bound))
         self._running.discard(key)
         if outermost:
             self._known[key] = found
