@@ -83,7 +83,11 @@ def _moved(context: Context, trees: Trees, event: CallEvent) -> frozenset[str]:
 
 def _untargeted(context: Context, trees: Trees) -> Iterator[CallEvent]:
     """Yield restores without a target whose result goes into a model with layers whose streams moved."""
-    restores = {event.value: event for event in context.project.calls() if _kind(context, event) == "restore"}
+    restores = {
+        event.value: event
+        for event in context.project.calls()
+        if _kind(context, event) == "restore" and not _targeted(context, event)
+    }
     for event in context.project.calls() if restores else ():
         call = context.flow.here(event.value, event.scope)
         if len(event.value.args) < 2 or context.flow.callee_name(call) not in _INTO:
@@ -94,6 +98,17 @@ def _untargeted(context: Context, trees: Trees) -> Iterator[CallEvent]:
                 restore = restores.get(source.value) if isinstance(source.value, Call) else None
                 if restore is not None and _into_moved(context, trees, target):
                     yield restore
+
+
+def _targeted(context: Context, event: CallEvent) -> bool:
+    """Say whether a restore is given the tree that it shall return, beside the path or the step."""
+    call = context.flow.here(event.value, event.scope)
+    for value in (*event.value.args[1:], *(value for _, value in event.value.keywords)):
+        given = context.flow.resolve(context.flow.with_value(call, value))
+        arguments = context.flow.callee_name(given).startswith("orbax.") and isinstance(given.value, Call)
+        if not arguments or given.value.args or given.value.keywords:
+            return True
+    return False
 
 
 def _into_moved(context: Context, trees: Trees, target: Bound) -> bool:

@@ -67,17 +67,28 @@ class Origins:
             for origin in self.of(kept.layer.rngs):
                 origin.kept.append(kept)
 
-    def of(self, bound: Bound, depth: int = 0) -> list[Origin]:
+    def of(self, bound: Bound) -> list[Origin]:
         """Return the calls of ``nnx.Rngs`` that a value may come from."""
-        found: dict[int, Origin] = {}
+        found: dict[Value, Origin] = {}
+        self._collect(self.flow.resolve(bound), found, set())
+        return list(found.values())
+
+    def _collect(self, bound: Bound, found: dict[Value, Origin], seen: set[Bound]) -> None:
+        if bound in seen:
+            return
+        seen.add(bound)
+        if isinstance(bound.value, Param):
+            entries = self.flow.entries(bound.value.function)
+            given = [self.flow.argument(entry, bound.value.name) for entry in entries]
+            for argument in (*given, *self._lifted(bound.value)):
+                if argument is not None:
+                    self._collect(self.flow.resolve(argument), found, seen)
+            return
         for source in self.sources.originals(bound):
             if source.value in self.made:
-                origin = self.made[source.value]
-                found[id(origin)] = origin
-            elif isinstance(source.value, Param) and depth < 5:
-                for given in self._lifted(source.value):
-                    found.update((id(o), o) for o in self.of(given, depth + 1))
-        return list(found.values())
+                found[source.value] = self.made[source.value]
+            elif isinstance(source.value, Param):
+                self._collect(source, found, seen)
 
     def _lifted(self, param: Param) -> list[Bound]:
         """Return what a constructor's parameter gets under transforms, as in ``nnx.vmap(Block)(rngs)``."""
