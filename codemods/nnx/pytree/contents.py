@@ -54,11 +54,11 @@ class Contents:
                 found |= mine
             elif whole is not None:
                 found |= self._inside(whole, depth)
+            elif self.flow.class_of(source) is not None:
+                found |= self._fields(source, depth)
             elif self._holds(source):
                 for element in self.flow.elements(source):
                     found |= self._inside(element, depth + 1)
-            else:
-                found |= self._fields(source, depth)
         return found
 
     def _holds(self, source: Bound) -> bool:

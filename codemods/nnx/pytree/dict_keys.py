@@ -23,13 +23,13 @@ def check(context: Context) -> Iterator[Finding]:
         if len(types - {bool, int, float}) + bool(types & {bool, int, float}) < 2:
             continue
         cls = context.flow.class_of(context.flow.here(event.base, event.scope))
-        if cls is not None and context.kinds.class_kinds(context.flow.here(Class(cls), cls.scope)) & {Objects.MODULE}:
+        if cls is not None and Objects.MODULE in context.kinds.class_kinds(context.flow.here(Class(cls), cls.scope)):
             names = " and ".join(sorted(t.__name__ for t in types))
             yield finding(
                 "NNX308",
                 event.scope,
                 stored.node,
-                f"keys of types {names} cannot be sorted, so assigning this dict to an NNX object raises ValueError since 0.11",
+                f"keys of types {names} cannot be sorted: setting this attribute raises ValueError since Flax 0.11",
                 "use keys of one type, or wrap the dict in types.MappingProxyType",
             )
 
@@ -39,9 +39,9 @@ RULE = Rule(
     name="unordered-dict-attribute",
     summary="a dict with keys of several types as an attribute of a module",
     why="""\
-Since Flax 0.11 every value that is assigned to an attribute of a module is looked through as a pytree, and JAX sorts the keys
-of dicts. Keys that cannot be compared, such as 0 and "one", raise "Comparator raised exception while sorting pytree
-dictionary keys" at the assignment.
+Since Flax 0.11 every value that is assigned to an attribute of a module is looked through as a pytree, and JAX sorts
+the keys of dicts. Keys that cannot be compared, such as 0 and "one", raise "Comparator raised exception while sorting
+pytree dictionary keys" at the assignment.
 """,
     kind=Kind.REQUIRED,
     safety=None,

@@ -45,7 +45,7 @@ def check(context: Context) -> Iterator[Finding]:
                 "NNX303",
                 event.scope,
                 node,
-                "since Flax 0.11 nnx.Optimizer hands optax bare arrays, whose tree a mask made of a state does not match",
+                "since Flax 0.11 nnx.Optimizer hands optax bare arrays, and a mask made of a state does not match them",
                 "pass a function of the parameters, which optax calls itself",
                 Fix(tuple((path, edit) for edit in edits)),
             )
@@ -147,10 +147,10 @@ RULE = Rule(
     name="eager-optax-mask",
     summary="optax masks and labels made of nnx.state before the optimizer",
     why="""\
-`optax.adamw(..., mask=jax.tree.map(f, nnx.state(model, nnx.Param)))` worked up to Flax 0.10. Since 0.11 `nnx.Optimizer`
-hands optax the bare arrays of the parameters, whose tree differs from that of a state of Variables, and the update raises
-"Custom node type mismatch". A function of the parameters, which optax calls on whatever tree it gets, works on every
-version.
+`optax.adamw(..., mask=jax.tree.map(f, nnx.state(model, nnx.Param)))` worked up to Flax 0.10. Since 0.11
+`nnx.Optimizer` hands optax the bare arrays of the parameters, whose tree differs from that of a state of Variables,
+and the update raises "Custom node type mismatch". A function of the parameters, which optax calls on whatever tree it
+gets, works on every version.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

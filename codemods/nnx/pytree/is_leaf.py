@@ -177,11 +177,11 @@ RULE = Rule(
     name="tree-is-leaf",
     summary="jax.tree functions over NNX objects without an is_leaf that keeps them whole",
     why="""\
-Up to Flax 0.10 modules, optimizers, metrics and Rngs were leaves for JAX. Since 0.11 they are pytrees: `jax.tree.map(f, modules)`
-calls `f` with their arrays and builds new modules of the results, mostly without an error, and `jax.tree.leaves` returns
-arrays. `is_leaf=lambda x: isinstance(x, nnx.Module)` keeps the old meaning on every version; metrics, optimizers and Rngs
-are no modules and are tested for by their own classes. A call whose function does arithmetic on its argument is left
-alone: it never was meant for objects.
+Up to Flax 0.10 modules, optimizers, metrics and Rngs were leaves for JAX. Since 0.11 they are pytrees:
+`jax.tree.map(f, modules)` calls `f` with their arrays and builds new modules of the results, mostly without an error,
+and `jax.tree.leaves` returns arrays. `is_leaf=lambda x: isinstance(x, nnx.Module)` keeps the old meaning on every
+version; metrics, optimizers and Rngs are no modules and are tested for by their own classes. A call whose function
+does arithmetic on its argument is left alone: it never was meant for objects.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
@@ -213,18 +213,18 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-meters = {"a": nnx.metrics.Average(), "b": None}
-jax.tree.map(lambda m: m and m.update(values=jnp.array(2.0)), meters, is_leaf=lambda x: x is None)
-print(float(meters["a"].compute()))
+ms = {"a": nnx.metrics.Average(), "b": None}
+jax.tree.map(lambda m: m and m.update(values=jnp.ones(1)), ms, is_leaf=lambda x: x is None)
+print(float(ms["a"].compute()))
 """,
             after="""\
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
-meters = {"a": nnx.metrics.Average(), "b": None}
-jax.tree.map(lambda m: m and m.update(values=jnp.array(2.0)), meters, is_leaf=lambda x: x is None or isinstance(x, nnx.Metric))
-print(float(meters["a"].compute()))
+ms = {"a": nnx.metrics.Average(), "b": None}
+jax.tree.map(lambda m: m and m.update(values=jnp.ones(1)), ms, is_leaf=lambda x: x is None or isinstance(x, nnx.Metric))
+print(float(ms["a"].compute()))
 """,
             targets=("0.11", "0.12"),
         ),

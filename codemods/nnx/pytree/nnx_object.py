@@ -59,9 +59,9 @@ RULE = Rule(
     name="nnx-object",
     summary="nnx.Object, which became nnx.Pytree",
     why="""\
-Modules, optimizers, metrics and Rngs derived from `nnx.Object` up to Flax 0.11, which calls the class `nnx.Pytree` from
-0.11.1 on and keeps the old name for it. Since 0.12.0 `nnx.Object` is a class of its own from which nothing derives:
-`isinstance(x, nnx.Object)` is never true, without an error, and a class derived from it is no pytree.
+Modules, optimizers, metrics and Rngs derived from `nnx.Object` up to Flax 0.11, which calls the class `nnx.Pytree`
+from 0.11.1 on and keeps the old name for it. Since 0.12.0 `nnx.Object` is a class of its own from which nothing
+derives: `isinstance(x, nnx.Object)` is never true, without an error, and a class derived from it is no pytree.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -92,10 +92,10 @@ RULE = Rule(
     name="pytree-registration",
     summary="an NNX class that is registered with JAX as a pytree",
     why="""\
-Every class derived from `nnx.Module` is registered as a pytree since Flax 0.11. A registration of the user's own, such as
-`@jax.tree_util.register_pytree_node_class`, then raises "Duplicate custom PyTreeDef type registration" when the module is
-imported. `class Net(nnx.Module, pytree=False)`, which Flax knows from 0.10.7 on, leaves the registration to the user. It is
-not inherited: a subclass must say it again.
+Every class derived from `nnx.Module` is registered as a pytree since Flax 0.11. A registration of the user's own,
+such as `@jax.tree_util.register_pytree_node_class`, then raises "Duplicate custom PyTreeDef type registration" when
+the module is imported. `class Net(nnx.Module, pytree=False)`, which Flax knows from 0.10.7 on, leaves the
+registration to the user. It is not inherited: a subclass must say it again.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -67,8 +67,8 @@ RULE = Rule(
     name="jax-tree-names",
     summary="tree functions that JAX removed, such as jax.tree_map",
     why="""\
-JAX moved its tree functions to `jax.tree` and took `jax.tree_map`, `jax.tree_leaves` and the others away in 0.4.26 to 0.6;
-none of the JAX releases that Flax 0.11 runs with has them. `tree_multimap` has been `tree_map` since 2021.
+JAX moved its tree functions to `jax.tree` and took `jax.tree_map`, `jax.tree_leaves` and the others away in 0.4.26 to
+0.6; none of the JAX releases that Flax 0.11 runs with has them. `tree_multimap` has been `tree_map` since 2021.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
@@ -12,7 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.state.execute import Execution, Exhausted
 from codemods.nnx.state.heap import Change, Share, Thing
 
-SHARING = frozenset({"flax.nnx.state", "flax.nnx.variables", "flax.nnx.split", "flax.nnx.merge"})
+SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
 _SHORT = frozenset(name.rpartition(".")[2] for name in SHARING)
 
 
@@ -62,7 +63,7 @@ def _line(node: ast.AST) -> int:
 
 
 def _cut(change: Change) -> Share:
-    """Return the share to undo: a merge on the way if there is one, since that is meant to make an object of its own."""
+    """Return the share to undo: a merge on the way if there is one, since it is meant to make a new object."""
     return next((share for share in change.over if share.merged), change.share)
 
 
@@ -80,10 +81,8 @@ def _runs(context: Context) -> Iterator[Execution]:
     entered: set[FunctionFacts] = set()
     for module in context.project.modules:
         run = Execution(context)
-        try:
+        with suppress(Exhausted):
             run.run(module.scope, module.source.tree.body)
-        except Exhausted:
-            pass
         entered |= run.entered
         yield run
     for module in context.project.modules:
@@ -93,13 +92,11 @@ def _runs(context: Context) -> Iterator[Execution]:
             if function in entered or isinstance(function.node, ast.Lambda) or _inner(function):
                 continue
             run = Execution(context)
-            try:
+            with suppress(Exhausted):
                 if function.owner is None:
                     run.run_function(function, set())
                 else:
                     _lifetime(run, function)
-            except Exhausted:
-                pass
             entered |= run.entered
             yield run
 

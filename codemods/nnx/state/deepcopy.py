@@ -45,9 +45,9 @@ RULE = Rule(
     name="deepcopy-state",
     summary="copy.deepcopy of a state",
     why="""\
-The leaves of a state are Variables since Flax 0.11, and `copy.deepcopy` of a Variable gives its bare array: the copied state has
-no `.value` any more and no filter matches its leaves. `nnx.clone(state)` copies a state on every version. Deep copies of
-modules are all right.
+The leaves of a state are Variables since Flax 0.11, and `copy.deepcopy` of a Variable gives its bare array: the
+copied state has no `.value` any more and no filter matches its leaves. `nnx.clone(state)` copies a state on every
+version. Deep copies of modules are all right.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

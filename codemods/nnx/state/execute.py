@@ -156,14 +156,14 @@ class Execution:
         return one_left and two_left
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
-        rounds: list[ast.stmt] = [*node.body]
         iterated = set() if isinstance(node, ast.While) else self.value(node.iter)
         for _ in range(2):
             if isinstance(node, ast.While):
                 self.value(node.test)
             else:
                 self.store(node.target, self.elements(iterated))
-            self.ways(rounds, [])
+            if self.block(node.body):
+                break
         self.block(node.orelse)
 
     def augmented(self, node: ast.AugAssign) -> None:
@@ -248,7 +248,7 @@ class Execution:
             self.value(node.slice)
             return self.item(self.value(node.value), self.key(node.slice))
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
-            whole = Thing()
+            whole = Thing(display=True)
             for index, element in enumerate(node.elts):
                 if isinstance(element, ast.Starred):
                     whole.fields.setdefault(ANY, set()).update(self.elements(self.value(element.value)))
@@ -256,7 +256,7 @@ class Execution:
                     whole.fields[str(index)] = self.value(element)
             return {whole}
         if isinstance(node, ast.Dict):
-            whole = Thing()
+            whole = Thing(display=True)
             for key, element in zip(node.keys, node.values, strict=True):
                 things = self.value(element)
                 if key is None:
@@ -280,8 +280,13 @@ class Execution:
         if isinstance(node, ast.Compare):
             self.compared(node)
             return set()
-        if isinstance(node, ast.Await | ast.Starred | ast.Yield | ast.YieldFrom):
-            return self.value(node.value) if node.value is not None else set()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            things = self.value(node.value) if node.value is not None else set()
+            whole = {Thing(fields={ANY: things})} if isinstance(node, ast.Yield) else things
+            self.stack[-1].results |= whole
+            return set()
+        if isinstance(node, ast.Await | ast.Starred):
+            return self.value(node.value)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             return self.value(node.left) | self.value(node.right)  # states are joined with `|`
         for child in ast.iter_child_nodes(node):
@@ -329,10 +334,10 @@ class Execution:
             return self.elements(things)
         found: set[Thing] = set()
         for thing in things:
-            if key in thing.fields or ANY not in thing.fields:
-                found |= self._taken(thing, key) if key in thing.fields or not thing.fields else set()
             if ANY in thing.fields:
                 found |= thing.fields[ANY]
+            if key in thing.fields or not (thing.display or ANY in thing.fields):
+                found |= self._taken(thing, key)
         return found
 
     def elements(self, things: set[Thing]) -> set[Thing]:

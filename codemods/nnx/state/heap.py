@@ -24,6 +24,7 @@ class Thing:
         parent: the object that it was taken out of, where nothing else is known of it.
         fields: what its attributes and elements hold; elements under their key as text.
         steps: the objects that an optimizer changes besides itself.
+        display: whether all elements are known, as of a tuple that is written out.
         partial: for a partial application the function and its first arguments.
     """
 
@@ -33,6 +34,7 @@ class Thing:
     parent: Thing | None = None
     fields: dict[str, set[Thing]] = field(default_factory=dict)
     steps: set[Thing] = field(default_factory=set)
+    display: bool = False
     partial: tuple[Bound, list[set[Thing]]] | None = None
 
     def inside(self) -> set[Thing]:

@@ -19,7 +19,10 @@ Keywords = dict[str, set[Thing]]
 _SAME = frozenset(
     {
         "builtins.list", "builtins.tuple", "builtins.dict", "builtins.sorted", "builtins.reversed", "builtins.iter",
-        "builtins.next", "builtins.zip", "builtins.enumerate", "builtins.set", "copy.copy", "typing.cast",
+        "builtins.next", "builtins.zip", "builtins.enumerate", "builtins.set", "copy.copy",
+        "optax.LookaheadParams", "optax.LookaheadParams.init_synced",
+        "typing.cast",
+        "flax.nnx.variables",  # live in 0.10 already
         "flax.nnx.State", "flax.nnx.filter_state", "flax.nnx.merge_state", "flax.nnx.split_state",
         "flax.nnx.to_flat_state", "flax.nnx.from_flat_state", "flax.nnx.FlatState", "jax.block_until_ready",
         "builtins.getattr", "types.SimpleNamespace", "collections.OrderedDict", "flax.nnx.data",
@@ -27,7 +30,6 @@ _SAME = frozenset(
         "jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree.flatten", "jax.tree_util.tree_flatten",
     }
 )  # fmt: skip
-_STATES = frozenset({"flax.nnx.state", "flax.nnx.variables"})
 _CLONES = frozenset({"flax.nnx.clone", "copy.deepcopy"})
 #: Layers that change Variables when they are called.
 _STATEFUL = frozenset({"BatchNorm", "Dropout", "MultiHeadAttention", "SpectralNorm", "WeightNorm", "RNN", "ToNNX"})
@@ -46,7 +48,7 @@ class Library:
         """Run a call of a foreign function or class, by its full name."""
         everything = {thing for things in (*args, *keywords.values()) for thing in things}
         run = self.run
-        if name in _STATES:
+        if name == "flax.nnx.state":
             return self._states(node, args)
         if name == "flax.nnx.split":
             return self._split(node, args)
@@ -108,12 +110,12 @@ class Library:
         if len(filters) < 2:
             return {self._state(node, source, filters[0] if filters else None)}
         parts = {str(i): {self._state(node, source, f)} for i, f in enumerate(filters)}
-        return {Thing(fields=parts)}
+        return {Thing(fields=parts, display=True)}
 
     def _split(self, node: ast.Call, args: Args) -> set[Thing]:
         filters: list[ast.expr | None] = [*node.args[1:]] or [None]
         source = args[0] if args else set()
-        whole = Thing(fields={"0": {Thing(kind=Kind.GRAPHDEF)}})
+        whole = Thing(fields={"0": {Thing(kind=Kind.GRAPHDEF)}}, display=True)
         if any(isinstance(f, ast.Starred) for f in filters):
             whole.fields[ANY] = {self._state(node, source, None)}
         else:
@@ -206,6 +208,9 @@ class Library:
         return found
 
     def _view(self, name: str, thing: Thing, node: ast.Call) -> set[Thing]:
+        if name == "copy" and (thing.kind is not None or thing.parent is not None):
+            self.run.read({thing}, node)  # of a Variable; that of a dict holds the same objects
+            return {Thing()}
         if name == "get" and node.args:
             return self.run.item({thing}, self.run.key(node.args[0]))
         if name == "items":

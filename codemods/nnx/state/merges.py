@@ -39,7 +39,7 @@ def check(context: Context) -> Iterator[Finding]:
                 "NNX402",
                 event.scope,
                 event.node,
-                "since Flax 0.11.2 this merges Variables of an outer trace, which raises TraceContextError once one changes",
+                "since Flax 0.11.2 this merges Variables of an outer trace: changing one raises TraceContextError",
                 "pass copy=True, or use nnx.clone",
                 merged(context, event.scope, event.node),
             )
@@ -103,10 +103,10 @@ RULE = Rule(
     name="merge-copy",
     summary="nnx.merge that must make an object of its own",
     why="""\
-Up to Flax 0.11.1 `nnx.merge` made new Variables. Since 0.11.2 the merged object uses those of the state: a target network
-made with `nnx.merge` follows the online network, and a merge of closed-over state inside `jax.grad` or `jax.jit` raises
-TraceContextError as soon as a layer such as BatchNorm or Dropout updates itself. `copy=True`, which 0.11.2 added, gives
-the old meaning; `nnx.merge(*nnx.split(model))` is `nnx.clone(model)` on every version.
+Up to Flax 0.11.1 `nnx.merge` made new Variables. Since 0.11.2 the merged object uses those of the state: a target
+network made with `nnx.merge` follows the online network, and a merge of closed-over state inside `jax.grad` or
+`jax.jit` raises TraceContextError as soon as a layer such as BatchNorm or Dropout updates itself. `copy=True`, which
+0.11.2 added, gives the old meaning; `nnx.merge(*nnx.split(model))` is `nnx.clone(model)` on every version.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -43,8 +43,9 @@ RULE = Rule(
     why="""\
 Up to Flax 0.10 `nnx.state(model)` and `nnx.split(model)` returned copies of the Variables. Since 0.11 they return the
 model's own: a state kept while the model goes on training follows it, so that restoring the best weights restores the
-last ones, an average starts from the wrong values and a comparison of before and after finds no difference; and changing
-such a state changes the model. Nothing raises an error. `nnx.clone(nnx.state(model))` is a copy on every version.
+last ones, an average starts from the wrong values and a comparison of before and after finds no difference; and
+changing such a state changes the model. Nothing raises an error. `nnx.clone(nnx.state(model))` is a copy on every
+version.
 
 The rule follows the program: it speaks only where one of the two is changed and the other is read afterwards.
 """,

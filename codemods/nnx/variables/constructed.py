@@ -68,8 +68,8 @@ RULE = Rule(
     summary="constructing nnx.VariableState",
     why="""\
 `nnx.VariableState(nnx.Param, value)` raises since Flax 0.11, where the name means `Variable`. Worse, the keyword form
-`nnx.VariableState(type=nnx.Param, value=value)` runs and makes a bare Variable, which no filter for `nnx.Param` matches.
-The leaf of a state is a Variable of its type: `nnx.Param(value)`.
+`nnx.VariableState(type=nnx.Param, value=value)` runs and makes a bare Variable, which no filter for `nnx.Param`
+matches. The leaf of a state is a Variable of its type: `nnx.Param(value)`.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -13,7 +13,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Const, Sequence, Value
+from codemods.nnx.values import Call, Changed, Const, Sequence, Value
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def _assignments(context: Context, module: ModuleFacts) -> Iterator[Assignment]:
         if value is None:
             continue
         bound = context.flow.here(value, scope)
-        if context.kinds.only(bound) is Objects.VARIABLE:
+        if context.kinds.of(bound) == {Objects.VARIABLE}:
             yield Assignment(node, target, scope, bound)
 
 
@@ -86,10 +86,9 @@ def _number(node: ast.expr) -> bool:
 def _has_axes(context: Context, variable: Bound) -> bool:
     """Say whether a Variable was made with an array of one axis at least, as far as its shape is written out."""
     flow = context.flow
-    sources = context.sources.of(variable)
-    return bool(sources) and all(
-        isinstance(s.value, Call) and s.value.args and _shaped(context, flow.follow(s, s.value.args[0]))
-        for s in sources
+    made = [s for s in context.sources.of(variable) if not isinstance(s.value, Changed)]
+    return bool(made) and all(
+        isinstance(s.value, Call) and s.value.args and _shaped(context, flow.follow(s, s.value.args[0])) for s in made
     )
 
 
@@ -142,8 +141,9 @@ RULES = (
         name="variable-ellipsis",
         summary="variable[...] = number, which replaces the array under 0.11",
         why="""\
-`variable[...] = 0.0` wrote into the array up to Flax 0.10 and does so again in 0.12. From 0.11.0 to 0.12.0 it replaces the
-value: the array becomes a Python number, without an error. A slice, `variable[:] = 0.0`, writes on every version.
+`variable[...] = 0.0` wrote into the array up to Flax 0.10 and does so again in 0.12. From 0.11.0 to 0.12.0 it
+replaces the value: the array becomes a Python number, without an error. A slice, `variable[:] = 0.0`, writes on every
+version.
 """,
         kind=Kind.REQUIRED,
         safety=Safety.SAFE,
@@ -176,8 +176,8 @@ print(total.value.shape, total.value.dtype)
         name="variable-numpy-index",
         summary="assigning to a Variable at a NumPy array of indices",
         why="""\
-Since Flax 0.11 `variable[index] = value` compares the index with `...`, which raises "The truth value of an array with more
-than one element is ambiguous" for NumPy arrays. Indices of other kinds are all right.
+Since Flax 0.11 `variable[index] = value` compares the index with `...`, which raises "The truth value of an array
+with more than one element is ambiguous" for NumPy arrays. Indices of other kinds are all right.
 """,
         kind=Kind.REQUIRED,
         safety=Safety.SAFE,

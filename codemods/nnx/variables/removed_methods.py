@@ -76,8 +76,8 @@ RULES = (
         name="to-variable",
         summary="to_variable() of a state's leaf",
         why="""\
-Up to Flax 0.10 `VariableState.to_variable()` made a new Variable of a state's leaf. Since 0.11 the leaf is a Variable;
-`copy()` makes a new one of it.
+Up to Flax 0.10 `VariableState.to_variable()` made a new Variable of a state's leaf. Since 0.11 the leaf is a
+Variable; `copy()` makes a new one of it.
 """,
         kind=Kind.REQUIRED,
         safety=Safety.SAFE,

@@ -102,9 +102,7 @@ def _imports(module: ModuleFacts, whole: bool) -> list[Edit]:
                 continue
             start, _ = module.source.span(alias)
             end = start + len("VariableState")
-            if alias.asname is not None:
-                edits.append(Edit(start, end, b"Variable"))
-            elif whole and not present:
+            if alias.asname is not None or (whole and not present):
                 edits.append(Edit(start, end, b"Variable"))
             elif not present:
                 edits.append(Edit(start, start, b"Variable, "))
@@ -116,8 +114,9 @@ RULE = Rule(
     name="variable-state",
     summary="nnx.VariableState, which is nnx.Variable since 0.11",
     why="""\
-Up to Flax 0.10 the leaves of a state were `VariableState` objects. Since 0.11 they are the Variables themselves; the old
-name is an alias that 0.12 keeps with a warning. In annotations, `isinstance` and `is_leaf` the new name means the same.
+Up to Flax 0.10 the leaves of a state were `VariableState` objects. Since 0.11 they are the Variables themselves; the
+old name is an alias that 0.12 keeps with a warning. In annotations, `isinstance` and `is_leaf` the new name means the
+same.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

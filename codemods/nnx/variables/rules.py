@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codemods.nnx.rule import Rule
-from codemods.nnx.variables import constructed, item_assignment, renamed, removed_methods, told_apart
+from codemods.nnx.variables import constructed, item_assignment, removed_methods, renamed, told_apart
 
 RULES: tuple[Rule, ...] = (
     renamed.RULE,

@@ -43,7 +43,7 @@ def check(context: Context) -> Iterator[Finding]:
                 "NNX412",
                 second.scope,
                 second.node,
-                "the leaves of states are Variables since Flax 0.11, so this test can no longer tell them from a module's own",
+                "since Flax 0.11 the leaves of states are Variables: this test no longer tells them from a module's own",
                 "decide by where the value was taken from, and test for nnx.Variable once",
             )
 
@@ -53,8 +53,9 @@ RULE = Rule(
     name="variable-kinds",
     summary="Variable and VariableState told apart by isinstance",
     why="""\
-Up to Flax 0.10 a module held `Variable` objects and a state held `VariableState` objects, and code could tell the two apart.
-Since 0.11 they are one class: the first branch takes both, the second is dead. Only the author knows which was meant.
+Up to Flax 0.10 a module held `Variable` objects and a state held `VariableState` objects, and code could tell the two
+apart. Since 0.11 they are one class: the first branch takes both, the second is dead. Only the author knows which was
+meant.
 """,
     kind=Kind.REQUIRED,
     safety=None,

@@ -1,0 +1,130 @@
+"""Which states and merged objects become copies, and which are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.migration import codes, migrate_text, options
+
+HEAD = """\
+import copy
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+other = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+
+
+def bump(m):
+    m.bias.value = m.bias.value + 1
+
+
+"""
+
+COPIED = [
+    ("s = nnx.state(model)\nbump(model)\nprint(s)\n", "s = nnx.clone(nnx.state(model))\n"),
+    ("s = nnx.state(model, nnx.Param)\nmodel.kernel.value += 1\nprint(s)\n", "nnx.clone(nnx.state(model, nnx.Param))"),
+    ("g, s = nnx.split(model)\nbump(model)\nprint(s)\n", "g, s = nnx.split(nnx.clone(model))\n"),
+    ("s = nnx.state(model)\ns['bias'].value = jnp.ones(2)\nprint(model(1))\n", "s = nnx.clone(nnx.state(model))\n"),
+    ("kept = [nnx.state(model)]\nbump(model)\nprint(kept[0])\n", "kept = [nnx.clone(nnx.state(model))]\n"),
+    (
+        "kept = {}\nkept['a'] = nnx.state(model)\nbump(model)\nprint(kept)\n",
+        "kept['a'] = nnx.clone(nnx.state(model))\n",
+    ),
+    ("def f(m):\n    return nnx.state(m)\ns = f(model)\nbump(model)\nprint(s)\n", "return nnx.clone(nnx.state(m))\n"),
+    ("s = copy.copy(nnx.state(model))\nbump(model)\nprint(s)\n", "s = copy.copy(nnx.clone(nnx.state(model)))\n"),
+    ("s = nnx.state(model)\nnnx.update(model, nnx.state(other))\nprint(s)\n", "s = nnx.clone(nnx.state(model))\n"),
+    ("t = nnx.merge(*nnx.split(model))\nbump(model)\nprint(t(1))\n", "t = nnx.clone(model)\n"),
+    ("g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(t)\nprint(model(1))\n", "t = nnx.merge(g, s, copy=True)\n"),
+    ("g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(model)\nprint(t(1))\n", "t = nnx.merge(g, s, copy=True)\n"),
+    (
+        "best = None\nfor i in range(3):\n    bump(model)\n    if i == 0:\n        best = nnx.state(model)\nnnx.update(model, best)\n",
+        "best = nnx.clone(nnx.state(model))\n",
+    ),
+    (
+        "class Keeper:\n    def __init__(self, m):\n        self.m = m\n        self.s = nnx.state(m)\n    def back(self):\n"
+        "        nnx.update(self.m, self.s)\nk = Keeper(model)\nbump(model)\nk.back()\n",
+        "self.s = nnx.clone(nnx.state(m))\n",
+    ),
+]
+
+LEFT_ALONE = [
+    "s = nnx.state(model)\nprint(s)\nbump(model)\n",
+    "bump(model)\ns = nnx.state(model)\nprint(s)\n",
+    "s = nnx.clone(nnx.state(model))\nbump(model)\nprint(s)\n",
+    "s = jax.tree.map(lambda x: x, nnx.state(model))\nbump(model)\nprint(s)\n",
+    "s = nnx.to_pure_dict(nnx.state(model))\nbump(model)\nprint(s)\n",
+    "s = nnx.state(model)\nbump(other)\nprint(s)\n",
+    "nnx.update(other, nnx.state(model))\nbump(model)\nprint(other(1))\n",
+    "t = nnx.clone(model)\nbump(model)\nprint(t(1))\n",
+    "g, s = nnx.split(model)\nt = nnx.merge(g, s)\nprint(t(1), model(1))\n",
+    "g, s = nnx.split(model)\nt = nnx.merge(g, s, copy=True)\nbump(t)\nprint(model(1))\n",
+    "s = nnx.state(model)\ns = nnx.state(other)\nbump(model)\nprint(s)\n",
+    "for _ in range(3):\n    s = nnx.state(model)\n    print(s)\n    bump(model)\n",
+    "g, s = nnx.split(model)\nfor _ in range(3):\n    m = nnx.merge(g, s)\n    bump(m)\n    g, s = nnx.split(m)\nprint(m(1))\n",
+    "@jax.jit\ndef f(s):\n    m = nnx.merge(nnx.graphdef(model), s)\n    bump(m)\n    return nnx.state(m)\n"
+    "s = nnx.state(model)\ns = f(s)\nnnx.update(model, s)\nprint(model(1))\n",
+    "s = {'model': nnx.state}\nbump(model)\nprint(s)\n",
+    "class Box:\n    def state(self, m):\n        return m\ns = Box().state(model)\nbump(model)\nprint(s)\n",
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), COPIED)
+def test_becomes_a_copy(body: str, expected: str) -> None:
+    """The call that shares becomes a copy, and the result needs no second run."""
+    once = migrate_text(HEAD + body)
+    assert expected in once
+    assert migrate_text(once) == once
+
+
+@pytest.mark.parametrize("body", LEFT_ALONE)
+def test_is_left_alone(body: str) -> None:
+    assert codes(HEAD + body) == []
+
+
+@pytest.mark.parametrize(("body", "expected"), COPIED[:3])
+def test_spelling_for_all_versions(body: str, expected: str) -> None:
+    """Copies of states are spelled in a way that 0.10 knows too."""
+    assert expected in migrate_text(HEAD + body, options("0.10", "0.11"))
+
+
+def test_merge_for_all_versions() -> None:
+    """``copy=True`` is not known before 0.11.2: the merged object is cloned where 0.10 is asked for."""
+    body = "g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(model)\nprint(t(1))\n"
+    assert "t = nnx.clone(nnx.merge(g, s))\n" in migrate_text(HEAD + body, options("0.10", "0.11", "0.12"))
+
+
+def test_nothing_to_say_when_the_origin_is_newer() -> None:
+    assert not [code for code in codes(HEAD + COPIED[0][0], options("0.12", origin="0.11")) if code < "NNX5"]
+
+
+TRACED = [
+    ("def loss(p):\n    return nnx.merge(g, p, r)(x)\njax.grad(loss)(p)\n", True),
+    ("@jax.value_and_grad\ndef loss(p):\n    return nnx.merge(g, p, r)(x)\n", True),
+    ("def body(c, x):\n    return c + nnx.merge(g, p, r)(x), None\njax.lax.scan(body, 0.0, x)\n", True),
+    ("def f(p):\n    return nnx.merge(g, p, r)(x)\ndef loss(p):\n    return f(p)\njax.grad(loss)(p)\n", True),
+    ("def loss(p, r):\n    return nnx.merge(g, p, r)(x)\njax.grad(loss)(p, r)\n", False),
+    ("def loss(p):\n    return nnx.merge(g, p)(x)\njax.grad(loss)(p)\n", False),
+    ("@jax.jit\ndef step(p, r):\n    return nnx.merge(g, p, r)(x)\n", False),
+    ("def plain(p):\n    return nnx.merge(g, p, r)(x)\n", False),
+]
+
+
+@pytest.mark.parametrize(("body", "found"), TRACED)
+def test_merge_in_a_trace(body: str, found: bool) -> None:
+    """Only a merge of states from outside the trace must copy."""
+    head = (
+        "import jax\nimport jax.numpy as jnp\nfrom flax import nnx\n\nx = jnp.ones((2, 2))\n"
+        "g, p, r = nnx.split(nnx.BatchNorm(2, rngs=nnx.Rngs(0)), nnx.Param, ...)\n\n\n"
+    )
+    assert ("copy=True" in migrate_text(head + body)) == found
+
+
+def test_stateless_models_need_no_copy_in_a_trace() -> None:
+    text = (
+        "import jax\nfrom flax import nnx\n\ng, p, r = nnx.split(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.Param, ...)\n"
+        "def loss(p):\n    return nnx.merge(g, p, r)(1.0)\njax.grad(loss)(p)\n"
+    )
+    assert codes(text) == []
