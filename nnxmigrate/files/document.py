@@ -127,7 +127,7 @@ class PlainDocument(Document):
     def render(self, edits: Sequence[Edit]) -> bytes:
         """Splice the edits into the bytes of the file."""
         shift = len(self.raw) - len(self.text)
-        return spliced(self.raw, (Edit(edit.start + shift, edit.end + shift, edit.text) for edit in edits))
+        return spliced(self.raw, (replace(edit, start=edit.start + shift, end=edit.end + shift) for edit in edits))
 
 
 def commented(line: bytes) -> bytes:
