@@ -208,7 +208,4 @@ def free_name(scope: Scope, name: str) -> bool:
         if name in outer.bindings:
             return False
         outer = outer.parent
-    source = scope.module.source
-    return name.encode() not in source.data or not any(
-        isinstance(node, ast.Name) and node.id == name for node in ast.walk(source.tree)
-    )
+    return True
