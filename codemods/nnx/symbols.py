@@ -18,7 +18,7 @@ _ALWAYS = frozenset(
     cached_partial call celu checkify clone combine_masks cond current_update_context custom_vjp display
     dot_product_attention elu eval_shape extract filter_state filterlib fori_loop from_flat_state from_tree gelu
     get_named_sharding get_partition_spec glu grad graph graphdef hard_sigmoid hard_silu hard_swish hard_tanh
-    helpers ids initializers iter_graph jit leaky_relu log_sigmoid log_softmax logsumexp make_attention_mask
+    helpers initializers iter_graph jit leaky_relu log_sigmoid log_softmax logsumexp make_attention_mask
     make_causal_mask map_state max_pool merge merge_context merge_state metrics min_pool module nn object one_hot
     optimizer pmap pool pop proxy_caller pure register_variable_name relu relu6 remat replace_by_pure_dict reprlib
     reseed restore_rngs rnglib scan selu shard_map sigmoid silu soft_sign softmax softplus split split_context

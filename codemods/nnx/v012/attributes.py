@@ -27,6 +27,7 @@ from codemods.nnx.values import (
     Comprehension,
     Const,
     Each,
+    Item,
     Loop,
     Mapping,
     Param,
@@ -173,7 +174,10 @@ class Attributes:
 
     def is_marked(self, store: Store) -> bool:
         """Say whether a store says itself what the attribute is: by ``nnx.data``, ``nnx.List`` and the like."""
-        ways = store.value.options if isinstance(store.value, Choice) else (store.value,)
+        value = store.value
+        if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
+            value = value.base.items[int(str(value.index.value))]  # one of several targets
+        ways = value.options if isinstance(value, Choice) else (value,)
         bounds = (self.flow.here(way, store.event.scope) for way in ways)
         return any(self.flow.callee_name(bound) in _MARKS for bound in bounds)
 

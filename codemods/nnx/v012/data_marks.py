@@ -119,7 +119,11 @@ def _follows(later: Store, store: Store) -> bool:
         return True
     if _exclusive(store.function.node, later.event.statement, store.event.statement):
         return False
-    return later.event.statement.lineno > store.event.statement.lineno or bool(_loops(store))
+    return _position(later) > _position(store) or bool(_loops(store))
+
+
+def _position(store: Store) -> tuple[int, int]:
+    return store.event.node.lineno, store.event.node.col_offset
 
 
 def _precedes(earlier: Store, store: Store) -> bool:
@@ -127,7 +131,7 @@ def _precedes(earlier: Store, store: Store) -> bool:
     if store.function is None or earlier.function is not store.function:
         return False
     one, two = earlier.event.statement, store.event.statement
-    return one.lineno < two.lineno and not _exclusive(store.function.node, one, two)
+    return _position(earlier) < _position(store) and not _exclusive(store.function.node, one, two)
 
 
 def _loops(store: Store) -> list[ast.AST]:

@@ -1,0 +1,98 @@
+"""Which attributes are marked as data for 0.12, and which are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.migration import codes, migrate_text, options
+
+HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n\n\n"
+
+
+def net(*body: str, base: str = "nnx.Module", declared: str = "", after: str = "") -> str:
+    """Return a module class whose constructor has a body."""
+    lines = "".join(f"        {line}\n" for line in body)
+    return f"{HEAD}class Net({base}):\n{declared}    def __init__(self, rngs, layers=()):\n{lines}{after}"
+
+
+LINEAR = "nnx.Linear(2, 2, rngs=rngs)"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"self.a = [{LINEAR} for _ in range(2)]", f"self.a = nnx.data([{LINEAR} for _ in range(2)])"),
+        (f"self.a = ({LINEAR}, nnx.relu)", f"self.a = nnx.data(({LINEAR}, nnx.relu))"),
+        (f"self.a = {LINEAR}, nnx.relu", f"self.a = nnx.data(({LINEAR}, nnx.relu))"),
+        (f"self.a = {{'x': {LINEAR}}}", f"self.a = nnx.data({{'x': {LINEAR}}})"),
+        (f"self.a = dict(x={LINEAR})", f"self.a = nnx.data(dict(x={LINEAR}))"),
+        (f"self.a = [[{LINEAR}], []]", f"self.a = nnx.data([[{LINEAR}], []])"),
+        (f"self.a: list = [{LINEAR}]", f"self.a: list = nnx.data([{LINEAR}])"),
+        (f"self.a = [{LINEAR}] * 2", f"self.a = nnx.data([{LINEAR}] * 2)"),
+        (f"self.a = [nnx.relu] + [{LINEAR}]", f"self.a = nnx.data([nnx.relu] + [{LINEAR}])"),
+        ("self.a = [jnp.zeros(2)]", "self.a = nnx.data([jnp.zeros(2)])"),
+        ("self.a = [nnx.Param(jnp.zeros(2))]  # kept", "self.a = nnx.data([nnx.Param(jnp.zeros(2))])  # kept"),
+        (f"self.a = []; self.a.append({LINEAR})", f"self.a = nnx.data([]); self.a.append({LINEAR})"),
+        (f"self.a = []; self.a.extend([{LINEAR}])", f"self.a = nnx.data([]); self.a.extend([{LINEAR}])"),
+        (f"self.a = []; self.a += [{LINEAR}]", f"self.a = nnx.data([]); self.a += [{LINEAR}]"),
+        (f"self.a = {{}}; self.a['x'] = {LINEAR}", f"self.a = nnx.data({{}}); self.a['x'] = {LINEAR}"),
+        (f"self.a, self.b = [], [{LINEAR}]", f"self.a, self.b = [], nnx.data([{LINEAR}])"),
+        (f"a = []; self.a = a; a.append({LINEAR})", f"a = []; self.a = nnx.data(a); a.append({LINEAR})"),
+        (f"self.a = None; self.a = {LINEAR}", f"self.a = nnx.data(None); self.a = {LINEAR}"),
+        ("self.a = 0; self.a = jnp.zeros(2)", "self.a = nnx.data(0); self.a = jnp.zeros(2)"),
+    ],
+)
+def test_marked(before: str, after: str) -> None:
+    once = migrate_text(net(before), options("0.12"))
+    assert once == net(after)
+    assert codes(once, options("0.12")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        net("self.a = [1, 2, 3]"),
+        net("self.a = [nnx.relu, 'name']"),
+        net("self.a = [f for f in (nnx.relu, nnx.tanh)]"),
+        net(f"self.a = nnx.data([{LINEAR}])"),
+        net("self.a = nnx.data([])", f"self.a.append({LINEAR})"),
+        net(f"self.a = nnx.List([{LINEAR}])"),
+        net(f"self.a = nnx.Sequential(*[{LINEAR}])"),
+        net(f"self.a = {LINEAR}", "self.a = None"),
+        net("self.a = None", "self.a = 3"),
+        net("if layers:", f"    self.a = {LINEAR}", "else:", "    self.a = None"),
+        net(f"self.a = [{LINEAR}]", base="nnx.Module, pytree=False"),
+        net(f"self.a = [{LINEAR}]", base="object"),
+        net(f"self.a = [{LINEAR}]", declared="    a: nnx.Data[list]\n\n"),
+        net("self.a = list(layers)"),
+        net("a = [1]", f"a.append({LINEAR})", "self.b = 2"),
+    ],
+)
+def test_left_alone(text: str) -> None:
+    assert migrate_text(text, options("0.12")) == text
+    assert codes(text, options("0.12")) == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "\n\nm = Net(nnx.Rngs(0))\nm.a.append(nnx.Linear(2, 2, rngs=nnx.Rngs(1)))\n",
+        "\n    def grow(self, rngs):\n        self.a.append(nnx.Linear(2, 2, rngs=rngs))\n",
+        "\n\nclass Deep(Net):\n    def grow(self, rngs):\n        self.a += [nnx.Linear(2, 2, rngs=rngs)]\n",
+    ],
+)
+def test_filled_elsewhere(after: str) -> None:
+    """What is filled behind the constructor vanishes silently from the state; it is found wherever it happens."""
+    once = migrate_text(net("self.a = []", after=after), options("0.12"))
+    assert once == net("self.a = nnx.data([])", after=after)
+
+
+def test_only_for_012() -> None:
+    assert codes(net(f"self.a = [{LINEAR}]"), options("0.11")) == []
+    assert codes(net(f"self.a = [{LINEAR}]"), options("0.12", origin="0.11")) == ["NNX601"]
+
+
+def test_name_of_the_mark_follows_the_imports() -> None:
+    text = "from flax.nnx import Linear, Module\n\n\nclass Net(Module):\n    def __init__(self, r):\n        self.a = [Linear(2, 2, rngs=r)]\n"
+    assert "import Linear, Module, data\n" in (once := migrate_text(text, options("0.12")))
+    assert "self.a = data([Linear(2, 2, rngs=r)])" in once

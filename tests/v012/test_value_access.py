@@ -1,0 +1,58 @@
+"""How ``.value`` is spelled where only 0.12 is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.migration import codes, migrate_text, options
+
+HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n\nv = nnx.Param(jnp.ones(3))\ns = nnx.Variable('a')\n"
+HEAD += "m = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("print(v.value)", "print(v[...])"),
+        ("print(v.value.shape)", "print(v[...].shape)"),
+        ("print((v).value)", "print((v)[...])"),
+        ("print(s.value)", "print(s.get_value())"),
+        ("print(v.raw_value)", "print(v.get_raw_value())"),
+        ("v.value = v.value * 2", "v.set_value(v[...] * 2)"),
+        ("v.value = jnp.zeros(3)  # reset", "v.set_value(jnp.zeros(3))  # reset"),
+        ("v.value = (\n    v.value\n)", "v.set_value((\n    v[...]\n))"),
+        ("v.value += 1", "v[...] += 1"),
+        ("v.value -= 0.5", "v.set_value(v.get_value() - 0.5)"),
+        ("v.value *= 1 + jnp.ones(3)", "v.set_value(v.get_value() * (1 + jnp.ones(3)))"),
+        ("s.value += 'b'", "s.set_value(s.get_value() + 'b')"),
+        ("print(m.kernel.value)", "print(m.kernel[...])"),
+        ("g = nnx.state(m)\nprint(g['kernel'].value)", "g = nnx.state(m)\nprint(g['kernel'][...])"),
+    ],
+)
+def test_known_variables(before: str, after: str) -> None:
+    once = migrate_text(f"{HEAD}{before}\n", options("0.12"))
+    assert once == f"{HEAD}{after}\n"
+    assert migrate_text(once, options("0.12")) == once
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class Box:\n    value = 3\n\n\nprint(Box().value)\n",
+        "def f(x):\n    return x.value\n",
+        "import enum\n\n\nclass E(enum.Enum):\n    A = 1\n\n\nprint(E.A.value)\n",
+        "print(nnx.state(m)['head'].value)\n",
+        "a = v.value = jnp.zeros(3)\n",
+    ],
+)
+def test_others_stay(text: str) -> None:
+    assert migrate_text(HEAD + text, options("0.12")) == HEAD + text
+
+
+def test_stays_where_older_versions_are_asked_for() -> None:
+    assert codes(HEAD + "print(v.value)\n", options("0.11", "0.12")) == []
+
+
+def test_content_that_changes_its_kind_is_read_whole() -> None:
+    text = HEAD + "v.value = 'text'\nprint(v.value)\n"
+    assert "print(v.get_value())" in migrate_text(text, options("0.12"))
