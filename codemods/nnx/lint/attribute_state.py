@@ -97,8 +97,9 @@ RULE = lint_rule(
     "state-in-call",
     "__call__ of a module changes a plain attribute",
     why="""\
-Attributes that are no Variables belong to the structure of a module. A number that changes is another structure at every
-call, so that `nnx.jit` compiles every time; an array stored there is a tracer that leaks, and an error on Flax 0.12.
+Attributes that are no Variables belong to the structure of a module. A number that changes is another structure at
+every call, so that `nnx.jit` compiles every time; an array stored there is a tracer that leaks, and an error on Flax
+0.12.
 """,
     source="JAX tutorial on pytree structure; measured: 6 compilations for 6 calls",
     check=_check,

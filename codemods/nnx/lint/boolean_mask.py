@@ -15,7 +15,8 @@ from codemods.nnx.lint.traced import original
 from codemods.nnx.values import Call, Param, Unknown, Value
 
 _PREDICATES = frozenset(
-    {"isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "isin", "isclose", "equal",
+    {"isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "isin", "isclose",
+     "equal",
      "greater", "less", "greater_equal", "less_equal", "not_equal", "isneginf", "isposinf", "signbit"}
 )  # fmt: skip
 

@@ -42,8 +42,8 @@ RULE = Rule(
     name="jit-bound-method",
     summary="jit of a bound method or of a module instance",
     why="""\
-In `nnx.jit(model.__call__)` the module is part of the function and not an argument: on Flax 0.10 and 0.11 the compiled
-code keeps its first weights, on 0.12 a ValueError is raised.
+In `nnx.jit(model.__call__)` the module is part of the function and not an argument: on Flax 0.10 and 0.11 the
+compiled code keeps its first weights, on 0.12 a ValueError is raised.
 """,
     kind=Kind.LINT,
     safety=None,

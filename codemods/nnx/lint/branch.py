@@ -94,8 +94,8 @@ RULE = lint_rule(
     "branch-on-tracer",
     "if, while or assert on a traced value",
     why="""\
-The function is compiled for all values at once, so a condition on a value raises TracerBoolConversionError. Conditions on
-shapes, types, None and static arguments are decided while compiling and are fine.
+The function is compiled for all values at once, so a condition on a value raises TracerBoolConversionError.
+Conditions on shapes, types, None and static arguments are decided while compiling and are fine.
 """,
     source='talk "Introducing Flax NNX (Part 2)", section 4; JAX tutorial; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
     check=_check,

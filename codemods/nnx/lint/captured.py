@@ -63,8 +63,8 @@ RULE = Rule(
     name="captured-object",
     summary="compiled code uses a module, optimizer, metric or Rngs from outside",
     why="""\
-`jit` compiles the arrays of a captured object in as constants: later training does not reach them, and an update inside
-raises TraceContextError, or is lost. Objects have to come in as arguments.
+`jit` compiles the arrays of a captured object in as constants: later training does not reach them, and an update
+inside raises TraceContextError, or is lost. Objects have to come in as arguments.
 """,
     kind=Kind.LINT,
     safety=None,

@@ -49,6 +49,7 @@ from codemods.nnx.lint import (
     rngs_in_call,
     rngs_twins,
     seed,
+    snapshot,
     split_in_loop,
     stale_global,
     static_flag,
@@ -65,12 +66,16 @@ from codemods.nnx.speedup import cached_partial, split_merge
 RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
-        appended, array_mutator, attribute_state, batch_shapes, boolean_mask, bound_method, branch, captured, concretize,
+        appended, array_mutator, attribute_state, batch_shapes, boolean_mask, bound_method, branch, captured,
+        concretize,
         discarded_at, discarded_result, discarded_split, donation, dropped_update, dynamic_result, dynamic_shape,
         eager_update, global_change, grad_argument, grad_of_integer, grad_of_module, has_aux, host_call,
-        host_sync, hot_jit, in_place, inference_mode, jit_in_loop, jit_options, key_reuse, lax_control_flow, list_argument,
-        loop_keywords, loss_shape, lost_state, merge_order, missing_update, mode_in_traced, needless_nnx_jit, numpy_alias,
-        numpy_call, out_of_bounds, overwritten, rngs_in_call, rngs_twins, seed, split_in_loop, stale_global, static_flag,
+        host_sync, hot_jit, in_place, inference_mode, jit_in_loop, jit_options, key_reuse, lax_control_flow,
+        list_argument,
+        loop_keywords, loss_shape, lost_state, merge_order, missing_update, mode_in_traced, needless_nnx_jit,
+        numpy_alias,
+        numpy_call, out_of_bounds, overwritten, rngs_in_call, rngs_twins, seed, snapshot, split_in_loop, stale_global,
+        static_flag,
         static_module, static_varies, timing, traced_print, unhashable_static, unrolled, cached_partial, split_merge,
     )
 )  # fmt: skip

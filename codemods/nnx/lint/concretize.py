@@ -43,7 +43,8 @@ RULE = lint_rule(
     "number-of-tracer",
     "float(), int(), bool(), range() or .item() of a traced value",
     why="""\
-These need the value, which raises ConcretizationTypeError or TracerIntegerConversionError while the function is compiled.
+These need the value, which raises ConcretizationTypeError or TracerIntegerConversionError while the function is
+compiled.
 """,
     source="JAX tutorial; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -46,8 +46,8 @@ RULE = lint_rule(
     "no-donation",
     "a jax.jit step carries a state without donating it",
     why="""\
-With `donate_argnames` the new state takes the memory of the old one. The old arrays are deleted then: copies that alias
-them cannot be read any more.
+With `donate_argnames` the new state takes the memory of the old one. The old arrays are deleted then: copies that
+alias them cannot be read any more.
 """,
     source="flax issue 5031; measured: aliased snapshots are deleted with the donated state",
     check=_check,

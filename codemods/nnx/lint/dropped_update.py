@@ -88,9 +88,9 @@ RULE = lint_rule(
     "jax-jit-drops-updates",
     "jax.jit of a function that updates its NNX arguments",
     why="""\
-`jax.jit` works on copies of its arguments. On Flax 0.10 modules and optimizers are refused with a TypeError; since 0.11
-they are pytrees, the call succeeds, and every update is dropped silently: the loss never falls. `nnx.jit` carries the
-changes back.
+`jax.jit` works on copies of its arguments. On Flax 0.10 modules and optimizers are refused with a TypeError; since
+0.11 they are pytrees, the call succeeds, and every update is dropped silently: the loss never falls. `nnx.jit`
+carries the changes back.
 """,
     source='talk "Introducing Flax NNX (Part 2)", section 5; measured: loss 0.6131 before and after training',
     check=_check,

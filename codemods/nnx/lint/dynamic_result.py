@@ -13,7 +13,8 @@ from codemods.nnx.lint.places import traced_calls
 # names with the argument that makes the size known
 _SIZED = {
     "nonzero": "size", "flatnonzero": "size", "argwhere": "size", "unique": "size", "unique_values": "size",
-    "union1d": "size", "intersect1d": "size", "setdiff1d": "size", "bincount": "length", "repeat": "total_repeat_length",
+    "union1d": "size", "intersect1d": "size", "setdiff1d": "size", "bincount": "length",
+    "repeat": "total_repeat_length",
     "compress": "size", "extract": "size",
 }  # fmt: skip
 
@@ -45,8 +46,8 @@ RULE = lint_rule(
     "dynamic-result",
     "nonzero, unique, argwhere and the like of a traced value without a size",
     why="""\
-The result of these functions is as long as the values say, which is not known while compiling: ConcretizationTypeError.
-With `size=` the result is cut or filled to a length that is known.
+The result of these functions is as long as the values say, which is not known while compiling:
+ConcretizationTypeError. With `size=` the result is cut or filled to a length that is known.
 """,
     source="JAX tutorial, section on static shapes; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -90,8 +90,8 @@ RULE = lint_rule(
     "dynamic-shape",
     "a shape, length or slice depends on a traced value",
     why="""\
-All shapes are fixed when a function is compiled. A traced value as a shape raises a TypeError, as the end of a slice an
-IndexError.
+All shapes are fixed when a function is compiled. A traced value as a shape raises a TypeError, as the end of a slice
+an IndexError.
 """,
     source="JAX tutorial, section on static shapes; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -51,8 +51,8 @@ RULE = lint_rule(
     "uncompiled-step",
     "optimizer.update in a loop outside of compiled code",
     why="""\
-Without compilation every operation is sent off alone. Measured for a small model: 55 to 130 ms for a step of which nothing
-is compiled, 4 to 16 ms if only the gradient is, 1 to 3 ms if all of it is.
+Without compilation every operation is sent off alone. Measured for a small model: 55 to 130 ms for a step of which
+nothing is compiled, 4 to 16 ms if only the gradient is, 1 to 3 ms if all of it is.
 """,
     source='JAX tutorial ("widest possible context"); measured on Flax 0.10.7, 0.11.2 and 0.12.8 on a CPU',
     check=_check,

@@ -13,7 +13,7 @@ from codemods.nnx.lint.places import kinds_of
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, made, name in gradient_calls(context):
+    for event, _, name in gradient_calls(context):
         args = event.value.args
         if not name.startswith("flax.nnx.") or len(args) < 2 or event.value.starred:
             continue

@@ -67,9 +67,9 @@ RULE = lint_rule(
     "jax-grad-of-module",
     "jax.grad or jax.value_and_grad of a module",
     why="""\
-On Flax 0.10 `jax.grad` refuses a module. Since 0.11 it runs for modules that hold nothing but parameters; with Dropout it
-fails on the integer keys, and with BatchNorm it fails, or gives gradients of the running statistics. `nnx.grad`
-differentiates the `nnx.Param` only and gives an nnx.State.
+On Flax 0.10 `jax.grad` refuses a module. Since 0.11 it runs for modules that hold nothing but parameters; with
+Dropout it fails on the integer keys, and with BatchNorm it fails, or gives gradients of the running statistics.
+`nnx.grad` differentiates the `nnx.Param` only and gives an nnx.State.
 """,
     source='talk "Introducing Flax NNX (Part 2)", sections 5 and 6; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
     check=_check,

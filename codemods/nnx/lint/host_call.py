@@ -30,8 +30,8 @@ RULE = Rule(
     name="host-call-in-traced",
     summary="time, random, file or network access in traced code",
     why="""\
-Python runs while the function is compiled and never again: the time, the random number or the contents of the file are
-constants of the compiled code, and what was to be written is written once.
+Python runs while the function is compiled and never again: the time, the random number or the contents of the file
+are constants of the compiled code, and what was to be written is written once.
 """,
     kind=Kind.LINT,
     safety=None,

@@ -96,10 +96,11 @@ RULE = lint_rule(
     "sync-in-loop",
     "float(), .item() or print of a step's result in every round",
     why="""\
-JAX runs ahead of Python: a compiled step returns before it is computed. Reading the loss waits for it, so that the next
-step is sent off late. Measured on a CPU it costs 4 to 54 %; on accelerators the gap is the larger, the faster the step.
+JAX runs ahead of Python: a compiled step returns before it is computed. Reading the loss waits for it, so that the
+next step is sent off late. Measured on a CPU it costs 4 to 54 %; on accelerators the gap is the larger, the faster
+the step.
 """,
-    source="performance guide of Flax NNX, section on asynchronous dispatch; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    source="performance guide of Flax NNX, on asynchronous dispatch; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,
     bad=(
         """\

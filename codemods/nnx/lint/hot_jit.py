@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
             event.scope,
             event.node,
             "nnx.jit takes its objects apart and puts them together again in every round",
-            "for a small model use nnx.cached_partial, or jax.jit with nnx.split and nnx.merge: see `nnxmigrate speedup`",
+            "for a small model use nnx.cached_partial or jax.jit with nnx.split: see `nnxmigrate speedup`",
         )
 
 
@@ -45,9 +45,9 @@ RULE = lint_rule(
     "nnx-jit-in-loop",
     "a function compiled with nnx.jit is called with NNX objects in a loop",
     why="""\
-`nnx.jit` traverses its objects in Python at every call: 27 to 47 microseconds for each Variable, which a small model feels
-and a large one hides behind the computation. `nnx.cached_partial` traverses them once (2.5 to 3.5 times the steps per
-second of a small model), `jax.jit` with `nnx.split` and `nnx.merge` not at all (2.7 to 5 times).
+`nnx.jit` traverses its objects in Python at every call: 27 to 47 microseconds for each Variable, which a small model
+feels and a large one hides behind the computation. `nnx.cached_partial` traverses them once (2.5 to 3.5 times the
+steps per second of a small model), `jax.jit` with `nnx.split` and `nnx.merge` not at all (2.7 to 5 times).
 """,
     source="performance guide of Flax NNX; measured on Flax 0.10.7, 0.11.2 and 0.12.8 on a CPU",
     check=_check,

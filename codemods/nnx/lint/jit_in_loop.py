@@ -32,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _fresh(context: Context, event: CallEvent, name: str) -> bool:
-    """Say whether the compiled code cannot be found again: nnx.jit always makes a new function, jax.jit of a new one."""
+    """Say whether the compiled code cannot be found again: nnx.jit always makes a new one."""
     if name.startswith("flax."):
         return True
     inner = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
@@ -53,8 +53,8 @@ RULE = lint_rule(
     "jit-in-loop",
     "jit inside a loop",
     why="""\
-Compiled code belongs to the function object. `nnx.jit(f)` makes a new one each time, and so does `jax.jit` of a lambda or a
-partial: ten rounds, ten compilations. `jax.jit(f)` of one and the same f finds its code again.
+Compiled code belongs to the function object. `nnx.jit(f)` makes a new one each time, and so does `jax.jit` of a
+lambda or a partial: ten rounds, ten compilations. `jax.jit(f)` of one and the same f finds its code again.
 """,
     source="JAX tutorial; measured: 10 compilations in 10 rounds",
     check=_check,

@@ -14,7 +14,8 @@ from codemods.nnx.lint.places import compiled_roots, foreign, shown
 from codemods.nnx.lint.syntax import constant, keyword
 
 _OPTIONS = frozenset(
-    {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings", "device",
+    {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings",
+     "device",
      "backend", "inline", "keep_unused", "compiler_options", "abstracted_axes", "fun", "in_axis_resources",
      "out_axis_resources", "static_broadcasted_argnums", "axis_name", "axis_size", "in_axes", "out_axes", "devices",
      "global_arg_shapes", "spmd_axis_name", "graph", "graph_updates", "propagate_updates", "f"}

@@ -97,8 +97,8 @@ RULE = lint_rule(
     "jax-transform-of-stateful",
     "jax.lax control flow, vmap or checkpoint over a captured stateful module",
     why="""\
-Modules with BatchNorm or Dropout, optimizers, metrics and Rngs change when they are used. Inside a transform of JAX that
-does not know of them this raises TraceContextError. The transforms of NNX take the object as an argument.
+Modules with BatchNorm or Dropout, optimizers, metrics and Rngs change when they are used. Inside a transform of JAX
+that does not know of them this raises TraceContextError. The transforms of NNX take the object as an argument.
 """,
     source='talk "Introducing Flax NNX (Part 2)", section 5; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
     check=_check,

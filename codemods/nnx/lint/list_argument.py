@@ -15,8 +15,10 @@ from codemods.nnx.lint.names import last
 
 # functions that are given an array first; those that take sequences, such as stack, are left out
 _ARRAYS = (
-    "sum", "mean", "max", "min", "prod", "std", "var", "exp", "log", "sqrt", "abs", "sin", "cos", "tanh", "dot", "matmul",
-    "argmax", "argmin", "cumsum", "cumprod", "sort", "argsort", "reshape", "transpose", "square", "any", "all", "median",
+    "sum", "mean", "max", "min", "prod", "std", "var", "exp", "log", "sqrt", "abs", "sin", "cos", "tanh", "dot",
+    "matmul",
+    "argmax", "argmin", "cumsum", "cumprod", "sort", "argsort", "reshape", "transpose", "square", "any", "all",
+    "median",
     "where", "maximum", "minimum", "expand_dims", "squeeze", "ravel", "round", "clip", "isnan", "isfinite", "sign",
     "linalg.norm", "unique", "nonzero", "tile", "repeat", "flip", "roll", "diag", "trace", "average",
 )  # fmt: skip
@@ -55,8 +57,8 @@ RULE = lint_rule(
     "list-argument",
     "a list or tuple where jax.numpy wants an array",
     why="""\
-Unlike numpy, the functions of jax.numpy raise a TypeError for a list, because converting it element by element is slow.
-Functions that take sequences of arrays, such as stack and concatenate, are not meant.
+Unlike numpy, the functions of jax.numpy raise a TypeError for a list, because converting it element by element is
+slow. Functions that take sequences of arrays, such as stack and concatenate, are not meant.
 """,
     source="JAX tutorial; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
     check=_check,

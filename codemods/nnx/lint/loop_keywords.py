@@ -45,7 +45,7 @@ RULE = lint_rule(
     "NNX829",
     "loop-keywords",
     "wrong keyword arguments of fori_loop or while_loop",
-    why="The names are lower, upper, body_fun and init_val, or cond_fun, body_fun and init_val; others raise a TypeError.",
+    why="The names are lower, upper, body_fun and init_val, or cond_fun, body_fun and init_val; others are refused.",
     source="JAX tutorial, which writes `start` and `stop`; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,
     mended=(

@@ -59,8 +59,8 @@ RULE = lint_rule(
     "merge-order",
     "nnx.merge unpacked in another order than nnx.split was given",
     why="""\
-`nnx.split((model, optimizer))` and `optimizer, model = nnx.merge(...)` exchange the objects. What follows fails far away,
-or runs on the wrong object.
+`nnx.split((model, optimizer))` and `optimizer, model = nnx.merge(...)` exchange the objects. What follows fails far
+away, or runs on the wrong object.
 """,
     source="performance guide of Flax NNX; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

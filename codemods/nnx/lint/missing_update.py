@@ -61,7 +61,7 @@ def _loop(context: Context, event: CallEvent, state: str) -> ast.For | ast.While
 
 
 def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast.For | ast.While) -> ast.Name | None:
-    """Return the first use of an object behind the loop; None if it was updated, bound or split again anywhere there."""
+    """Return the first use of an object behind the loop; None if it was updated or bound there."""
     end = loop.end_lineno or loop.lineno
     first: ast.Name | None = None
     for node in context.bodies.nodes(event.scope):

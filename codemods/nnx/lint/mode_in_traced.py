@@ -44,8 +44,8 @@ RULE = lint_rule(
     "mode-in-compiled",
     "model.train() or model.eval() inside a compiled function",
     why="""\
-`nnx.jit` writes the mode back to the caller's object: after an evaluation step that calls `model.eval()` the model stays
-in evaluation mode, and training goes on without dropout. Under `jax.jit` the change is dropped.
+`nnx.jit` writes the mode back to the caller's object: after an evaluation step that calls `model.eval()` the model
+stays in evaluation mode, and training goes on without dropout. Under `jax.jit` the change is dropped.
 """,
     source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

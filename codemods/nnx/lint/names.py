@@ -85,8 +85,9 @@ NOT_CONSUMING = frozenset(
 MUTATING_METHODS = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "appendleft"})
 
 # Host functions that give another value, or do something, at every call.
-HOST_MODULES = ("random.", "numpy.random.", "requests.", "urllib.request.", "wandb.", "mlflow.", "datetime.datetime.now",
-                "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today")  # fmt: skip
+HOST_MODULES = (
+    "random.", "numpy.random.", "requests.", "urllib.request.", "wandb.", "mlflow.", "datetime.datetime.now",
+    "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today")  # fmt: skip
 HOST_FUNCTIONS = frozenset(
     {"time.time", "time.time_ns", "time.perf_counter", "time.perf_counter_ns", "time.monotonic", "time.process_time",
      "time.sleep", "builtins.open", "builtins.input", "os.getenv", "os.environ.get", "os.getpid", "os.urandom",

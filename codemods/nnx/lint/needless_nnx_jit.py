@@ -88,7 +88,7 @@ RULE = lint_rule(
     "NNX902",
     "needless-nnx-jit",
     "nnx.jit of a function that gets arrays only",
-    why="For arrays `jax.jit` does the same without looking for objects: 7 to 13 times faster per call of a small function.",
+    why="For arrays `jax.jit` does the same without looking for objects: 7 to 13 times faster for a small function.",
     source='talk "Introducing Flax NNX (Part 2)", sections 6 and 7; measured: 85 to 109 against 8 to 11 microseconds',
     check=_check,
     mended=(

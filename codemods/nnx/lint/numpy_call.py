@@ -13,10 +13,12 @@ from codemods.nnx.lint.names import NUMPY_ALLOWED, last
 from codemods.nnx.lint.places import fix, traced_calls
 
 _SAME = frozenset(
-    {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum", "minimum",
+    {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum",
+     "minimum",
      "concatenate", "stack", "asarray", "array", "zeros_like", "ones_like", "full_like", "power", "square", "sign",
      "floor", "ceil", "exp2", "log2", "log10", "log1p", "expm1", "outer", "vstack", "hstack", "isnan", "isfinite",
-     "isinf", "sinh", "cosh", "arctan", "arctan2", "arcsin", "arccos", "einsum", "tensordot", "multiply", "divide", "add",
+     "isinf", "sinh", "cosh", "arctan", "arctan2", "arcsin", "arccos", "einsum", "tensordot", "multiply", "divide",
+     "add",
      "subtract", "mod", "logical_and", "logical_or", "logical_not", "median", "percentile", "quantile", "roll", "tile",
      "pad", "split", "linspace", "interp", "cross", "kron", "inner", "vdot", "triu", "tril", "diag", "flip"}
 )  # fmt: skip

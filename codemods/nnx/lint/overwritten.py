@@ -26,7 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 RULE.code,
                 event.scope,
                 event.statement,
-                f"an array takes the place of the Variable `{event.node.attr}`, which is lost to nnx.state and the optimizer",
+                f"an array takes the place of the Variable `{event.node.attr}`, lost to nnx.state and the optimizer",
                 f"assign its value: {event.scope.module.source.text(event.node)}[...] = ...",
                 _fix(event),
             )
@@ -86,8 +86,8 @@ RULE = lint_rule(
     "overwritten-variable",
     "an array is assigned over a Variable",
     why="""\
-`layer.kernel = array` replaces the nnx.Param by a bare array: it is no longer in `nnx.state(layer, nnx.Param)`, and the
-optimizer does not train it. `layer.kernel[...] = array` changes the value of the Param.
+`layer.kernel = array` replaces the nnx.Param by a bare array: it is no longer in `nnx.state(layer, nnx.Param)`, and
+the optimizer does not train it. `layer.kernel[...] = array` changes the value of the Param.
 """,
     source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: 2 parameters become 1",
     check=_check,

@@ -80,8 +80,8 @@ RULE = lint_rule(
     "layers that are made with nnx.Rngs of the same seed",
     why="""\
 Two `nnx.Rngs(0)` give the same keys: layers of equal shape start with identical weights, and dropouts use identical
-masks. One Rngs object that is passed on gives every layer its own keys. Whole models that are made alike, and tests, are
-not reported.
+masks. One Rngs object that is passed on gives every layer its own keys. Whole models that are made alike, and tests,
+are not reported.
 """,
     source="JAX tutorial, section on random keys; measured: identical weights and masks",
     check=_check,

@@ -41,8 +41,8 @@ RULE = lint_rule(
     "seed-truncated",
     "a seed of more than 32 bits",
     why="""\
-JAX works with 32 bits by default: `jax.random.PRNGKey(0x123456789)` is the key of `0x23456789`, so that different seeds
-may give the same numbers; in compiled code such a seed raises OverflowError.
+JAX works with 32 bits by default: `jax.random.PRNGKey(0x123456789)` is the key of `0x23456789`, so that different
+seeds may give the same numbers; in compiled code such a seed raises OverflowError.
 """,
     source="JAX tutorial, which uses 0x123456789; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
     check=_check,

@@ -42,8 +42,8 @@ RULE = lint_rule(
     "split-in-loop",
     "nnx.split and nnx.update in every round of a loop",
     why="""\
-Splitting and updating in each round costs what `jax.jit` saves. Before and after the loop they cost nothing: 576, 281 and
-192 instead of 925, 2175 and 911 microseconds for a step.
+Splitting and updating in each round costs what `jax.jit` saves. Before and after the loop they cost nothing: 576, 281
+and 192 instead of 925, 2175 and 911 microseconds for a step.
 """,
     source='performance guide of Flax NNX ("before the loop"); measured on Flax 0.10.7, 0.11.2 and 0.12.8',
     check=_check,

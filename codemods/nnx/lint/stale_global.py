@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
                         RULE.code,
                         function.scope,
                         node,
-                        f"{shown(function)} was compiled with an earlier value of `{node.id}`, which line {line} changes",
+                        f"{shown(function)} keeps an earlier value of `{node.id}`, which line {line} changes",
                         f"pass `{node.id}` as an argument",
                     )
 
@@ -80,8 +80,8 @@ RULE = lint_rule(
     "stale-global",
     "compiled code reads a variable that changes between calls",
     why="""\
-The value at the first call is a constant of the compiled code. Later values are not seen, until a call with other shapes
-compiles anew and takes whatever value there is by then.
+The value at the first call is a constant of the compiled code. Later values are not seen, until a call with other
+shapes compiles anew and takes whatever value there is by then.
 """,
     source="JAX tutorial, section on purity (`shift`, `config`); measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

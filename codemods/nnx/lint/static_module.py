@@ -35,8 +35,8 @@ RULE = lint_rule(
     "static-object",
     "a module, optimizer or Rngs as a static argument",
     why="""\
-Static arguments are constants of the compiled code. A module is hashed by identity, so that the compiled code keeps the
-weights of the first call, whatever training does to the object.
+Static arguments are constants of the compiled code. A module is hashed by identity, so that the compiled code keeps
+the weights of the first call, whatever training does to the object.
 """,
     source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -80,7 +80,7 @@ def constant(node: ast.expr | None) -> object:
     if node is None:
         return None
     try:
-        return ast.literal_eval(node)  # type: ignore[no-any-return]
+        return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 

@@ -83,8 +83,8 @@ RULE = lint_rule(
     "timing-without-block",
     "a time measured without block_until_ready",
     why="""\
-A compiled function returns before its result is computed: what is measured is the time to send it off. Measured: 0.1 ms
-instead of 310 ms. The first call compiles, too, and should not be counted.
+A compiled function returns before its result is computed: what is measured is the time to send it off. Measured: 0.1
+ms instead of 310 ms. The first call compiles, too, and should not be counted.
 """,
     source="JAX tutorial, section on timing; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -74,8 +74,8 @@ RULE = Rule(
     name="print-of-tracer",
     summary="print or logging of a traced value",
     why="""\
-Traced code runs once per compilation. `print(x)` shows a tracer then and nothing at later calls; `jax.debug.print` prints
-the value at every call. Its first argument is a format: an f-string would again hold the tracer.
+Traced code runs once per compilation. `print(x)` shows a tracer then and nothing at later calls; `jax.debug.print`
+prints the value at every call. Its first argument is a format: an f-string would again hold the tracer.
 """,
     kind=Kind.LINT,
     safety=Safety.SAFE,

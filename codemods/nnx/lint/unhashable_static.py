@@ -40,8 +40,8 @@ RULE = lint_rule(
     "unhashable-static",
     "an unhashable value for a static argument",
     why="""\
-Compiled code is looked up by the values of static arguments, which therefore have to be hashable: a list, dict or array
-raises a ValueError.
+Compiled code is looked up by the values of static arguments, which therefore have to be hashable: a list, dict or
+array raises a ValueError.
 """,
     source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -55,8 +55,8 @@ RULE = lint_rule(
     "unrolled-loop",
     "a Python loop of 64 rounds or more in traced code",
     why="""\
-Python loops run while tracing: every round adds its operations to the program to compile. Measured compile times for 4, 64,
-256 and 1000 rounds on Flax 0.11: 0.2, 1.6, 5.8 and 22 seconds; `fori_loop` takes 0.1.
+Python loops run while tracing: every round adds its operations to the program to compile. Measured compile times for
+4, 64, 256 and 1000 rounds on Flax 0.11: 0.2, 1.6, 5.8 and 22 seconds; `fori_loop` takes 0.1.
 """,
     source="JAX tutorial (`stupid_fn`); measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -73,9 +73,9 @@ RULE = lint_rule(
     "speedup-cached-partial",
     "a hot nnx.jit loop that can bind its objects once with nnx.cached_partial",
     why="""\
-`nnx.cached_partial` traverses the objects once and shares their Variables with the compiled function: 2.5 to 3.5 times the
-steps per second of a small model. It demands that the structure of the objects stays as it is, and raises a ValueError
-otherwise. Runs only if it is selected: `nnxmigrate speedup`.
+`nnx.cached_partial` traverses the objects once and shares their Variables with the compiled function: 2.5 to 3.5
+times the steps per second of a small model. It demands that the structure of the objects stays as it is, and raises a
+ValueError otherwise. Runs only if it is selected: `nnxmigrate speedup`.
 """,
     source="performance guide of Flax NNX; measured bit-equal on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

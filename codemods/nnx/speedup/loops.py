@@ -112,7 +112,12 @@ def _other_references(context: Context, hot: HotLoop) -> bool:
     names = {func.id for func in callees if isinstance(func, ast.Name)} | {hot.root.function.name}
     for module in context.project.modules:
         for node, value in module.values.items():
-            if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load) and node not in callees:
+            if (
+                isinstance(node, ast.Name)
+                and node.id in names
+                and isinstance(node.ctx, ast.Load)
+                and node not in callees
+            ):
                 if any(inside(node, own) for own in wrapped if module is hot.scope.module):
                     continue
                 reached = {c.function for c in flow.callables(Bound(value, flow.open_frame(hot.scope)))}
@@ -138,7 +143,9 @@ def touches(hot: HotLoop) -> list[ast.Name]:
     """Return the places in the loop that use the objects otherwise than as arguments of the calls."""
     given = {argument for call in hot.calls for argument in call.node.args}
     return [
-        node for node in ast.walk(hot.loop) if isinstance(node, ast.Name) and node.id in hot.objects and node not in given
+        node
+        for node in ast.walk(hot.loop)
+        if isinstance(node, ast.Name) and node.id in hot.objects and node not in given
     ]
 
 

@@ -119,7 +119,9 @@ def _function_edits(hot: HotLoop, source: Source, merge: str, state: str, newlin
     yield Edit(source.span(arguments[0])[0], source.span(arguments[count - 1])[1], b"graphdef, state")
     body = node.body
     first = body[0]
-    docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    docstring = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
     head = body[1] if docstring and len(body) > 1 else first
     place = line_start(hot.scope, head)
     assert place is not None
@@ -149,9 +151,9 @@ RULE = lint_rule(
     "speedup-split-merge",
     "a hot nnx.jit loop that can carry a state through jax.jit",
     why="""\
-With `nnx.split` before the loop, `nnx.merge` inside of the step and `nnx.update` after the loop no object is traversed in
-Python while training: 2.7 to 5 times the steps per second of a small model. Inside of the loop the objects outside are
-not up to date. Runs only if it is selected: `nnxmigrate speedup --form split-merge`.
+With `nnx.split` before the loop, `nnx.merge` inside of the step and `nnx.update` after the loop no object is
+traversed in Python while training: 2.7 to 5 times the steps per second of a small model. Inside of the loop the
+objects outside are not up to date. Runs only if it is selected: `nnxmigrate speedup --form split-merge`.
 """,
     source="performance guide of Flax NNX; measured bit-equal on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -1,0 +1,102 @@
+"""NNX818: a state kept under a name that promises a copy."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.imports import spell
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.rewrite import replace
+
+_PROMISES = re.compile(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "state"):
+        target = _target(event)
+        if name != "flax.nnx.state" or target is None or in_test(event.scope) or not event.value.args:
+            continue
+        if context.traced.get(event.scope.function) is not None or _read(context, event, target):
+            continue
+        if isinstance(event.node.args[0], ast.Name | ast.Attribute):
+            if Kind.MODULE in kinds_of(context, event.value.args[0], event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{target.id}` is no copy since Flax 0.11: it holds the Variables of the object itself",
+                    "copy the state: nnx.clone(nnx.state(...))",
+                    _fix(context, event),
+                )
+
+
+def _target(event: CallEvent) -> ast.Name | None:
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    return target if isinstance(target, ast.Name) and _PROMISES.search(target.id) else None
+
+
+def _read(context: Context, event: CallEvent, target: ast.Name) -> bool:
+    """Say whether the scope reads the state later: then it can be seen what happens to it, and NNX4xx judges."""
+    return any(
+        isinstance(node, ast.Name) and node.id == target.id and isinstance(node.ctx, ast.Load)
+        for node in context.bodies.nodes(event.scope)
+    )
+
+
+def _fix(context: Context, event: CallEvent) -> Fix | None:
+    spelling = spell(context.flow, event.scope, "clone")
+    if spelling is None:
+        return None
+    source = event.scope.module.source
+    edits = [replace(source, event.node, f"{spelling.text}({source.text(event.node)})"), *spelling.edits]
+    return Fix(tuple((source.path, edit) for edit in edits), Safety.UNSAFE)
+
+
+RULE = lint_rule(
+    "NNX818",
+    "state-snapshot",
+    "nnx.state kept as best, saved or initial state without a copy",
+    why="""\
+Up to Flax 0.10 `nnx.state` copied. Since 0.11 the state holds the Variables of the object: training changes it too, and
+`nnx.update(model, best)` restores nothing. Where the uses of the state can be followed, the rules on aliases (NNX4xx)
+decide; this one warns of a state whose name promises a copy.
+""",
+    source="measured: restored on Flax 0.10.7, not restored on 0.11.2 and 0.12.8",
+    check=_check,
+    mended=(
+        (
+            """\
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+best = nnx.state(model, nnx.Param)
+""",
+            """\
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+best = nnx.clone(nnx.state(model, nnx.Param))
+""",
+        ),
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+params = nnx.state(model, nnx.Param)
+best = nnx.clone(nnx.state(model, nnx.Param))
+""",
+    ),
+    safety=Safety.UNSAFE,
+)
