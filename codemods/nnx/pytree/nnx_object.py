@@ -34,8 +34,8 @@ def check(context: Context) -> Iterator[Finding]:
         second = event.node.args[1]
         members = second.elts if isinstance(second, ast.Tuple) else [second]
         for node in members:
-            value = event.scope.module.values.get(node)
-            if value is not None and context.flow.resolve(context.flow.here(value, event.scope)).value == Ref(
+            member = event.scope.module.values.get(node)
+            if member is not None and context.flow.resolve(context.flow.here(member, event.scope)).value == Ref(
                 "flax.nnx.Object"
             ):
                 yield _report(

@@ -282,8 +282,7 @@ class Execution:
             return set()
         if isinstance(node, ast.Yield | ast.YieldFrom):
             things = self.value(node.value) if node.value is not None else set()
-            whole = {Thing(fields={ANY: things})} if isinstance(node, ast.Yield) else things
-            self.stack[-1].results |= whole
+            self.stack[-1].results |= {Thing(fields={ANY: things})} if isinstance(node, ast.Yield) else things
             return set()
         if isinstance(node, ast.Await | ast.Starred):
             return self.value(node.value)

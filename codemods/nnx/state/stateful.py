@@ -17,7 +17,7 @@ STATEFUL = frozenset(
 
 def may_change(context: Context, model: Bound) -> bool:
     """Say whether calling a model may change its Variables; False only if all that it is made of is known."""
-    sources = context.sources.of(model)
+    sources = context.sources.originals(model)
     return not sources or any(_may_change(context, source, frozenset()) for source in sources)
 
 

@@ -80,7 +80,7 @@ def check_whole(context: Context) -> Iterator[Finding]:
 def _number(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return _number(node.operand)
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value is not ...
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
 def _has_axes(context: Context, variable: Bound) -> bool:

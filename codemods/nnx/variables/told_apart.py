@@ -43,7 +43,7 @@ def check(context: Context) -> Iterator[Finding]:
                 "NNX412",
                 second.scope,
                 second.node,
-                "since Flax 0.11 the leaves of states are Variables: this test no longer tells them from a module's own",
+                "since Flax 0.11 the leaves of states are Variables: this test cannot tell them from a module's own",
                 "decide by where the value was taken from, and test for nnx.Variable once",
             )
 

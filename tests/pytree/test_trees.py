@@ -1,0 +1,91 @@
+"""Which calls of tree functions get an ``is_leaf``, and what it looks like."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.migration import codes, migrate_text, options
+
+HEAD = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax.tree_util import tree_leaves as leaves
+
+nets = [nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.Linear(2, 2, rngs=nnx.Rngs(1))]
+x = jnp.ones((1, 2))
+"""
+TEST = "is_leaf=lambda x: isinstance(x, nnx.Module)"
+
+KEPT_WHOLE = [
+    ("jax.tree.map(lambda m: m(x), nets)", f"jax.tree.map(lambda m: m(x), nets, {TEST})"),
+    ("leaves(nets)", f"leaves(nets, {TEST})"),
+    ("jax.tree.flatten({'a': nets})", f"jax.tree.flatten({{'a': nets}}, {TEST})"),
+    ("jax.tree.map(type, tree=nets)", f"jax.tree.map(type, tree=nets, {TEST})"),
+    ("jax.tree.leaves(nets, None)", "jax.tree.leaves(nets, lambda x: isinstance(x, nnx.Module))"),
+    (
+        "jax.tree.leaves(nets, is_leaf=lambda n: n is None)",
+        "jax.tree.leaves(nets, is_leaf=lambda n: n is None or isinstance(n, nnx.Module))",
+    ),
+    (
+        "jax.tree.map(type, [nnx.Rngs(0)])",
+        "jax.tree.map(type, [nnx.Rngs(0)], is_leaf=lambda x: isinstance(x, nnx.Rngs))",
+    ),
+    ("jax.tree.map(\n    type,\n    nets,\n)", f"jax.tree.map(\n    type,\n    nets,\n    {TEST},\n)"),
+]
+
+LEFT_ALONE = [
+    "jax.tree.map(lambda a: a + 1, nets)",
+    "jax.tree.map(jnp.shape, nets)",
+    "jax.tree.leaves(nnx.state(nets[0]))",
+    "jax.tree.map(lambda s: s.ndim, [nnx.state(n) for n in nets])",
+    "jax.tree.leaves([x, x])",
+    f"jax.tree.leaves(nets, {TEST})",
+    "jax.tree.leaves(nets, is_leaf=lambda x: isinstance(x, nnx.Linear))",
+    "sum(p.size for p in jax.tree.leaves(nets[0]))",
+    "jax.tree.leaves(nnx.grad(lambda m: m(x).sum())(nets[0]))",
+    "jax.tree.unflatten(None, nets)",
+    "list(map(type, nets))",
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), KEPT_WHOLE)
+def test_is_leaf_is_added(call: str, expected: str) -> None:
+    once = migrate_text(f"{HEAD}print({call})\n")
+    assert f"print({expected})\n" in once
+    assert migrate_text(once) == once
+
+
+@pytest.mark.parametrize("call", LEFT_ALONE)
+def test_is_left_alone(call: str) -> None:
+    assert codes(f"{HEAD}print({call})\n") == []
+
+
+def test_classes_that_are_no_pytrees_are_left_alone() -> None:
+    text = "import jax\nfrom flax import nnx\n\n\nclass Net(nnx.Module, pytree=False):\n    pass\n\n\n"
+    assert codes(f"{text}print(jax.tree.leaves([Net()]))\n") == []
+
+
+def test_own_pytree_classes_need_a_newer_flax() -> None:
+    """``nnx.Pytree`` does not exist in 0.10, so that the call is only reported where both are asked for."""
+    text = (
+        "import jax\nfrom flax import nnx\n\n\nclass Box(nnx.Object):\n    pass\n\n\nprint(jax.tree.leaves([Box()]))\n"
+    )
+    assert "isinstance(x, nnx.Pytree)" in migrate_text(text)
+    assert migrate_text(text, options("0.10", "0.11")) == text
+    assert codes(text, options("0.10", "0.11")) == ["NNX301"]
+
+
+CHANGED = [
+    ("@jax.jit\ndef f(m, x):\n    m.bias.value = x\nf(nets[0], x)\n", True),
+    ("@jax.jit\ndef f(m, x):\n    m.bias.value = x\n    return m\nf(nets[0], x)\n", False),
+    ("@nnx.jit\ndef f(m, x):\n    m.bias.value = x\nf(nets[0], x)\n", False),
+    ("@jax.jit\ndef f(m, x):\n    return m(x)\nf(nets[0], x)\n", False),
+    ("@jax.jit\ndef f(m, x):\n    return m(x)\nf(nnx.BatchNorm(2, rngs=nnx.Rngs(0)), x)\n", True),
+    ("f = jax.jit(lambda m: m.update(loss=1.0))\nf(nnx.MultiMetric(loss=nnx.metrics.Average('loss')))\n", True),
+]
+
+
+@pytest.mark.parametrize(("body", "found"), CHANGED)
+def test_changes_lost_in_jax_transforms(body: str, found: bool) -> None:
+    assert ("NNX304" in codes(HEAD + body)) == found
