@@ -10,8 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.rewrite import RewriteError, add_keyword
+from codemods.nnx.lint.syntax import added_keyword, constant, keyword
 from codemods.nnx.values import Sequence
 
 _NAMES = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
@@ -100,10 +99,8 @@ def _as_number(context: Context, event: CallEvent, name: str) -> bool:
 
 def _fix(event: CallEvent) -> Fix | None:
     source = event.scope.module.source
-    try:
-        return Fix(((source.path, add_keyword(source, event.node, "has_aux", "True")),))
-    except RewriteError:
-        return None
+    edit = added_keyword(source, event.node, "has_aux=True")
+    return Fix(((source.path, edit),)) if edit is not None else None
 
 
 RULE = lint_rule(

@@ -64,7 +64,7 @@ def _fix(context: Context, event: CallEvent) -> Fix | None:
 
 RULE = lint_rule(
     "NNX818",
-    "state-snapshot",
+    "kept-state",
     "nnx.state kept as best, saved or initial state without a copy",
     why="""\
 Up to Flax 0.10 `nnx.state` copied. Since 0.11 the state holds the Variables of the object: training changes it too, and

@@ -9,9 +9,9 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, shown
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import added_keyword, keyword
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.rewrite import RewriteError, add_keyword, replace
+from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Const, Param
 
 
@@ -74,17 +74,14 @@ def _fix(root: Root, name: str) -> Fix | None:
     if root.options is not None:
         if any(keyword(root.options, word) for word in ("static_argnums", "static_argnames")):
             return None
-        try:
-            edit = add_keyword(source, root.options, "static_argnames", f'"{name}"')
-        except RewriteError:
-            return None
+        edit = added_keyword(source, root.options, f'static_argnames="{name}"')
     elif isinstance(root.node, ast.Name | ast.Attribute):
         edit = replace(source, root.node, f'{source.text(root.node)}(static_argnames="{name}")')
         if not root.transform.startswith("flax."):
             return None  # jax.jit takes its options alone only since JAX 0.8
     else:
         return None
-    return Fix(((source.path, edit),), Safety.SAFE)
+    return Fix(((source.path, edit),), Safety.SAFE) if edit is not None else None
 
 
 RULE = lint_rule(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codemods.nnx.edits import Edit
 from codemods.nnx.facts import FunctionNode
+from codemods.nnx.source import Source
 
 Path = tuple[tuple[ast.AST, str], ...]
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -98,3 +100,19 @@ def inside(node: ast.AST, outer: ast.AST) -> bool:
     start = (outer.lineno, outer.col_offset)  # type: ignore[attr-defined]
     end = (outer.end_lineno, outer.end_col_offset)  # type: ignore[attr-defined]
     return start <= (line, column) < end
+
+
+def added_keyword(source: Source, call: ast.Call, text: str) -> Edit | None:
+    """Return the edit that puts ``name=value`` behind the last argument of a call; None where a comment is in the way.
+
+    Done without LibCST, which lint does not import.
+    """
+    _, end = source.span(call)
+    if not call.args and not call.keywords:
+        return Edit(end - 1, end - 1, text.encode())
+    last = max(source.span(node)[1] for node in (*call.args, *call.keywords))
+    gap = source.data[last : end - 1]
+    if b"#" in gap:
+        return None
+    place = last + gap.rfind(b")") + 1  # behind parentheses of the argument itself
+    return Edit(place, place, f", {text}".encode())
