@@ -90,6 +90,7 @@ class Flow:
         self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
         self._identical: dict[tuple[Bound, Bound], bool] = {}
         self._memo: dict[Bound, Bound] = {}
+        self._classes: dict[Bound, ClassFacts | None] = {}
         self._callers: dict[FunctionFacts, list[CallEvent]] | None = None
         self._constructions: dict[ClassFacts, list[CallEvent]] | None = None
         self._outer_stores: dict[str, list[AttrEvent]] | None = None
@@ -149,13 +150,13 @@ class Flow:
     @contextmanager
     def assuming(self, function: FunctionFacts, frame: Frame) -> Iterator[None]:
         """Take the open frame of a function for one made by a known call."""
-        saved, memo, identical = self._assumed, self._memo, self._identical
-        self._assumed = {**saved, function: frame}
-        self._memo, self._identical = {}, {}
+        saved = self._assumed, self._memo, self._identical, self._classes
+        self._assumed = {**self._assumed, function: frame}
+        self._memo, self._identical, self._classes = {}, {}, {}
         try:
             yield
         finally:
-            self._assumed, self._memo, self._identical = saved, memo, identical
+            self._assumed, self._memo, self._identical, self._classes = saved
 
     @property
     def assumptions(self) -> frozenset[Frame]:
@@ -914,14 +915,19 @@ class Flow:
             if key in self._active:
                 self._cycle = min(self._cycle, self._active[key])
                 return None
-            with self._asking(key):
+            if bound in self._classes:
+                return self._classes[bound]
+            with self._asking(key) as question:
                 if isinstance(value, Indexed | Round):
                     ways = list(self.elements(self.with_value(bound, value.base)))
                 else:
                     options = value.options if isinstance(value, Choice) else (value.before,)
                     ways = [self.with_value(bound, o) for o in options if not _nothing(o)]
                 classes = {self.class_of(self.resolve(w)) for w in ways}
-            return classes.pop() if len(classes) == 1 else None
+            cls = classes.pop() if len(classes) == 1 else None
+            if question.settled:
+                self._classes[bound] = cls
+            return cls
         return None
 
     def annotated(self, param: Param) -> tuple[Bound, ...]:
