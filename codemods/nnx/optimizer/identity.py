@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.nnx.facts import Env, Scope
+from codemods.nnx.facts import Env, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.optimizer.origins import Constructor, Origins
@@ -43,6 +43,7 @@ class Identity:
     def __init__(self, origins: Origins) -> None:
         self.origins = origins
         self.flow: Flow = origins.flow
+        self.taken: dict[FunctionFacts | ModuleFacts, set[str]] = {}  # names that plans of any group introduce
         self._ways = 0
 
     def model_argument(self, constructor: Constructor, at: Bound) -> Bound | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Call, Choice, Class, Free, Item, Param, Ref, Value
 
@@ -70,10 +70,13 @@ class Origins:
         if isinstance(value, Call) and value.args and self.flow.wrapper_name(callee, value) == "functools.partial":
             inner = self._made_by(event, self.flow.follow(callee, value.args[0]), depth + 1)
             return Constructor(event, inner.kind, inner.cls, value) if inner else None
+        ways: list[Bound] = []
         if isinstance(value, Choice):
-            made = [self._made_by(event, self.flow.follow(callee, o), depth + 1) for o in value.options if depth < 5]
-            return made[0] if made and all(made) else None
-        return None
+            ways = [self.flow.follow(callee, option) for option in value.options]
+        elif isinstance(value, Round):  # for make in (nnx.Optimizer, Own): make(...)
+            ways = [self.flow.resolve(way) for way in self.flow.elements(self.flow.with_value(callee, value.base))]
+        made = [self._made_by(event, way, depth + 1) for way in ways if depth < 5]
+        return made[0] if made and all(made) else None
 
     def optimizer_base(self, cls: ClassFacts) -> str:
         """Return the class of Flax that a project's class derives its optimizer from; empty if it is none."""

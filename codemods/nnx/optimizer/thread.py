@@ -145,11 +145,12 @@ class Threading:
         return name
 
     def _free_name(self, wanted: str, scope: Scope) -> str:
-        taken = set(self.names.values()) | set(self.hoisted.values())
-        used = taken | set(re.findall(r"[^\W\d]\w*", _text_of(scope)))
+        taken = self.identity.taken.setdefault(scope.module, set())
+        used = set(self.names.values()) | taken | set(re.findall(r"[^\W\d]\w*", _text_of(scope)))
         name, number = wanted, 2
         while name in used:
             name, number = f"{wanted}_{number}", number + 1
+        taken.add(name)
         return name
 
     # -- new parameters -----------------------------------------------------------------------------
@@ -162,7 +163,7 @@ class Threading:
         if words is not None:
             self.failure = Reason(words, function.scope.parent or function.scope, function.node)
             return None
-        name = self._parameter_name(function)
+        name = self._parameter_name(param)
         if name is None:
             return None
         self.names[param] = name
@@ -180,9 +181,11 @@ class Threading:
             return f"{name}() gets only the optimizer and is also used as a value"
         return None
 
-    def _parameter_name(self, function: FunctionFacts) -> str | None:
-        for name in ("model", "module", "net", "optimized_model"):
-            if name in function.scope.bindings:
+    def _parameter_name(self, param: Param) -> str | None:
+        function = param.function
+        taken = self.identity.taken.setdefault(function, set())
+        for name in ("model", _model_name(param.name), "module", "net", "optimized_model"):
+            if name in function.scope.bindings or name in taken:
                 continue
             outside = False
             for node in ast.walk(function.node):
@@ -191,6 +194,7 @@ class Threading:
                     if isinstance(value, Free) and not _within(value.scope, function.scope):
                         outside = True
             if not outside:
+                taken.add(name)
                 return name
         return None
 
