@@ -67,8 +67,8 @@ FIXED = {
     "nnx.GRUCell(2, 3, rngs=rngs).initialize_carry((1, 2))": (
         "nnx.GRUCell(2, 3, rngs=rngs).initialize_carry((1, 2), rngs=nnx.Rngs(0))"
     ),
-    "nnx.reseed(nnx.split_rngs(splits=3)(nnx.vmap(Net))(nnx.Rngs(params=0, dropout=1)), dropout=1)": (
-        'nnx.reseed(nnx.split_rngs(splits=3)(nnx.vmap(Net))(nnx.Rngs(params=0, dropout=1)), dropout=1, policy="match_shape")'
+    "nnx.reseed(nnx.vmap(Net)(nnx.Rngs(params=0, dropout=1).fork(split=3)), dropout=1)": (
+        'nnx.reseed(nnx.vmap(Net)(nnx.Rngs(params=0, dropout=1).fork(split=3)), dropout=1, policy="match_shape")'
     ),
 }
 

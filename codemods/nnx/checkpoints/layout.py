@@ -105,8 +105,9 @@ def _targeted(context: Context, event: CallEvent) -> bool:
     call = context.flow.here(event.value, event.scope)
     for value in (*event.value.args[1:], *(value for _, value in event.value.keywords)):
         given = context.flow.resolve(context.flow.with_value(call, value))
-        arguments = context.flow.callee_name(given).startswith("orbax.") and isinstance(given.value, Call)
-        if not arguments or given.value.args or given.value.keywords:
+        if not isinstance(given.value, Call) or not context.flow.callee_name(given).startswith("orbax."):
+            return True
+        if given.value.args or given.value.keywords:
             return True
     return False
 

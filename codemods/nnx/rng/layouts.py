@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import enum
 import re
 from collections.abc import Iterator
@@ -11,12 +10,13 @@ from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
+from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import CALLS_BODY
 from codemods.nnx.rng.chains import MAPS, SPLIT, Step, chain, decorators
 from codemods.nnx.rng.filters import covers
 from codemods.nnx.rng.layers import inherited, layer
+from codemods.nnx.rng.plain import Plain
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import (
     Attr,
@@ -27,13 +27,11 @@ from codemods.nnx.values import (
     Const,
     Free,
     Function,
-    Item,
     Mapping,
     ModuleRef,
     Param,
     Ref,
     Sequence,
-    Unknown,
     Value,
 )
 
@@ -57,7 +55,6 @@ Ambient = tuple[Step, ...] | None
 
 _CONTAINERS = frozenset(f"flax.nnx.{name}" for name in ("Sequential", "List", "Dict", "Pytree"))
 _DATA = frozenset({Kind.ARRAY, Kind.KEY, Kind.NUMPY, Kind.VARIABLE, Kind.GRAPHDEF, Kind.GRADIENT, Kind.TRANSFORM})
-_ARRAYS = re.compile(r"(^|\.)(Array|ndarray|ArrayLike|int|float|bool|str|Shaped|Float|Int|Bool|Num|ShapeDtypeStruct)$")
 _ARRAY_ATTRIBUTES = frozenset(
     {"shape", "ndim", "dtype", "size", "T", "mT", "at", "real", "imag", "reshape", "astype", "sum", "mean", "max",
      "min", "std", "var", "transpose", "swapaxes", "squeeze", "ravel", "flatten", "copy", "any", "all", "item",
@@ -74,6 +71,7 @@ class Layouts:
         self.flow = flow
         self.sources = sources
         self.kinds = kinds
+        self.plain = Plain(flow)
         self._known: dict[Bound, Shapes] = {}
         self._running: set[object] = set()
         self._assumed: dict[ClassFacts, tuple[Ambient, Bound]] = {}
@@ -111,7 +109,7 @@ class Layouts:
 
     def _source(self, source: Bound) -> Shapes:
         value = source.value
-        if isinstance(value, Const | Function | Class | Ref | ModuleRef) or self.data(source):
+        if isinstance(value, Const | Function | Class | Ref | ModuleRef) or self.plain.data(source):
             return _NONE
         if isinstance(value, Part):
             return self.of(value.of)
@@ -279,55 +277,6 @@ class Layouts:
             if _means(event.value.callee, param):
                 return True
         return any(e.node.attr not in _ARRAY_ATTRIBUTES and _means(e.base, param) for e in module.attributes)
-
-    # -- plain data -----------------------------------------------------------------------------------
-
-    def data(self, source: Bound, depth: int = 0) -> bool:
-        """Say whether a value is an array, a number or the like, which holds no stream."""
-        value = source.value
-        if depth > 8:
-            return False
-        if isinstance(value, Const | Function):
-            return True
-        if isinstance(value, Unknown):
-            return isinstance(value.node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.JoinedStr)
-        if isinstance(value, Param):
-            return self._annotated_data(value)
-        if isinstance(value, Sequence):
-            return all(self.data(self.flow.follow(source, item), depth + 1) for item in value.items)
-        if isinstance(value, Indexed | Item | Round | Attr):
-            if isinstance(value, Attr) and value.name in {"value", "shape", "dtype"}:
-                return True
-            return self.data(self.flow.follow(source, value.base), depth + 1)
-        if isinstance(value, Call):
-            return self._data_call(source, value, depth)
-        return False
-
-    def _data_call(self, source: Bound, value: Call, depth: int) -> bool:
-        callee = self.flow.follow(source, value.callee)
-        inner = callee.value
-        if isinstance(inner, Ref):
-            name, _, last = inner.name.rpartition(".")
-            if name == "flax.nnx":
-                return last.islower() and last not in {"merge", "clone", "bridge", "split", "state"}
-            return inner.name.startswith(("jax.", "numpy.", "optax.", "math.", "time.", "os.", "builtins."))
-        if isinstance(inner, Attr):
-            return self.data(self.flow.follow(callee, inner.base), depth + 1)
-        name = self.flow.callee_name(callee)
-        if name.startswith("flax.nnx.") and name.rpartition(".")[2][:1].isupper():
-            return True  # the result of calling a layer
-        steps, _ = chain(self.flow, callee)
-        return bool(steps) and steps[0].name.endswith("grad")
-
-    def _annotated_data(self, param: Param) -> bool:
-        node = param.function.annotations.get(param.name)
-        outer = param.function.scope.parent
-        if node is None or outer is None:
-            return False
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return bool(_ARRAYS.search(node.value))
-        names = [b.value.name for b in self.flow.named(node, outer) if isinstance(b.value, Ref)]
-        return bool(names) and all(_ARRAYS.search(name) for name in names)
 
     # -- transforms around a place --------------------------------------------------------------------
 
