@@ -6,8 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # names of flax.nnx in 0.10.7, 0.11.2 and 0.12.8 alike
-_ALWAYS = frozenset(
+_ALWAYS = _names(
     """
     All Any BatchNorm BatchStat Bidirectional Cache Carry Conv ConvTranspose DiffState Dropout Einsum Embed
     Everything GRUCell GraphDef GraphState GroupNorm Initializer Intermediate LSTMCell LayerNorm Linear
@@ -26,29 +31,29 @@ _ALWAYS = frozenset(
     to_pure_dict to_tree tracers training transforms traversals update update_context value_and_grad
     variable_name_from_type variable_type_from_name variablelib variables visualization vmap while_loop
     with_metadata with_partitioning wrappers
-    """.split()
+    """
 )
 
 #: Public names of ``flax.nnx`` by Flax version: those of its last release at the time of writing.
 PUBLIC: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "0.10": _ALWAYS
-        | frozenset(
+        | _names(
             """
     Dict ForkStates MutableArray Static VariableState dataclass dataclasses field fork freeze is_mutable_array
     mutable mutable_array static with_sharding_constraint
-            """.split()
+            """
         ),
         "0.11": _ALWAYS
-        | frozenset(
+        | _names(
             """
     ArrayRef Data ModelAndOptimizer OptArray OptVariable Pytree VariableState array_ref data find_duplicates
     fork_rngs get_abstract_model identity is_array_ref is_data_type logical_axis_rules pytreelib
     register_data_type to_arrays to_refs use_refs using_refs
-            """.split()
+            """
         ),
         "0.12": _ALWAYS
-        | frozenset(
+        | _names(
             """
     Data Dict EMA FlatState InstanceNorm List ModelAndOptimizer OptArray OptVariable PReLU Pytree SpectralNorm
     Static WeightNorm abstract_with_sharding as_abstract as_pure capture check_pytree compat data dataclass
@@ -57,7 +62,7 @@ PUBLIC: Mapping[str, frozenset[str]] = MappingProxyType(
     pytreelib recursive_map register_data_type restore_int_paths set_graph_mode set_graph_updates set_metadata
     static transform_metadata unflatten unpack use_eager_sharding using_eager_sharding var_defaults vars_as view
     view_info vjp with_attributes with_rngs with_vars
-            """.split()
+            """
         ),
     }
 )

@@ -104,7 +104,8 @@ def test_left_alone(text: str) -> None:
     ],
 )
 def test_sharding_constraint(call: str, becomes: str) -> None:
-    head = "import jax\nfrom flax import nnx\nfrom jax.sharding import PartitionSpec as P\n\nmesh = jax.make_mesh((1,), ('a',))\n"
+    head = "import jax\nfrom flax import nnx\nfrom jax.sharding import PartitionSpec as P\n\n"
+    head += "mesh = jax.make_mesh((1,), ('a',))\n"
     once = migrate_text(f"{head}\n\ndef f(x, spec):\n    return {call}\n", options("0.11"))
     assert becomes in once
     assert "nnx.with_sharding_constraint(" not in once

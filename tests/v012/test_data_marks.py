@@ -93,6 +93,7 @@ def test_only_for_012() -> None:
 
 
 def test_name_of_the_mark_follows_the_imports() -> None:
-    text = "from flax.nnx import Linear, Module\n\n\nclass Net(Module):\n    def __init__(self, r):\n        self.a = [Linear(2, 2, rngs=r)]\n"
+    text = "from flax.nnx import Linear, Module\n\n\nclass Net(Module):\n    def __init__(self, r):\n"
+    text += "        self.a = [Linear(2, 2, rngs=r)]\n"
     assert "import Linear, Module, data\n" in (once := migrate_text(text, options("0.12")))
     assert "self.a = data([Linear(2, 2, rngs=r)])" in once
