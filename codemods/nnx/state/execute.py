@@ -81,7 +81,8 @@ class Execution:
     def argument(self, function: FunctionFacts, name: str) -> Thing:
         """Return an object that a parameter may get, of the kind that its annotation tells."""
         kinds = self.context.kinds.of(self.flow.here(function.params[name], function.scope))
-        return Thing(kind=next(iter(kinds)) if len(kinds) == 1 else None)
+        cls = self.flow.class_of(self.flow.here(function.params[name], function.scope))
+        return Thing(kind=next(iter(kinds)) if len(kinds) == 1 else None, cls=cls)
 
     # -- statements -------------------------------------------------------------------------------
 

@@ -42,8 +42,11 @@ class Thing:
         found = {self}
         todo = [self]
         while todo:
-            for values in todo.pop().fields.values():
+            holder = todo.pop()
+            for values in holder.fields.values():
                 for value in values - found:
+                    if holder.kind is Kind.MODULE and value.kind is None and value.cls is not None:
+                        continue  # a configuration and the like: no part of the model
                     found.add(value)
                     todo.append(value)
         return found
