@@ -51,7 +51,7 @@ class Context:
         """Where random streams are made, split and kept."""
         from codemods.nnx.rng.analysis import RngAnalysis
 
-        return RngAnalysis(self.flow, self.sources, self.kinds)
+        return RngAnalysis(self.flow, self.sources)
 
     @cached_property
     def bodies(self) -> Bodies:

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from codemods.nnx.flow import Flow
-from codemods.nnx.kinds import Kinds
 from codemods.nnx.rng.forks import Forks
 from codemods.nnx.rng.layouts import Layouts
 from codemods.nnx.rng.origins import Origins
@@ -20,11 +19,10 @@ if TYPE_CHECKING:
 class RngAnalysis:
     """The streams of one project."""
 
-    def __init__(self, flow: Flow, sources: Sources, kinds: Kinds) -> None:
-        self.layouts = Layouts(flow, sources, kinds)
+    def __init__(self, flow: Flow, sources: Sources) -> None:
+        self.layouts = Layouts(flow, sources)
         self._flow = flow
         self._sources = sources
-        self._kinds = kinds
 
     @cached_property
     def splits(self) -> tuple[Split, ...]:
@@ -39,7 +37,7 @@ class RngAnalysis:
     @cached_property
     def forks(self) -> Forks:
         """Which objects hold layers whose streams moved."""
-        return Forks(self._flow, self._sources, self._kinds)
+        return Forks(self._flow, self._sources)
 
     def migrates(self, context: Context) -> bool:
         """Say whether a project has code of 0.10, and not only code that reads the same on both versions."""

@@ -11,7 +11,6 @@ from functools import cached_property
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Part
-from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import CALLS_BODY
 from codemods.nnx.rng.chains import MAPS, SPLIT, Step, chain, decorators
 from codemods.nnx.rng.filters import covers
@@ -54,7 +53,6 @@ _UNKNOWN: Shapes = frozenset({Shape.UNKNOWN})
 Ambient = tuple[Step, ...] | None
 
 _CONTAINERS = frozenset(f"flax.nnx.{name}" for name in ("Sequential", "List", "Dict", "Pytree"))
-_DATA = frozenset({Kind.ARRAY, Kind.KEY, Kind.NUMPY, Kind.VARIABLE, Kind.GRAPHDEF, Kind.GRADIENT, Kind.TRANSFORM})
 _ARRAY_ATTRIBUTES = frozenset(
     {"shape", "ndim", "dtype", "size", "T", "mT", "at", "real", "imag", "reshape", "astype", "sum", "mean", "max",
      "min", "std", "var", "transpose", "swapaxes", "squeeze", "ravel", "flatten", "copy", "any", "all", "item",
@@ -67,10 +65,9 @@ _RNGS_NAME = re.compile(r"(^|_)(rngs?|streams?)$")
 class Layouts:
     """Answers what streams an object holds, from where and under which transforms it is made."""
 
-    def __init__(self, flow: Flow, sources: Sources, kinds: Kinds) -> None:
+    def __init__(self, flow: Flow, sources: Sources) -> None:
         self.flow = flow
         self.sources = sources
-        self.kinds = kinds
         self.plain = Plain(flow)
         self._known: dict[Bound, Shapes] = {}
         self._running: set[object] = set()
