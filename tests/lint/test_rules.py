@@ -78,7 +78,7 @@ BAD = [
     "model.bias = jnp.zeros(2)  # NNX846\n",
     "jnp.zeros((2, 3))\ny = x[0]\nz = jnp.arange(3)\nw = z[3]  # NNX847\n",
     "g = jax.value_and_grad(lambda v: (v, v))(x)  # NNX850\n",
-    "def train():\n    for i in range(9):\n        optimizer.update(model, nnx.grad(lambda m: m(x).sum())(model))  # NNX904\n",
+    "for i in range(9):\n    grads = nnx.grad(lambda m: m(x).sum())(model)\n    optimizer.update(model, grads)  # NNX904\n",
     jitted("for i in range(64):  # NNX909", "    x = x * i", "return x"),
 ]
 
@@ -89,7 +89,7 @@ CLEAN = [
     jitted('jax.debug.print("{}", x)', "return x"),
     jitted("jax.debug.callback(lambda v: print(v), x)", "return x"),
     "def plain(x):\n    print(x)\n    return float(x) if x > 0 else math.exp(x)\n",
-    "def counted():\n    n = 0\n    @jax.jit\n    def f(x):\n        nonlocal n\n        n += 1\n        return x\n    return f\n",
+    "def counted():\n    n = 0\n    @jax.jit\n    def f(x):\n        nonlocal n\n        n += 1\n    return f\n",
     jitted("parts = []", "parts.append(x)", "return parts"),
     jitted("return jax.random.normal(jax.random.fold_in(k, 1)) + x", params="k, x"),
     jitted("return x * np.prod(x.shape) + np.float32(2) + np.sum(x)"),
