@@ -70,19 +70,19 @@ def cached_partial(width: int, x: jax.Array, y: jax.Array) -> Run:
 def split_merge(width: int, x: jax.Array, y: jax.Array) -> Run:
     """Return the loop that carries a state."""
 
-    @jax.jit
     def functional(graphdef: Any, state: Any, x: jax.Array, y: jax.Array) -> tuple[Any, jax.Array]:
-        everything = nnx.merge(graphdef, state)
-        loss = step(*everything, x, y)
-        return nnx.state(everything), loss
+        model, optimizer, metrics = nnx.merge(graphdef, state)
+        loss = step(model, optimizer, metrics, x, y)
+        return nnx.state((model, optimizer, metrics)), loss
 
+    compiled = jax.jit(functional)
     graphdef, state = nnx.split(objects(width))
 
     def run(steps: int) -> Losses:
         nonlocal state
         losses = []
         for _ in range(steps):
-            state, loss = functional(graphdef, state, x, y)
+            state, loss = compiled(graphdef, state, x, y)
             losses.append(loss)
         return losses
 

@@ -78,7 +78,7 @@ BAD = [
     "model.bias = jnp.zeros(2)  # NNX846\n",
     "jnp.zeros((2, 3))\ny = x[0]\nz = jnp.arange(3)\nw = z[3]  # NNX847\n",
     "g = jax.value_and_grad(lambda v: (v, v))(x)  # NNX850\n",
-    "for i in range(9):\n    grads = nnx.grad(lambda m: m(x).sum())(model)\n    optimizer.update(model, grads)  # NNX904\n",
+    "for i in range(9):\n    g = nnx.grad(lambda m: m(x).sum())(model)\n    optimizer.update(model, g)  # NNX904\n",
     jitted("for i in range(64):  # NNX909", "    x = x * i", "return x"),
 ]
 
