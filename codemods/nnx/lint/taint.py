@@ -176,6 +176,10 @@ class Taint:
             return False
         if any(isinstance(o, ast.Constant) and (o.value is None or isinstance(o.value, str)) for o in operands):
             return False
+        if any(isinstance(o, ast.Tuple | ast.List | ast.Dict) for o in operands) and not any(
+            isinstance(op, ast.In | ast.NotIn) for op in node.ops
+        ):
+            return False  # a container is compared
         if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
             return isinstance(node.comparators[-1], ast.Tuple | ast.List | ast.Set) and self.node(node.left, scope)
         return any(self.node(o, scope) for o in operands)

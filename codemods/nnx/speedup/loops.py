@@ -124,11 +124,13 @@ def _other_references(context: Context, hot: HotLoop) -> bool:
                 if hot.root.function in reached:
                     return True
     return any(
-        alias.name == hot.root.function.name
+        hot.root.function in {c.function for c in flow.callables(Bound(value))}
         for module in context.project.modules
         if module is not hot.root.scope.module
         for statement in module.imports
         for alias in statement.names
+        if alias.name == hot.root.function.name
+        for value in module.scope.bindings.get(alias.asname or alias.name, ())
     )
 
 
