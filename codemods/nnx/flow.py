@@ -40,8 +40,10 @@ from codemods.nnx.values import (
     Value,
 )
 
-_DEPTH = 60  # how many steps one value is followed; deeper ones count as unknown
+_DEPTH = 40  # how many steps one value is followed; deeper ones count as unknown
 _STEPS = 2_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
+_HASTE = 100  # how many it may take once the project has had its share
+_SHARE = 200_000, 20  # steps of a project, and more for each of its calls, before the analysis makes haste
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +89,8 @@ class Flow:
         self._depth = 0
         self._steps = 0
         self._held = False  # whether the questions asked now are parts of a larger one
+        self._limit = _STEPS
+        self._left = _SHARE[0] + _SHARE[1] * sum(len(module.calls) for module in project.modules)
         self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
         self._identical: dict[tuple[Bound, Bound], bool] = {}
         self._memo: dict[Bound, Bound] = {}
@@ -176,8 +180,7 @@ class Flow:
             return known
         if self._depth == 0 and not self._held:
             self._steps = 0
-        self._steps += 1
-        if self._depth > _DEPTH or self._steps > _STEPS:
+        if self._tired():
             return bound
         if bound in self._active:
             self._cycle = min(self._cycle, self._active[bound])
@@ -187,6 +190,14 @@ class Flow:
         if question.settled:
             self._memo[bound] = result
         return result
+
+    def _tired(self) -> bool:
+        """Count a step, and say whether the question under way has had its share of them."""
+        self._steps += 1
+        self._left -= 1
+        if self._left == 0:
+            self._limit = _HASTE
+        return self._depth > _DEPTH or self._steps > self._limit
 
     @contextmanager
     def one_question(self) -> Iterator[None]:
@@ -1243,8 +1254,7 @@ class Flow:
             return True
         if self._depth == 0 and not self._held:
             self._steps = 0
-        self._steps += 1
-        if self._depth > _DEPTH or self._steps > _STEPS:
+        if self._tired():
             return False
         with self._asking(key) as question:
             answer = self._same(one, two)
@@ -1299,7 +1309,7 @@ class Flow:
         """Return the loops of earlier rounds that matter for a value: those around a place that it was made at."""
         if not bound.stale:
             return bound.stale
-        lines = set(self._lines(bound))
+        lines = self._lines(bound)
         return frozenset(s for s in bound.stale if self._matters(s, bound, lines))
 
     def _matters(self, since: ast.AST | Moment, bound: Bound, lines: set[int]) -> bool:
@@ -1314,18 +1324,22 @@ class Flow:
             frame = frame.caller
         return False
 
-    def _lines(self, bound: Bound) -> Iterator[int]:
-        """Yield the lines of the expression that made a value and of the calls that led there."""
-        node = getattr(bound.value, "node", None) or getattr(bound.value, "loop", None)
-        if node is not None:
-            yield node.lineno
-        frame = bound.frame
-        while frame is not None:
+    def _lines(self, bound: Bound) -> set[int]:
+        """Return the lines of the expression that made a value and of the calls that led there."""
+        lines = {_line(getattr(bound.value, "node", None) or getattr(bound.value, "loop", None))}
+        frames, seen = [bound.frame], set()
+        while frames:
+            frame = frames.pop()
+            if frame is None or frame in seen:
+                continue
+            seen.add(frame)
             if isinstance(frame.site, Call):
-                yield frame.site.node.lineno
-            if frame.receiver is not None and frame.site is None:
-                yield from self._lines(frame.receiver)
-            frame = frame.caller
+                lines.add(_line(frame.site.node))
+            elif frame.receiver is not None:
+                lines.add(_line(getattr(frame.receiver.value, "node", None)))
+                frames.append(frame.receiver.frame)
+            frames.append(frame.caller)
+        return lines - {0}
 
     def distrust(self, containers: set[Value]) -> None:
         """Take the elements of displays that are changed through other names for different ones at each read."""
@@ -1464,3 +1478,10 @@ def _way(function: ast.AST, wanted: ast.AST) -> list[tuple[ast.AST, str]] | None
 
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+def _line(node: ast.AST | None) -> int:
+    """Return the line of a node, also of the loop of a comprehension; 0 if it has none."""
+    if isinstance(node, ast.comprehension):
+        node = node.target
+    return getattr(node, "lineno", 0)

@@ -107,20 +107,22 @@ class Kinds:
     def of(self, bound: Bound) -> frozenset[Kind]:
         """Return every kind that a source of a value has; empty if nothing is known of it."""
         found: set[Kind] = set()
-        for source in self.sources.of(bound):
-            found |= self._kinds(source)
+        with self.flow.one_question():
+            for source in self.sources.of(bound):
+                found |= self._kinds(source)
         return frozenset(found)
 
     def only(self, bound: Bound) -> Kind | None:
         """Return the kind of a value if every source of it has the same one."""
         kinds: set[Kind] = set()
-        for source in self.sources.of(bound):
-            mine = self._kinds(source)
-            if len(mine) != 1:
-                if isinstance(source.value, Const) and source.value.value is None:
-                    continue
-                return None
-            kinds |= mine
+        with self.flow.one_question():
+            for source in self.sources.of(bound):
+                mine = self._kinds(source)
+                if len(mine) != 1:
+                    if isinstance(source.value, Const) and source.value.value is None:
+                        continue
+                    return None
+                kinds |= mine
         return kinds.pop() if len(kinds) == 1 else None
 
     def _kinds(self, source: Bound, depth: int = 0) -> frozenset[Kind]:

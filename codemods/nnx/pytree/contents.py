@@ -33,7 +33,8 @@ class Contents:
     def of(self, tree: Bound) -> tuple[str, ...]:
         """Return names of classes of ``flax.nnx``, such as ``Module``; empty if no object is known to be there."""
         self._seen = set()
-        return tuple(sorted(self._inside(tree, 0)))
+        with self.flow.one_question():
+            return tuple(sorted(self._inside(tree, 0)))
 
     def bare(self, tree: Bound) -> bool:
         """Say whether the tree is one NNX object and not a container of them."""
