@@ -67,7 +67,9 @@ show()
 """
 
 
-def program(result: str = "loss", call: str = "loss = step(model, optimizer, metrics, x)\n    print(float(loss).hex())") -> str:
+def program(
+    result: str = "loss", call: str = "loss = step(model, optimizer, metrics, x)\n    print(float(loss).hex())"
+) -> str:
     """Return a training program whose step returns ``result`` and is called by ``call``."""
     return HEAD + STEP.format(result=result) + LOOP.format(call=call)
 
@@ -118,7 +120,9 @@ def test_same_bits(name: str, form: str, outputs: dict[str, Output]) -> None:
     assert before.out == after.out
 
 
-def stays(form: str, *, step: str = "return model(x)", loop: str = "step(model, x)", head: str = "@nnx.jit") -> list[str]:
+def stays(
+    form: str, *, step: str = "return model(x)", loop: str = "step(model, x)", head: str = "@nnx.jit"
+) -> list[str]:
     """Return what is said of a small loop that must stay as it is."""
     text = textwrap.dedent("""\
         from flax import nnx
