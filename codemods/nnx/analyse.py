@@ -12,7 +12,6 @@ from codemods.nnx.options import Options
 from codemods.nnx.project import Project
 from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
-from codemods.nnx.walk import walk
 
 
 def analyse(sources: Sequence[Source], options: Options) -> Analysis:
@@ -31,7 +30,7 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
     modules: list[ModuleFacts] = []
     for source in sources:
         try:
-            modules.append(walk(source))
+            modules.append(source.facts)
         except SyntaxError as error:
             place = f"line {error.lineno}: " if error.lineno else ""
             result.failures.append(Failure(source.path, f"{place}{error.msg}"))

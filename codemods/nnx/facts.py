@@ -157,11 +157,22 @@ class AttrEvent:
     stored: Value | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemStore:
+    """An assignment ``base[index] = value``, the only target of its statement or one of several."""
+
+    node: ast.Subscript
+    base: Value
+    scope: Scope
+    statement: ast.stmt
+
+
 @dataclass(eq=False)
 class ModuleFacts:
     """Everything one walk over a module finds.
 
     Attributes:
+        item_stores: every ``base[index] = value``.
         imports: all import statements.
         stars: modules whose names are imported with ``*``.
         annotations: annotation expressions with the scope in which they stand.
@@ -175,6 +186,7 @@ class ModuleFacts:
     classes: list[ClassFacts] = field(default_factory=list)
     calls: list[CallEvent] = field(default_factory=list)
     attributes: list[AttrEvent] = field(default_factory=list)
+    item_stores: list[ItemStore] = field(default_factory=list)
     annotations: list[tuple[ast.expr, Scope]] = field(default_factory=list)
     imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     stars: list[str] = field(default_factory=list)

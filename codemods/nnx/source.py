@@ -7,6 +7,10 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codemods.nnx.facts import ModuleFacts
 
 _LINE = re.compile(rb"\r\n|\r|\n")
 
@@ -39,6 +43,21 @@ class Source:
             RecursionError: if it is nested too deeply.
         """
         return ast.parse(self.data.decode("utf-8"), self.path)
+
+    @cached_property
+    def facts(self) -> ModuleFacts:
+        """What a walk over the tree finds; a project that is analysed again walks changed sources only.
+
+        Raises:
+            SyntaxError, RecursionError, ValueError: as :attr:`tree` and :func:`codemods.nnx.walk.walk` do.
+        """
+        from codemods.nnx.walk import walk
+
+        return walk(self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the text alone; the tree and the facts are found faster than they are sent."""
+        return Source, (self.path, self.data, self.module, self.package, self.notebook)
 
     @cached_property
     def line_starts(self) -> list[int]:

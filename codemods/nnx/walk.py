@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Env, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Env, FunctionFacts, ItemStore, ModuleFacts, Scope
 from codemods.nnx.source import Source
 from codemods.nnx.values import (
     Assigned,
@@ -187,6 +187,8 @@ class _Walker:
         elif isinstance(target, ast.Subscript):
             self.value(target.slice)
             base = self.value(target.value)
+            if self.statement is not None:
+                self.facts.item_stores.append(ItemStore(target, base, self.scope, self.statement))
             self.change(target.value, Changed(target, base, value))
         elif isinstance(target, ast.Starred):
             self.store(target.value, Unknown(target))

@@ -33,23 +33,13 @@ class Assignment:
 
 
 def _assignments(context: Context, module: ModuleFacts) -> Iterator[Assignment]:
-    scopes: dict[ast.AST, Scope] = {}
-    for function in module.functions:
-        for node in ast.walk(function.node):
-            scopes[node] = function.scope
-    for node in ast.walk(module.source.tree):
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+    for store in module.item_stores:
+        node = store.statement
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or node.targets[0] is not store.node:
             continue
-        target = node.targets[0]
-        if not isinstance(target, ast.Subscript):
-            continue
-        value = module.values.get(target.value)
-        scope = scopes.get(node, module.scope)
-        if value is None:
-            continue
-        bound = context.flow.here(value, scope)
+        bound = context.flow.here(store.base, store.scope)
         if context.kinds.of(bound) == {Objects.VARIABLE}:
-            yield Assignment(node, target, scope, bound)
+            yield Assignment(node, store.node, store.scope, bound)
 
 
 def check_whole(context: Context) -> Iterator[Finding]:
