@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from codemods.nnx.rule import Rule
-from codemods.nnx.variables import constructed, item_assignment, removed_methods, renamed, told_apart
+from codemods.nnx.variables import (
+    constructed,
+    item_assignment,
+    leaf_tests,
+    removed_methods,
+    renamed,
+    told_apart,
+    type_attribute,
+)
 
 RULES: tuple[Rule, ...] = (
     renamed.RULE,
@@ -11,4 +19,6 @@ RULES: tuple[Rule, ...] = (
     constructed.RULE,
     *removed_methods.RULES,
     *item_assignment.RULES,
+    type_attribute.RULE,
+    leaf_tests.RULE,
 )

@@ -1,0 +1,87 @@
+"""Which values are leaves of states: ``VariableState`` objects up to Flax 0.10, Variables since 0.11."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.kinds import Kind
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Value
+
+_TREES = frozenset({Kind.STATE, Kind.GRADIENT})
+_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"})
+# names under which the layers of the library keep their Variables
+_NAMES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
+
+
+class Leaves:
+    """Answers whether a value is a leaf of a state. Those of ``nnx.variables`` always were Variables."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.flow = context.flow
+
+    def is_leaf(self, value: Value, scope: Scope) -> bool:
+        """Say whether a value is surely the leaf of a state."""
+        bound = self.flow.resolve(self.flow.here(value, scope))
+        inner = bound.value
+        if isinstance(inner, Param):
+            trees = self._mapped.get(inner.function, ())
+            return bool(trees) and all(self._is_tree(tree) for tree in trees)
+        if isinstance(inner, Attr):
+            return inner.name in _NAMES and self._below_tree(self.flow.with_value(bound, inner.base))
+        if not isinstance(inner, Item | Indexed):
+            return False
+        index = inner.index.value if isinstance(inner, Indexed) else inner.index
+        if not isinstance(index, Const):
+            return False
+        base = self.flow.with_value(bound, inner.base)
+        return (index.value in _NAMES and self._below_tree(base)) or (index.value == 1 and self._in_flat_state(base))
+
+    def _below_tree(self, bound: Bound, depth: int = 0) -> bool:
+        """Say whether a value is a state, or a part of one that its keys lead to."""
+        if self._is_tree(bound):
+            return True
+        value = self.flow.resolve(bound).value
+        if depth > 8 or not isinstance(value, Attr | Item | Indexed):
+            return False
+        return self._below_tree(self.flow.with_value(self.flow.resolve(bound), value.base), depth + 1)
+
+    def _is_tree(self, bound: Bound) -> bool:
+        if self.context.kinds.only(bound) not in _TREES:
+            return False
+        names = {self.flow.callee_name(s) for s in self.context.sources.of(bound) if isinstance(s.value, Call)}
+        return "flax.nnx.variables" not in names
+
+    def _in_flat_state(self, pair: Bound) -> bool:
+        """Say whether a value is a pair of a path and a leaf, out of a loop over ``nnx.to_flat_state(...)``."""
+        value = pair.value
+        if not isinstance(value, Each | Round):
+            pair = self.flow.resolve(pair)
+            value = pair.value
+        if not isinstance(value, Each | Round):
+            return False
+        flat = self.flow.resolve(self.flow.with_value(pair, value.base))
+        if not isinstance(flat.value, Call) or not flat.value.args:
+            return False
+        return self.flow.callee_name(flat) == "flax.nnx.to_flat_state" and self._is_tree(
+            self.flow.with_value(flat, flat.value.args[0])
+        )
+
+    @cached_property
+    def _mapped(self) -> dict[FunctionFacts, list[Bound]]:
+        """The trees whose leaves, kept whole by ``is_leaf``, functions are applied to."""
+        found: dict[FunctionFacts, list[Bound]] = {}
+        for event in self.context.project.calls():
+            call = event.value
+            if call.starred or len(call.args) < 2 or call.keyword("is_leaf") is None:
+                continue
+            bound = self.flow.here(call, event.scope)
+            if self.flow.callee_name(bound) in _MAPS:
+                for callee in self.flow.callables(self.flow.with_value(bound, call.args[0])):
+                    found.setdefault(callee.function, []).extend(
+                        self.flow.with_value(bound, tree) for tree in call.args[1:]
+                    )
+        return found
