@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 
 from codemods.nnx.catalogue import RULES
@@ -38,12 +39,29 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
             result.failures.append(Failure(source.path, "nested too deeply to be analysed"))
         except ValueError as error:  # null bytes
             result.failures.append(Failure(source.path, str(error)))
+        except Exception as error:  # a defect of the walk must not cost the other files their analysis
+            result.failures.append(_defect(source, "this file", error))
+    if not modules:
+        return result
     context = Context(Project(modules), options)
     found: list[Finding] = []
+    defects: dict[str, Failure] = {}
     for rule in chosen(options):
-        found += rule.check(context)
+        try:
+            found += rule.check(context)
+        except Exception as error:  # nor one rule the others theirs
+            defects.setdefault(repr(error), _defect(modules[0].source, f"rule {rule.code}", error))
+    result.failures += defects.values()
     result.findings = sorted(found, key=lambda f: (f.path, f.start, f.code))
     return result
+
+
+def _defect(source: Source, what: str, error: Exception) -> Failure:
+    """Return the failure that reports a defect of the analysis itself, with its place."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{place.filename.replace(chr(92), '/').rpartition('/')[2]}:{place.lineno}"
+    words = f"the analysis of {what} failed: {type(error).__name__}: {error} ({where})"
+    return Failure(source.path, words, internal=True)
 
 
 def chosen(options: Options) -> list[Rule]:

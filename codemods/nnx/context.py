@@ -10,15 +10,16 @@ from codemods.nnx.kinds import Kinds
 from codemods.nnx.options import Options
 from codemods.nnx.project import Project
 from codemods.nnx.sources import Sources
+from codemods.nnx.values import Free, Param
 
 if TYPE_CHECKING:
     from codemods.nnx.findings import Finding
-    from codemods.nnx.state.aliases import Alias
     from codemods.nnx.lint.bodies import Bodies
     from codemods.nnx.lint.taint import Taint
     from codemods.nnx.lint.traced import Traced
     from codemods.nnx.names.references import Reference
     from codemods.nnx.rng.analysis import RngAnalysis
+    from codemods.nnx.state.aliases import Alias
     from codemods.nnx.v012.data_marks import Mark
 
 
@@ -31,6 +32,19 @@ class Context:
         self.flow = Flow(project)
         self.sources = Sources(self.flow)
         self.kinds = Kinds(self.flow, self.sources)
+        self._distrust()
+
+    def _distrust(self) -> None:
+        """Find the containers that are changed under another name than they were made, before any rule asks."""
+        changed = [(container, scope) for module in self.project.modules for container, scope in module.mutated]
+        self.flow.distrust(
+            {
+                value
+                for container, scope in changed
+                for value in (container, *(held.value for held in self.sources.of(self.flow.here(container, scope))))
+                if not isinstance(value, Param | Free)
+            }
+        )
 
     @cached_property
     def optimizer_findings(self) -> tuple[Finding, ...]:

@@ -110,11 +110,10 @@ def extend(source: Source, node: ast.ImportFrom, name: str) -> Edit:
 
 
 def new_import(module: ModuleFacts, text: str) -> Edit:
-    """Add an import line behind the last one at the top of a module."""
+    """Add an import line behind the last one at the top of a module, below its docstring and leading comments."""
     source = module.source
-    newline = b"\r\n" if b"\r\n" in source.data else b"\n"
     body = source.tree.body
-    position = 0
+    position = _behind_comments(source)
     for statement in body:
         leading = isinstance(statement, ast.Import | ast.ImportFrom)
         docstring = (
@@ -124,4 +123,16 @@ def new_import(module: ModuleFacts, text: str) -> Edit:
             break
         line = statement.end_lineno or statement.lineno
         position = source.line_starts[line] if line < len(source.line_starts) else len(source.data)
-    return Edit(position, position, text.encode() + newline, joins=True)
+    line_ended = position == 0 or source.data[position - 1 : position] in (b"\n", b"\r")
+    added = text.encode() + source.newline
+    return Edit(position, position, added if line_ended else source.newline + added, joins=True)
+
+
+def _behind_comments(source: Source) -> int:
+    """Return the offset behind the comment lines at the top: a shebang, the encoding, a licence."""
+    position = 0
+    for start, end in zip(source.line_starts, [*source.line_starts[1:], len(source.data)], strict=True):
+        if not source.data[start:end].startswith(b"#"):
+            break
+        position = end
+    return position

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 # Functions that return a function which behaves like their first argument as far as objects are concerned.
 TRANSPARENT = frozenset(
     {
@@ -88,3 +90,15 @@ def canonical(name: str) -> str:
         if home and last in _HOMES.get(home, ()):
             return f"flax.nnx.{last}"
     return name
+
+
+_LIBRARIES = frozenset({"flax", "jax", "jaxlib", "numpy", "optax", "orbax", *sys.stdlib_module_names})
+
+
+def foreign(module: str) -> bool:
+    """Say whether an absolute import of a module means a library, even if a file of the project has its name.
+
+    >>> foreign("flax.nnx"), foreign("mylab.flax")
+    (True, False)
+    """
+    return module.partition(".")[0] in _LIBRARIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
-from codemods.nnx.known import COMPATIBILITY
+from codemods.nnx.known import COMPATIBILITY, foreign
 
 
 class Project:
@@ -27,8 +27,9 @@ class Project:
     def find(self, name: str, importer: str = "") -> ModuleFacts | None:
         """Return the project's module that ``importer`` means by a dotted name; None if it is not the project's.
 
-        A name is looked up as it is, then beside the importing module and in the folders around it (as for scripts,
-        whose folder is on the path), then as the end of the one module name that ends so.
+        A name is looked up as it is, then beside the importing module and in the folders around it that are no
+        packages (as for scripts, whose folder is on the path), then as the end of the one module name that ends so.
+        The names of Flax, JAX and the standard library mean these, whatever files lie beside.
         """
         key = (name, importer)
         if key not in self._found:
@@ -40,9 +41,14 @@ class Project:
             return None  # what it has stands for names of Flax, see canonical()
         if name in self._by_name:
             return self._by_name[name]
+        if foreign(name):
+            return None
         folder = importer
         while folder:
             folder = folder.rpartition(".")[0]
+            around = self._by_name.get(folder)
+            if around is not None and around.source.package:
+                continue
             module = self._by_name.get(f"{folder}.{name}" if folder else name)
             if module is not None:
                 return module

@@ -64,6 +64,12 @@ class Source:
         """Byte offset of the first byte of every line."""
         return [0, *(match.end() for match in _LINE.finditer(self.data))]
 
+    @property
+    def newline(self) -> bytes:
+        """The line end that the text uses, as its first line shows; a line feed if it has only one line."""
+        found = _LINE.search(self.data)
+        return found.group() if found else b"\n"
+
     def offset(self, line: int, column: int) -> int:
         """Return the byte offset of a 1-based line and a 0-based byte column."""
         return self.line_starts[line - 1] + column

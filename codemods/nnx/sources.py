@@ -38,9 +38,11 @@ class Sources:
         if len(self._running) > _DEPTH or self._steps > _STEPS:
             return frozenset({bound})
         self._running.add(key)
-        with self.flow.one_question():
-            found = frozenset(self._followed(bound))
-        self._running.discard(key)
+        try:
+            with self.flow.one_question():
+                found = frozenset(self._followed(bound))
+        finally:
+            self._running.discard(key)
         if outermost:
             self._known[key] = found
         return found
@@ -54,11 +56,13 @@ class Sources:
         frames = self.flow.settlements(param)
         settled = bool(frames)
         self._level += 1
-        for frame in frames:
-            with self.flow.assuming(param.function, frame):
-                settled = settled and not isinstance(self.flow.resolve(bound).value, Indexed)
-                found |= self.of(bound)
-        self._level -= 1
+        try:
+            for frame in frames:
+                with self.flow.assuming(param.function, frame):
+                    settled = settled and not isinstance(self.flow.resolve(bound).value, Indexed)
+                    found |= self.of(bound)
+        finally:
+            self._level -= 1
         # what is taken out of something unknown could be anything that is in it
         return found if settled else found | self._of(bound)
 

@@ -93,7 +93,7 @@ def _fix(context: Context, event: CallEvent, loop: ast.For | ast.While, state: s
     indent = source.data[source.line_starts[loop.lineno - 1] : source.offset(loop.lineno, loop.col_offset)]
     if indent.strip() or source.data[end : end + 1] not in (b"\n", b"\r", b""):
         return None
-    newline = b"\r\n" if b"\r\n" in source.data else b"\n"
+    newline = source.newline
     text = f"{spelling.text}({source.text(event.node.args[0])}, {state})".encode()
     return Fix(((source.path, Edit(end, end, newline + indent + text)),))
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
-from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
-from codemods.nnx.values import Attr, Call, Const, Param, Value
+from codemods.nnx.optimizer.origins import Constructor, Origins
+from codemods.nnx.values import Attr, Call, Class, Const, Param, Ref, Value
 
 Member = Constructor | Param | ClassFacts
 
@@ -55,11 +55,13 @@ class Reason:
         words: what is done there, to follow "because".
         scope: where it stands.
         node: its place.
+        open_end: whether the optimizer leaves the project there, so that any update of unknown origin may be its.
     """
 
     words: str
     scope: Scope
     node: ast.AST
+    open_end: bool = False
 
     def __str__(self) -> str:
         return f"{self.words} (line {self.node.lineno} of {self.scope.module.source.path})"  # type: ignore[attr-defined]
@@ -104,7 +106,7 @@ class Groups:
         self._uses: list[tuple[set[Member], object]] = []
 
     def collect(self) -> list[Group]:
-        """Return the groups of the project, in order of their first constructor."""
+        """Return the groups of the project."""
         for constructor in self.origins.constructors.values():
             members: set[Member] = {constructor}
             if constructor.cls is not None:
@@ -229,7 +231,7 @@ class Groups:
         """Note calls that see an optimizer as a whole."""
         call = self.flow.here(event.value, event.scope)
         callee = self.flow.follow(call, event.value.callee)
-        name = getattr(callee.value, "name", "") if type(callee.value).__name__ == "Ref" else ""
+        name = getattr(callee.value, "name", "") if isinstance(callee.value, Ref) else ""
         values = [*event.value.args, *(v for _, v in event.value.keywords)]
         if name in {"builtins.hasattr", "builtins.getattr", "builtins.setattr", "builtins.delattr"}:
             if len(values) > 1 and isinstance(values[1], Const) and values[1].value == "model":
@@ -264,7 +266,7 @@ class Groups:
         if name:
             return name.startswith(_HARMLESS_PREFIXES) or name in _HARMLESS
         value = callee.value
-        if type(value).__name__ == "Class":
+        if isinstance(value, Class):
             return True
         if isinstance(value, Attr) and value.name in _CONTAINER_METHODS:
             return True
@@ -316,6 +318,7 @@ class Groups:
                         f"{function.name}() returns it and nothing in the project calls that",
                         function.scope,
                         function.node,
+                        open_end=True,
                     ),
                 )
 
@@ -376,6 +379,3 @@ def _only_optimizer_state(flow: Flow, call: Bound, filters: tuple[Value, ...]) -
     """Say whether filters select nothing of the model."""
     names = {getattr(flow.follow(call, f).value, "name", "").rpartition(".")[2] for f in filters}
     return bool(names) and names <= _OPTIMIZER_STATE
-
-
-__all__ = ["COMPATIBLE", "OLD", "Group", "Groups", "Member", "Reason", "Update"]

@@ -55,7 +55,7 @@ def migrate(context: Context) -> Iterator[Finding]:
                 yield from _migrated(context, origins, identity, group)
         elif group.outside and not group.constructors:
             yield from _from_outside(flow, group)
-    open_ended = any(r.words.endswith("calls that") for g in groups for r in g.reasons)
+    open_ended = any(reason.open_end for group in groups for reason in group.reasons)
     for event in likely:
         if event.scope.module not in kept:
             yield _unseen(flow, event, offer=not open_ended)

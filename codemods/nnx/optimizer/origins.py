@@ -8,7 +8,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Call, Choice, Class, Free, Item, Param, Ref, Value
+from codemods.nnx.values import Call, Choice, Class, Item, Param, Ref, Value
 
 OLD = "flax.nnx.Optimizer"
 COMPATIBLE = "flax.nnx.ModelAndOptimizer"
@@ -42,16 +42,6 @@ class Origins:
             constructor = self._constructor(event)
             if constructor is not None:
                 self.constructors[event.value] = constructor
-        if self.constructors:
-            flow.distrust(
-                {
-                    value
-                    for module in flow.project.modules
-                    for container, scope in module.mutated
-                    for value in (container, *(held.value for held in sources.of(flow.here(container, scope))))
-                    if not isinstance(value, Param | Free)
-                }
-            )
 
     def _constructor(self, event: CallEvent) -> Constructor | None:
         call = self.flow.here(event.value, event.scope)

@@ -137,7 +137,7 @@ class Threading:
             text = f"({text})"
         line = source.line_starts[statement.lineno - 1]
         indent = source.data[line : line + statement.col_offset].decode("utf-8")
-        newline = "\r\n" if b"\r\n" in source.data else "\n"
+        newline = source.newline.decode()
         self.work.edit(
             scope, Edit(line, line, f"{indent}{name} = {text}{newline}".encode()), replace(source, argument, name)
         )

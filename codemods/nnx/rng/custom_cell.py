@@ -87,7 +87,7 @@ def _stored(init: FunctionFacts, parent: CallEvent) -> Fix | None:
         return None
     receiver = next(iter(init.params))
     end = source.span(statement)[1]
-    newline = b"\r\n" if b"\r\n" in source.data else b"\n"
+    newline = source.newline
     text = newline + b" " * statement.col_offset + f"{receiver}.rngs = rngs".encode()
     spaces = source.line(statement.lineno)[: statement.col_offset]
     if spaces.strip(" "):

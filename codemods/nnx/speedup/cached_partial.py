@@ -45,7 +45,7 @@ def _fix(context: Context, hot: HotLoop) -> Fix | None:
         return None
     source = hot.scope.module.source
     start, indent = place
-    newline = b"\r\n" if b"\r\n" in source.data else b"\n"
+    newline = source.newline
     line = f"{new} = {spelling.text}({function.id}, {', '.join(hot.objects)})"
     edits = [Edit(start, start, indent + line.encode() + newline), *spelling.edits]
     for call in hot.calls:

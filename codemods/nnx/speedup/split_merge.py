@@ -65,7 +65,7 @@ def _fix(context: Context, hot: HotLoop) -> Fix | None:
     if jit is None or place is None or any(name is None for name in names):
         return None
     split, merge, update, state = (name.text for name in names if name is not None)
-    newline = b"\r\n" if b"\r\n" in source.data else b"\n"
+    newline = source.newline
     objects = _tuple(hot.objects)
     start, indent = place
     _, end = source.span(hot.loop)
