@@ -426,6 +426,17 @@ class Flow:
                 return found
         return None
 
+    def _in_folder(self, value: Attr) -> Bound | None:
+        """Return the project's module that a dotted name means whose folders are no packages."""
+        names, base = [value.name], value.base
+        while isinstance(base, Attr):
+            names.append(base.name)
+            base = base.base
+        if not isinstance(base, ModuleRef):
+            return None
+        module = self.project.find(".".join([base.name, *reversed(names)]), base.importer)
+        return Bound(ModuleRef(module.name)) if module is not None else None
+
     def unchanged(self, bound: Bound) -> Bound:
         """Return an object before changes that were noted as if it were a container, such as ``meter.add(x)``."""
         seen: set[Value] = set()
@@ -438,7 +449,7 @@ class Flow:
         base = self.unchanged(self.follow(bound, value.base))
         inner = base.value
         if isinstance(inner, Ref):
-            return Bound(Ref(canonical(f"{inner.name}.{value.name}")))
+            return self._in_folder(value) or Bound(Ref(canonical(f"{inner.name}.{value.name}")))
         if isinstance(inner, ModuleRef):
             module = self.project.find(inner.name, inner.importer)
             found = self.export(module, value.name) if module is not None else None

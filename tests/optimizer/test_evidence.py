@@ -244,6 +244,18 @@ def test_not_proven(body: str) -> None:
     assert _form(body) == "compatible"
 
 
+@pytest.mark.parametrize("folder", [{}, {"lab/__init__.py": ""}], ids=["folder", "package"])
+@pytest.mark.parametrize("imported", ["from lab import make", "import lab.make as make", "from lab.make import build"])
+def test_made_in_another_module(folder: dict[str, str], imported: str) -> None:
+    make = "import optax\nfrom flax import nnx\n\ndef build(m):\n    return nnx.Optimizer(m, optax.sgd(0.1))\n"
+    call = "build(m)" if "build" in imported else "make.build(m)"
+    main = f"{HEAD}{imported}\nm = net()\no = {call}\ngrads = nnx.grad(loss_fn)(m, x)\no.update(grads)\n"
+    new, left = migrated({"main.py": main, "lab/make.py": make, **folder})
+    assert "o.update(m, grads)" in new["main.py"]
+    assert "wrt=nnx.Param" in new["lab/make.py"]
+    assert not left
+
+
 def test_gradient_at_a_copy_names_the_constructors_object() -> None:
     body = textwrap.dedent(EXPLICIT["gradient at a copy: the constructor's object is stepped"])
     assert "o.update(m, grads)" in migrated(HEAD + body)[0]["main.py"]
