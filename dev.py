@@ -7,6 +7,7 @@ Everything is installed into ``.venv`` beside this file, never into the system's
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -46,9 +47,16 @@ def install(what: str) -> None:
 
 
 def demo() -> None:
-    """Show what would change in the example project, and the report. Nothing is written."""
-    install(".")
-    run(str(BIN / "nnxmigrate"), "--diff", "fixtures/project", accept=(0, 1))
+    """Show what changes in the example project, and the report; then migrate a copy and run it under Flax 0.11."""
+    install(".[demo]")
+    tool = str(BIN / "nnxmigrate")
+    run(tool, "--diff", "fixtures/project", accept=(0, 1))
+    copy = ROOT / "build" / "demo"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(ROOT / "fixtures" / "project", copy)
+    run(tool, "--quiet", str(copy))
+    print("\nThe migrated copy in build/demo under Flax 0.11:", flush=True)
+    run(str(BIN / "python"), "-m", "tests.environments", "0.11", str(copy / "train.py"))
 
 
 def test() -> None:

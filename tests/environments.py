@@ -1,7 +1,8 @@
 """Real Flax environments, one a version, and running programs in them.
 
-``python -m tests.environments`` makes all of them. They are made with uv on first use, below ``NNXMIGRATE_ENVS`` or
-``~/.cache/nnxmigrate/envs``, and are made again when their pins change.
+``python -m tests.environments`` makes all of them, ``python -m tests.environments 0.11 PROGRAM`` runs a program in one.
+They are made with uv on first use, below ``NNXMIGRATE_ENVS`` or ``~/.cache/nnxmigrate/envs``, and are made again when
+their pins change.
 """
 
 from __future__ import annotations
@@ -151,6 +152,17 @@ def _lock(path: Path, patience: float = 1800) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> int:
+    """Make all environments; or, given a Flax version and a program, run the program under it."""
+    if arguments:
+        version, program = arguments
+        output = execute(version, Path(program))
+        print(output.out, output.err, sep="", end="")
+        return output.code
     for name in PINS:
         print(f"Flax {name}: {python(name)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
