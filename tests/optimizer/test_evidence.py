@@ -256,6 +256,29 @@ def test_made_in_another_module(folder: dict[str, str], imported: str) -> None:
     assert not left
 
 
+STEP = """\
+def step(m, ts, x):
+    o = nnx.merge(*ts)
+    grads = nnx.grad(loss_fn)(m, x)
+    o.update(grads)
+"""
+
+
+def test_update_of_a_merged_object_out_of_sight() -> None:
+    new, left = migrated(HEAD + STEP)
+    assert new["main.py"] == HEAD + STEP
+    assert [found.code for found in left] == ["NNX107"]
+    assert "o.update(m, grads)" in migrated(HEAD + STEP, unsafe=True)[0]["main.py"]
+
+
+def test_update_that_may_be_of_a_compatible_optimizer_is_never_rewritten() -> None:
+    made = f"{HEAD}from steps import step\n\nm = net()\no = nnx.Optimizer(m, optax.sgd(0.1))\n"
+    new, left = migrated({"main.py": made, "steps.py": HEAD + STEP}, unsafe=True)
+    assert "nnx.ModelAndOptimizer(m," in new["main.py"]
+    assert new["steps.py"] == HEAD + STEP
+    assert [found.code for found in left] == ["NNX107"]
+
+
 def test_gradient_at_a_copy_names_the_constructors_object() -> None:
     body = textwrap.dedent(EXPLICIT["gradient at a copy: the constructor's object is stepped"])
     assert "o.update(m, grads)" in migrated(HEAD + body)[0]["main.py"]

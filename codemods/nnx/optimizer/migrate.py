@@ -42,9 +42,11 @@ def migrate(context: Context) -> Iterator[Finding]:
     linked = {update.event for group in groups for update in group.updates}
     likely = list(_likely(flow, linked))
     kept: set[ModuleFacts] = set()
+    doubted: set[ast.AST] = set()
     for group in groups:
         for reason in _doubts(group, likely):
             group.reasons.append(reason)
+            doubted.add(reason.node)
             kept |= {c.event.scope.module for c in group.constructors}
     for group in groups:
         yield from _misused(flow, origins, group)
@@ -58,7 +60,7 @@ def migrate(context: Context) -> Iterator[Finding]:
     open_ended = any(reason.open_end for group in groups for reason in group.reasons)
     for event in likely:
         if event.scope.module not in kept:
-            yield _unseen(flow, event, offer=not open_ended)
+            yield _unseen(flow, event, offer=not open_ended and event.node not in doubted)
 
 
 def _doubts(group: Group, likely: list[CallEvent]) -> Iterator[Reason]:
@@ -147,7 +149,10 @@ def _likely(flow: Flow, linked: set[CallEvent]) -> Iterator[CallEvent]:
         if len(event.value.args) != 1 or event.value.starred:
             continue
         receiver = flow.resolve(flow.here(callee.base, event.scope))
-        if not isinstance(receiver.value, Param | Attr | Indexed | Item | Round) or flow.class_of(receiver) is not None:
+        merged = isinstance(receiver.value, Call) and flow.callee_name(receiver) == "flax.nnx.merge"
+        if not (merged or isinstance(receiver.value, Param | Attr | Indexed | Item | Round)):
+            continue
+        if flow.class_of(receiver) is not None:
             continue
         if isinstance(receiver.value, Param) and (
             receiver.value is receiver.value.function.self_param or flow.annotated(receiver.value)
@@ -173,8 +178,9 @@ def _unseen(flow: Flow, event: CallEvent, offer: bool) -> Finding:
     for node in near:
         if isinstance(node, ast.Name | ast.Attribute) and evaluate(node, event.env, event.scope) is not None:
             text = ast.unparse(node)
-            help = f"if it was made for `{text}`, write update({text}, ...)"
+            help = f"right for a nnx.ModelAndOptimizer; for a nnx.Optimizer of `{text}` write update({text}, ...)"
             if offer:
+                help = f"if it was made for `{text}`, write update({text}, ...)"
                 try:
                     edit = insert_first(
                         event.scope.module.source, event.node, [text], None if event.value.args else "grads"
