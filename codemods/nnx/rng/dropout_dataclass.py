@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -9,6 +10,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.rng.layers import constructor
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.values import Call, Ref
 
 _DROPOUT = "flax.nnx.Dropout"
@@ -37,11 +39,34 @@ def check(context: Context) -> Iterator[Finding]:
             )
 
 
+    yield from _compared(context)
+
+
+def _compared(context: Context) -> Iterator[Finding]:
+    """Yield comparisons of two Dropouts, whose options they compared up to Flax 0.10."""
+    for module in context.project.modules:
+        if b"Dropout" not in module.source.data:
+            continue
+        for node in ast.walk(module.source.tree):
+            if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+                continue
+            sides = [module.values.get(side) for side in (node.left, *node.comparators)]
+            scope = scope_of(module, node)
+            if all(side is not None and _made(context, context.flow.here(side, scope)) for side in sides):
+                message = "two Dropouts with the same options are not equal since Flax 0.11"
+                yield finding(RULE.code, scope, node, message, "compare their attributes, such as `rate`")
+
+
+def _made(context: Context, value: Bound) -> bool:
+    """Say whether a value is a Dropout of the library on every way."""
+    made = [constructor(context.flow, source) for source in context.sources.originals(value)]
+    return bool(made) and all(m is not None and m.name == _DROPOUT for m in made)
+
+
 def _is_dropout(context: Context, value: Bound) -> bool:
     if context.flow.resolve(value).value == Ref(_DROPOUT):
         return True
-    made = [constructor(context.flow, source) for source in context.sources.originals(value)]
-    return bool(made) and all(m is not None and m.name == _DROPOUT for m in made)
+    return _made(context, value)
 
 
 def _dataclass(context: Context, decorator: Bound) -> bool:
@@ -74,6 +99,7 @@ print(dataclasses.replace(dropout, rate=0.1).rate)
 """,
             run=False,
         ),
+        Example(before="from flax import nnx\n\nprint(nnx.Dropout(0.5) == nnx.Dropout(0.5))\n", run=False),
     ),
     check=check,
 )

@@ -77,7 +77,8 @@ RULE = Rule(
     why="""\
 Up to Flax 0.10 the leaves of states and gradients were `VariableState` objects: `isinstance(leaf, nnx.Param)` was
 false for each of them, in filters such as `lambda path, leaf: ...` too. Since 0.11 they are Variables, and code that
-told a module's Variables from leaves in this way takes the other branch without an error.
+told a module's Variables from leaves in this way takes the other branch without an error. Code that was written for
+0.11 looks the same, so that the rule runs only if it is selected.
 """,
     kind=Kind.REQUIRED,
     safety=None,
@@ -120,4 +121,5 @@ print(isinstance(model.bias, nnx.Param), isinstance(nnx.variables(model)["bias"]
         ),
     ),
     check=check,
+    default=False,
 )
