@@ -66,7 +66,8 @@ def test() -> None:
     run(python, "-m", "ruff", "check")
     run(python, "-m", "mypy")
     run(python, "-m", "tests.environments")
-    run(python, "-m", "pytest", "--numprocesses", "auto")
+    # files stay whole: their programs run in one batch for each Flax version
+    run(python, "-m", "pytest", "--numprocesses", "auto", "--dist", "loadfile")
 
 
 if __name__ == "__main__":
