@@ -216,6 +216,11 @@ COMPATIBLE_ONLY = {
         grads = nnx.grad(loss_fn)(m, x)
         o.update(grads)
         """,
+    "its state, which holds the model, is read": """
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        print(nnx.to_pure_dict(nnx.state(o)))
+        """,
     "passed out of the project": """
         import somewhere
         m = net()

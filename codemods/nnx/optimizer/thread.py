@@ -107,6 +107,8 @@ class Threading:
 
     def _visible(self, name: str, home: Scope, scope: Scope) -> bool:
         """Say whether a name of ``home`` is what ``scope`` sees under it."""
+        if home.owner is not None and home is not scope:
+            return False  # methods do not see the names of their class
         inner: Scope | None = scope
         while inner is not None and inner is not home:
             if name in inner.bindings:
