@@ -82,7 +82,6 @@ A class that derives from `nnx.Module` and has names in `__slots__` raises TypeE
             _BEFORE,
             _BEFORE.replace('    __slots__ = ("size",)\n', ""),
             targets=("0.12",),
-            run=False,
         ),
     ),
     check=check,

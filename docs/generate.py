@@ -1,0 +1,145 @@
+"""Write the pages that are made from the rules: docs/changes.md, and in docs/rules one per rule and their index.
+
+python docs/generate.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from codemods.nnx.findings import Safety
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.unavoidable import CHANGES, Change
+from nnxmigrate.rules import all_rules
+
+FOLDER = Path(__file__).parent
+
+_FAMILIES = {
+    1: "Optimizer",
+    2: "Random streams and the layers that hold them",
+    3: "Modules as pytrees, and transforms",
+    4: "State and Variables",
+    5: "Names, metadata and messages",
+    6: "From 0.11 to 0.12",
+    7: "Checkpoints",
+}
+
+_KINDS = {
+    Kind.REQUIRED: "required: the code breaks, or gives another result, on the target",
+    Kind.SUGGESTED: "suggested: the code works on the target, but is deprecated",
+    Kind.LINT: "lint: a mistake on every version",
+}
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by its path below docs."""
+    rules = all_rules()
+    of_rules = {f"rules/{rule.code}.md": page(rule) for rule in rules}
+    return of_rules | {"rules/index.md": index(rules), "changes.md": changes(rules)}
+
+
+def changes(rules: tuple[Rule, ...]) -> str:
+    """Return the table of all changes between the Flax versions, and how each is dealt with."""
+    parts = [
+        "# What changes, and what is done about it",
+        "All changes of Flax NNX from 0.10 to 0.11 and 0.12 that are known to us, by execution on those versions. "
+        "*Fixed* means that the code is rewritten where its value flow proves the rewrite right, and reported "
+        "elsewhere; *with --unsafe-fixes* that the rewrite is probably right and must be asked for; *reported* that "
+        "only the author can decide. *Unavoidable* changes cannot be seen in a program's text, or need nothing done.",
+    ]
+    for number, title in _FAMILIES.items():
+        parts += [f"## {title}", _table([r for r in rules if r.kind is not Kind.LINT and _family(r) == number])]
+        rest = [change for change in CHANGES if change.family == number]
+        if rest:
+            parts += ["### Unavoidable", _rest(rest)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _family(rule: Rule) -> int:
+    return int(rule.code[len("NNX")])
+
+
+def _table(rules: list[Rule]) -> str:
+    lines = ["| change | since | what is done | rule |", "| --- | --- | --- | --- |"]
+    for rule in rules:
+        lines.append(f"| {_cell(rule.summary)} | {rule.since} | {_done(rule)} | [{rule.code}](rules/{rule.code}.md) |")
+    return "\n".join(lines)
+
+
+def _done(rule: Rule) -> str:
+    done = {None: "reported", Safety.SAFE: "fixed", Safety.UNSAFE: "with --unsafe-fixes"}[rule.safety]
+    return done if rule.default else f"{done} with --select {rule.code}"
+
+
+def _rest(rest: list[Change]) -> str:
+    lines = ["| change | since | why no rule reports it | what you can do |", "| --- | --- | --- | --- |"]
+    lines += [f"| {_cell(c.what)} | {c.since} | {_cell(c.reason)} | {_cell(c.advice)} |" for c in rest]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def index(rules: tuple[Rule, ...]) -> str:
+    """Return the list of all rules."""
+    lines = ["# Rules", "", "| code | name | what it finds | fix |", "| --- | --- | --- | --- |"]
+    for rule in rules:
+        lines.append(f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_cell(rule.summary)} | {_fix(rule)} |")
+    return "\n".join(lines) + "\n"
+
+
+def page(rule: Rule) -> str:
+    """Return the page of a rule: what, why, bad, good, safety, versions and source."""
+    since = "all versions of Flax" if rule.kind is Kind.LINT else f"Flax {rule.since}"
+    default = "" if rule.default else "; runs only if it is selected"
+    parts = [
+        f"# {rule.code} {rule.name}",
+        f"{rule.summary[:1].upper()}{rule.summary[1:]}.".replace("..", "."),
+        f"- Kind: {_KINDS[rule.kind]}{default}\n- Fix: {_fix(rule)}\n- Since: {since}",
+        "## Why",
+        rule.why.strip(),
+        *_examples(rule.examples),
+        "## Source",
+        rule.source,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _fix(rule: Rule) -> str:
+    return "none" if rule.safety is None else rule.safety.value
+
+
+def _examples(examples: tuple[Example, ...]) -> Iterator[str]:
+    for title, chosen in (
+        ("Bad", [e for e in examples if e.after is None]),
+        ("Before and after", [e for e in examples if e.after not in (None, e.before)]),
+        ("Good", [e for e in examples if e.after == e.before]),
+    ):
+        if chosen:
+            yield f"## {title}"
+        for example in chosen:
+            yield _code(example.before)
+            if example.after not in (None, example.before):
+                yield "becomes"
+                yield _code(str(example.after))
+
+
+def _code(text: str) -> str:
+    return f"```python\n{text.strip()}\n```"
+
+
+def main() -> None:
+    """Write all pages, and remove those of rules that are gone."""
+    (FOLDER / "rules").mkdir(exist_ok=True)
+    wanted = pages()
+    for old in (FOLDER / "rules").glob("*.md"):
+        if f"rules/{old.name}" not in wanted:
+            old.unlink()
+    for name, text in wanted.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
