@@ -43,7 +43,7 @@ def changes(rules: tuple[Rule, ...]) -> str:
     """Return the table of all changes between the Flax versions, and how each is dealt with."""
     parts = [
         "# What changes, and what is done about it",
-        "All changes of Flax NNX from 0.10 to 0.11 and 0.12 that are known to us, by execution on those versions. "
+        "The changes of Flax NNX from 0.10 to 0.11 and 0.12, found by running programs on those versions. "
         "*Fixed* means that the code is rewritten where its value flow proves the rewrite right, and reported "
         "elsewhere; *with --unsafe-fixes* that the rewrite is probably right and must be asked for; *reported* that "
         "only the author can decide. *Unavoidable* changes cannot be seen in a program's text, or need nothing done.",
