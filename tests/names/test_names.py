@@ -55,6 +55,7 @@ def test_table_agrees_with_the_release(version: str) -> None:
         ),
         ("import flax.nnx.object as o\no.Object\n", "import flax.nnx.pytreelib as o\no.Object\n"),
         ("from flax.nnx.object import ObjectMeta\n", "from flax.nnx.pytreelib import ObjectMeta\n"),
+        ("import flax\nflax.nnx.object.ObjectState\n", "import flax\nflax.nnx.pytreelib.PytreeState\n"),
     ],
 )
 def test_renamed(before: str, after: str) -> None:
@@ -100,6 +101,10 @@ def test_left_alone(text: str) -> None:
         ("nnx.with_sharding_constraint(x, P('a'), mesh)", "jax.lax.with_sharding_constraint"),
         ("nnx.with_sharding_constraint(x, P('a'), mesh=mesh)", "jax.lax.with_sharding_constraint"),
         ("nnx.with_sharding_constraint(x, P('a'))", "from _nnx_compat import with_sharding_constraint"),
+        (
+            "nnx.with_sharding_constraint(x, P('a'),  # kept\n        mesh)",
+            "from _nnx_compat import with_sharding_constraint",
+        ),
         ("nnx.with_sharding_constraint(x, spec, mesh)", "from _nnx_compat import with_sharding_constraint"),
     ],
 )
@@ -109,3 +114,25 @@ def test_sharding_constraint(call: str, becomes: str) -> None:
     once = migrate_text(f"{head}\n\ndef f(x, spec):\n    return {call}\n", options("0.11"))
     assert becomes in once
     assert "nnx.with_sharding_constraint(" not in once
+
+
+@pytest.mark.parametrize(
+    ("origin", "target", "before", "after"),
+    [
+        ("0.10", "0.11", ("mutable", "mutable"), ("use_ref", "has_ref")),
+        ("0.10", "0.12", ("mutable", "mutable"), ("ref", "ref")),
+        ("0.11", "0.12", ("use_ref", "has_ref"), ("ref", "ref")),
+        ("0.11", "0.12", ("ref", "ref"), ("ref", "ref")),
+        ("0.10", "0.11", ("note", "note"), ("note", "note")),
+    ],
+)
+def test_metadata_keyword(origin: str, target: str, before: tuple[str, str], after: tuple[str, str]) -> None:
+    text = "from flax import nnx\nw = nnx.Param(1, {}=True)\nprint(w.{})\n"
+    chosen = options(target, origin=origin)
+    assert migrate_text(text.format(*before), chosen) == text.format(*after)
+    assert codes(text.format(*after), chosen) == []
+
+
+def test_metadata_keyword_is_only_reported_for_releases_that_differ() -> None:
+    text = "from flax import nnx\nw = nnx.Param(1, mutable=True)\nprint(w.mutable)\n"
+    assert [finding.fix for finding in look(text, options("0.11", "0.12")).findings] == [None, None]

@@ -40,12 +40,18 @@ COPIED = [
     ("g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(t)\nprint(model(1))\n", "t = nnx.merge(g, s, copy=True)\n"),
     ("g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(model)\nprint(t(1))\n", "t = nnx.merge(g, s, copy=True)\n"),
     (
-        "best = None\nfor i in range(3):\n    bump(model)\n    if i == 0:\n        best = nnx.state(model)\nnnx.update(model, best)\n",
+        "best = None\nfor i in range(3):\n    bump(model)\n    if i == 0:\n        best = nnx.state(model)\n"
+        "nnx.update(model, best)\n",
         "best = nnx.clone(nnx.state(model))\n",
     ),
     (
-        "class Keeper:\n    def __init__(self, m):\n        self.m = m\n        self.s = nnx.state(m)\n    def back(self):\n"
-        "        nnx.update(self.m, self.s)\nk = Keeper(model)\nbump(model)\nk.back()\n",
+        "class Keeper:\n    def __init__(self, m):\n        self.m = m\n        self.s = nnx.state(m)\n"
+        "    def back(self):\n        nnx.update(self.m, self.s)\nk = Keeper(model)\nbump(model)\nk.back()\n",
+        "self.s = nnx.clone(nnx.state(m))\n",
+    ),
+    (
+        "class Keeper:\n    def __init__(self, m: nnx.Linear):\n        self.m = m\n        self.s = nnx.state(m)\n"
+        "    def change(self):\n        bump(self.m)\n    def back(self):\n        nnx.update(self.m, self.s)\n",
         "self.s = nnx.clone(nnx.state(m))\n",
     ),
 ]
@@ -63,7 +69,8 @@ LEFT_ALONE = [
     "g, s = nnx.split(model)\nt = nnx.merge(g, s, copy=True)\nbump(t)\nprint(model(1))\n",
     "s = nnx.state(model)\ns = nnx.state(other)\nbump(model)\nprint(s)\n",
     "for _ in range(3):\n    s = nnx.state(model)\n    print(s)\n    bump(model)\n",
-    "g, s = nnx.split(model)\nfor _ in range(3):\n    m = nnx.merge(g, s)\n    bump(m)\n    g, s = nnx.split(m)\nprint(m(1))\n",
+    "g, s = nnx.split(model)\nfor _ in range(3):\n    m = nnx.merge(g, s)\n    bump(m)\n    g, s = nnx.split(m)\n"
+    "print(m(1))\n",
     "@jax.jit\ndef f(s):\n    m = nnx.merge(nnx.graphdef(model), s)\n    bump(m)\n    return nnx.state(m)\n"
     "s = nnx.state(model)\ns = f(s)\nnnx.update(model, s)\nprint(model(1))\n",
     "s = {'model': nnx.state}\nbump(model)\nprint(s)\n",
