@@ -62,8 +62,7 @@ def _family(rule: Rule) -> int:
 
 def _table(rules: list[Rule]) -> str:
     lines = ["| change | since | what is done | rule |", "| --- | --- | --- | --- |"]
-    for rule in rules:
-        lines.append(f"| {_cell(rule.summary)} | {rule.since} | {_done(rule)} | [{rule.code}](rules/{rule.code}.md) |")
+    lines += [f"| {_cell(r.summary)} | {r.since} | {_done(r)} | [{r.code}](rules/{r.code}.md) |" for r in rules]
     return "\n".join(lines)
 
 
@@ -85,8 +84,7 @@ def _cell(text: str) -> str:
 def index(rules: tuple[Rule, ...]) -> str:
     """Return the list of all rules."""
     lines = ["# Rules", "", "| code | name | what it finds | fix |", "| --- | --- | --- | --- |"]
-    for rule in rules:
-        lines.append(f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_cell(rule.summary)} | {_fix(rule)} |")
+    lines += [f"| [{r.code}]({r.code}.md) | {r.name} | {_cell(r.summary)} | {_fix(r)} |" for r in rules]
     return "\n".join(lines) + "\n"
 
 
