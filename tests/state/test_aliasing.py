@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.migration import codes, migrate_text, options
+from tests.migration import codes, look, migrate_text, options
 
 HEAD = """\
 import copy
@@ -34,6 +34,14 @@ COPIED = [
         "kept['a'] = nnx.clone(nnx.state(model))\n",
     ),
     ("def f(m):\n    return nnx.state(m)\ns = f(model)\nbump(model)\nprint(s)\n", "return nnx.clone(nnx.state(m))\n"),
+    (
+        "kept = {'a': nnx.state(model)}\nbump(model)\nfor _, s in kept.items():\n    print(s)\n",
+        "kept = {'a': nnx.clone(nnx.state(model))}\n",
+    ),
+    (
+        "kept = [nnx.state(model)]\nlast = kept.pop()\nbump(model)\nprint(last)\n",
+        "kept = [nnx.clone(nnx.state(model))]\n",
+    ),
     ("s = copy.copy(nnx.state(model))\nbump(model)\nprint(s)\n", "s = copy.copy(nnx.clone(nnx.state(model)))\n"),
     ("s = nnx.state(model)\nnnx.update(model, nnx.state(other))\nprint(s)\n", "s = nnx.clone(nnx.state(model))\n"),
     ("t = nnx.merge(*nnx.split(model))\nbump(model)\nprint(t(1))\n", "t = nnx.clone(model)\n"),
@@ -115,6 +123,11 @@ TRACED = [
     ("def loss(p, r):\n    return nnx.merge(g, p, r)(x)\njax.grad(loss)(p, r)\n", False),
     ("def loss(p):\n    return nnx.merge(g, p)(x)\njax.grad(loss)(p)\n", False),
     ("@jax.jit\ndef step(p, r):\n    return nnx.merge(g, p, r)(x)\n", False),
+    (
+        "@functools.partial(jax.value_and_grad, has_aux=True)\ndef loss(p):\n    return nnx.merge(g, p, r)(x), 1\n",
+        True,
+    ),
+    ("@functools.partial(jax.jit, donate_argnums=())\ndef step(p, r):\n    return nnx.merge(g, p, r)(x)\n", False),
     ("def plain(p):\n    return nnx.merge(g, p, r)(x)\n", False),
 ]
 
@@ -123,15 +136,47 @@ TRACED = [
 def test_merge_in_a_trace(body: str, found: bool) -> None:
     """Only a merge of states from outside the trace must copy."""
     head = (
-        "import jax\nimport jax.numpy as jnp\nfrom flax import nnx\n\nx = jnp.ones((2, 2))\n"
+        "import functools\nimport jax\nimport jax.numpy as jnp\nfrom flax import nnx\n\nx = jnp.ones((2, 2))\n"
         "g, p, r = nnx.split(nnx.BatchNorm(2, rngs=nnx.Rngs(0)), nnx.Param, ...)\n\n\n"
     )
     assert ("copy=True" in migrate_text(head + body)) == found
 
 
-def test_stateless_models_need_no_copy_in_a_trace() -> None:
+LINEAR, NORM = "nnx.Linear(2, 2, rngs=nnx.Rngs(0))", "nnx.BatchNorm(2, rngs=nnx.Rngs(0))"
+NET = (
+    "class Net(nnx.Module):\n    def __init__(self):\n        self.layer = {}\n    def __call__(self, x):\n        {}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("cls", "model", "found"),
+    [
+        ("", LINEAR, False),
+        ("", NORM, True),
+        ("", f"nnx.Sequential({LINEAR}, {LINEAR})", False),
+        ("", f"nnx.Sequential({LINEAR}, {NORM})", True),
+        (NET.format(LINEAR, "return self.layer(x)"), "Net()", False),
+        (NET.format(NORM, "return self.layer(x)"), "Net()", True),
+        (NET.format("nnx.Variable(1)", "self.layer.value += 1"), "Net()", True),
+        ("import other\n" + NET.format(LINEAR, "return x").replace("nnx.Module", "other.Module"), "Net()", True),
+        ("import other\n", "other.Net()", True),
+    ],
+)
+def test_only_models_with_state_need_a_copy_in_a_trace(cls: str, model: str, found: bool) -> None:
     text = (
-        "import jax\nfrom flax import nnx\n\ng, p, r = nnx.split(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.Param, ...)\n"
+        f"import jax\nfrom flax import nnx\n{cls}\ng, p, r = nnx.split({model}, nnx.Param, ...)\n"
         "def loss(p):\n    return nnx.merge(g, p, r)(1.0)\njax.grad(loss)(p)\n"
     )
-    assert codes(text) == []
+    assert ("copy=True" in migrate_text(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("s = nnx.state(model)\nbump(model)\nprint(s)\n", "it follows the change in line 12"),
+        ("s = nnx.state(model)\ns['bias'].value = 1\nprint(model(1))\n", "line 16 changes the object behind it too"),
+    ],
+)
+def test_message_says_which_handle_changes(body: str, words: str) -> None:
+    (found,) = look(HEAD + body).findings
+    assert words in found.message
