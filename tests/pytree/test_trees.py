@@ -31,6 +31,9 @@ KEPT_WHOLE = [
         "jax.tree.map(type, [nnx.Rngs(0)])",
         "jax.tree.map(type, [nnx.Rngs(0)], is_leaf=lambda x: isinstance(x, nnx.Rngs))",
     ),
+    ("jax.tree_util.tree_map(type, nets)", f"jax.tree_util.tree_map(type, nets, {TEST})"),
+    ("jax.tree_map(type, nets)", f"jax.tree.map(type, nets, {TEST})"),
+    ("jax.tree.reduce(max, nets)", f"jax.tree.reduce(max, nets, {TEST})"),
     ("jax.tree.map(\n    type,\n    nets,\n)", f"jax.tree.map(\n    type,\n    nets,\n    {TEST},\n)"),
 ]
 
@@ -89,3 +92,53 @@ CHANGED = [
 @pytest.mark.parametrize(("body", "found"), CHANGED)
 def test_changes_lost_in_jax_transforms(body: str, found: bool) -> None:
     assert ("NNX304" in codes(HEAD + body)) == found
+
+
+@pytest.mark.parametrize(
+    ("decorator", "base", "default", "found"),
+    [
+        ("@struct.dataclass", "", "", True),
+        ("@chex.dataclass", "", "", True),
+        ("@functools.partial(chex.dataclass, frozen=True)", "", "", True),
+        ("", "(struct.PyTreeNode)", "", True),
+        ("@dataclasses.dataclass", "", "", False),
+        ("@struct.dataclass", "", " = struct.field(pytree_node=False)", False),
+        ("@chex.dataclass", "", " = dataclasses.field(metadata={'static': True})", False),
+        ("@chex.dataclass", "", " = dataclasses.field(metadata={'other': True})", True),
+    ],
+)
+def test_modules_in_fields_of_registered_classes(decorator: str, base: str, default: str, found: bool) -> None:
+    head = f"import chex\nimport dataclasses\nimport functools\nfrom flax import struct\n{HEAD}\n"
+    cls = f"{decorator}\nclass Box{base}:\n    net: nnx.Linear{default}\n"
+    assert (TEST in migrate_text(f"{head}{cls}jax.tree.map(type, [Box(nets[0])])\n")) == found
+
+
+def test_own_leaf_test_is_kept() -> None:
+    head = f"{HEAD}def test(n):\n    return n is None\n\n\n"
+    once = migrate_text(f"{head}jax.tree.leaves(nets, is_leaf=test)\n")
+    assert once == f"{head}jax.tree.leaves(nets, is_leaf=lambda x: test(x) or isinstance(x, nnx.Module))\n"
+
+
+MAP = "jax.tree.map(lambda a: a.ndim > 1, {})"
+BY_ORDER = "lambda params: jax.tree.unflatten(jax.tree.structure(params), jax.tree.leaves(mask))"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("optax.adamw(0.1, mask=decay(state))", "optax.adamw(0.1, mask=decay)"),
+        ("optax.masked(tx, decay(state))", "optax.masked(tx, decay)"),
+        (f"optax.masked(tx, {MAP.format('state')})", f"optax.masked(tx, lambda params: {MAP.format('params')})"),
+        ("optax.masked(tx, mask)", f"optax.masked(tx, {BY_ORDER})"),
+        ("optax.masked(tx, decay)", "optax.masked(tx, decay)"),
+        ("optax.masked(*given, decay(state))", "optax.masked(*given, decay(state))"),
+        ("optax.masked(tx, decay(other))", "optax.masked(tx, decay(other))"),
+    ],
+)
+def test_masks(before: str, after: str) -> None:
+    text = (
+        f"import optax\n{HEAD}\ndef decay(p):\n    return {MAP.format('p')}\n\n\n"
+        f"tx = optax.sgd(0.1)\nstate = nnx.state(nets[0], nnx.Param)\nother = dict(a=x)\nmask = {MAP.format('state')}\n"
+        "o = nnx.Optimizer(nets[0], {}, wrt=nnx.Param)\n"
+    )
+    assert migrate_text(text.format(before)) == text.format(after)
