@@ -1,0 +1,109 @@
+"""NNX305: optimizers of several parts, which Flax 0.11 cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.known import canonical
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Call, Mapping
+
+_PARTITIONS = frozenset({"optax.multi_transform", "optax.partition", "optax.transforms.partition"})
+# transformations that keep arrays for each parameter
+_KEEP = frozenset(
+    f"optax.{name}"
+    for name in (
+        "adabelief", "adadelta", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "fromage", "lamb", "lion",
+        "nadam", "nadamw", "radam", "rmsprop", "scale_by_adam", "trace", "yogi",
+    )
+)  # fmt: skip
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield calls of ``nnx.Optimizer`` with such a transformation, where 0.11 is a target."""
+    if "0.11" not in context.options.targets or not context.options.crosses("0.11"):
+        return
+    flow = context.flow
+    for event in context.project.calls():
+        bound = flow.here(event.value, event.scope)
+        given = event.value.argument(1, "tx")
+        if given is None or canonical(flow.callee_name(bound)) != "flax.nnx.Optimizer":
+            continue
+        made = flow.resolve(flow.with_value(bound, given))
+        if _partitioned(context, made):
+            yield finding(
+                "NNX305",
+                event.scope,
+                event.node,
+                f"Flax 0.11 cannot update the parts of {flow.callee_name(made)} in an nnx.Optimizer; 0.10 and 0.12 can",
+                "go to 0.12, or make an optimizer for each part, with its own `wrt`",
+            )
+
+
+def _partitioned(context: Context, made: Bound) -> bool:
+    """Say whether a transformation keeps arrays for a part of the parameters only."""
+    flow, call = context.flow, made.value
+    if not isinstance(call, Call):
+        return False
+    name = flow.callee_name(made)
+    if name == "optax.contrib.muon":
+        return True
+    parts = call.argument(0, "transforms")
+    if name not in _PARTITIONS or parts is None:
+        return False
+    mapping = flow.resolve(flow.with_value(made, parts))
+    if not isinstance(mapping.value, Mapping) or len(mapping.value.items) < 2:
+        return False
+    return any(_keeps_arrays(context, flow.with_value(mapping, value)) for _, value in mapping.value.items)
+
+
+def _keeps_arrays(context: Context, part: Bound) -> bool:
+    made = context.flow.resolve(part)
+    name, call = context.flow.callee_name(made), made.value
+    if not isinstance(call, Call):
+        return False
+    if name == "optax.chain":
+        return any(_keeps_arrays(context, context.flow.with_value(made, link)) for link in call.args)
+    if name == "optax.sgd":
+        return call.argument(1, "momentum") is not None
+    return name in _KEEP
+
+
+
+_BEFORE = """\
+import jax
+import optax
+from flax import nnx
+
+
+def label(params):
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: "slow" if "bias" in str(path) else "fast", params)
+
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+parts = optax.multi_transform({"slow": optax.sgd(0.1), "fast": optax.adam(0.1)}, label)
+optimizer = nnx.Optimizer(model, parts, wrt=nnx.Param)
+"""
+
+_LEFT = _BEFORE.replace("optax.adam(0.1)", "optax.set_to_zero()") + "print(model.kernel.shape)\n"
+
+RULE = Rule(
+    code="NNX305",
+    name="partitioned-optimizer",
+    summary="optax.multi_transform or muon in an nnx.Optimizer, under 0.11",
+    why="""\
+`optax.multi_transform`, `optax.partition` and `optax.contrib.muon` put a placeholder into their state for each
+parameter that another part updates. Flax 0.11.0 to 0.11.2 take it for a Variable, and `Optimizer.update` raises
+"tuple indices must be integers or slices, not ellipsis". Flax 0.10 and 0.12 run them. Parts without arrays of their
+own, such as `optax.sgd` without momentum, are not affected.
+""",
+    kind=Kind.REQUIRED,
+    safety=None,
+    since="0.11.0",
+    source="https://github.com/google/flax/issues/4901; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    examples=(Example(_BEFORE, run=False), Example(_LEFT, _LEFT, targets=("0.11", "0.12"))),
+    check=check,
+)
