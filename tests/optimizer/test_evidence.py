@@ -284,6 +284,14 @@ def test_update_that_may_be_of_a_compatible_optimizer_is_never_rewritten() -> No
     assert [found.code for found in left] == ["NNX107"]
 
 
+def test_update_beside_a_compatible_optimizer_is_left_alone() -> None:
+    text = f"{HEAD}{STEP}\ngraph, state = nnx.split(nnx.Optimizer(net(), optax.sgd(0.1)))\n"
+    new, left = migrated(text)
+    assert "nnx.ModelAndOptimizer(net()," in new["main.py"]
+    assert not left
+    assert migrated(new, unsafe=True) == (new, [])
+
+
 def test_gradient_at_a_copy_names_the_constructors_object() -> None:
     body = textwrap.dedent(EXPLICIT["gradient at a copy: the constructor's object is stepped"])
     assert "o.update(m, grads)" in migrated(HEAD + body)[0]["main.py"]

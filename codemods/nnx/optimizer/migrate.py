@@ -16,7 +16,7 @@ from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, gradient, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, evaluate
-from codemods.nnx.optimizer.origins import OLD, Constructor, Origins
+from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.options import OptimizerForm
 from codemods.nnx.rewrite import RewriteError, insert_first
 from codemods.nnx.values import Attr, Call, Class, Item, Param, Ref, Value
@@ -58,9 +58,10 @@ def migrate(context: Context) -> Iterator[Finding]:
         elif group.outside and not group.constructors:
             yield from _from_outside(flow, group)
     open_ended = any(reason.open_end for group in groups for reason in group.reasons)
+    migrated = {c.event.scope.module for group in groups for c in group.constructors if c.kind == COMPATIBLE}
     for event in likely:
-        if event.scope.module not in kept:
-            yield _unseen(flow, event, offer=not open_ended and event.node not in doubted)
+        if event.scope.module not in kept | migrated:
+            yield _unseen(flow, event, offer=not (open_ended or migrated or event.node in doubted))
 
 
 def _doubts(group: Group, likely: list[CallEvent]) -> Iterator[Reason]:
