@@ -71,14 +71,25 @@ def _write(project: Project, attempt: Attempt, writer: Writer) -> dict[str, Fail
     changes = _changes(project, attempt)
     failures: dict[str, Failure] = {}
     for group in _linked(changes, attempt):
+        places = {path: project.paths.get(path, path) for path in group}
+        old = {path: project.documents[path].raw if path in project.documents else None for path in group}
         try:
-            writer.write({project.paths.get(path, path): changes[path] for path in group})
+            writer.write(
+                {place: changes[path] for path, place in places.items()},
+                {place: old[path] for path, place in places.items()},
+            )
         except WriteFailed as error:
-            for path in group:
-                own = error.path == project.paths.get(path, path)
-                reason = f"cannot be written: {error}" if own else f"left alone, as {error.path} cannot be written"
-                failures[path] = Failure(path, reason)
+            failures |= {path: Failure(path, _reason(place, error)) for path, place in places.items()}
     return failures
+
+
+def _reason(place: str, error: WriteFailed) -> str:
+    """Return what became of a file when another one, or itself, could not be written."""
+    if place == error.path:
+        return f"cannot be written: {error}"
+    if place in error.unrestored:
+        return f"was changed and could not be changed back when {error.path} could not be written"
+    return f"left alone, as {error.path} cannot be written"
 
 
 def _linked(paths: Iterable[str], attempt: Attempt) -> list[set[str]]:
@@ -112,8 +123,10 @@ def _outcome(
     changes = {path: data for path, data in _changes(project, attempt).items() if path not in unwritten}
     with_findings = {one.path for one in left}
     created = [path for path in changes if path not in project.paths]
+    settled = {path: FileOutcome(path, Status.FAILED, failure.message) for path, failure in unwritten.items()}
+    settled |= project.troubles
     files = [
-        project.troubles.get(path) or _file(path, project, failures.get(path), changes.get(path), path in with_findings)
+        settled.get(path) or _file(path, project, failures.get(path), changes.get(path), path in with_findings)
         for path in (*project.paths, *created)
     ]
     return Outcome(files, left, fixed, settings.write)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from codemods.nnx.options import Options
+from nnxmigrate.files.atomic import WriteFailed
 from nnxmigrate.files.discovery import discover
 from nnxmigrate.outcome import Outcome, Status
-from nnxmigrate.run import run
+from nnxmigrate.project import load
+from nnxmigrate.run import run, run_project
 from nnxmigrate.settings import Settings
 from tests import fake
 from tests.conftest import Tree
@@ -98,6 +101,44 @@ def test_a_write_that_fails_late_is_undone(tree: Tree, monkeypatch: pytest.Monke
     assert sorted(os.listdir(root)) == sorted(text), "temporary files are left"
     assert {one.path for one in outcome.left} == {"a.py", "b.py"}
     assert {one.path for one in outcome.fixed} == {"c.py"}
+
+
+def test_what_the_user_saves_meanwhile_is_kept(tree: Tree) -> None:
+    text = {"a.py": HEAD + "import b\nshared\n", "b.py": HEAD + "shared\n", "c.py": HEAD + "old\n"}
+    root = tree(text)
+    project = load(discover(["."]))
+    edited = text["b.py"] + "# a thought\n"
+    (root / "b.py").write_text(edited)
+    outcome = run_project(project, Settings())
+    assert statuses(outcome) == {"a.py": "FAILED", "b.py": "FAILED", "c.py": "CHANGED"}
+    assert {file.path: file.reason for file in outcome.files} == {
+        "a.py": f"left alone, as {project.paths['b.py']} cannot be written",
+        "b.py": "cannot be written: it changed while nnxmigrate ran",
+        "c.py": "",
+    }
+    assert {name: (root / name).read_text() for name in text} == {**text, "b.py": edited, "c.py": HEAD + "new\n"}
+
+
+class HalfWritten:
+    """Fails on the first file of several after the others were changed."""
+
+    def refusal(self, path: str) -> str | None:
+        """Refuse nothing."""
+        return None
+
+    def write(self, contents: Mapping[str, bytes], read: Mapping[str, bytes | None]) -> None:
+        """Fail."""
+        first, *others = sorted(contents)
+        raise WriteFailed(first, "Input/output error", others)
+
+
+def test_files_that_keep_half_a_fix_are_failures(tree: Tree) -> None:
+    tree({"a.py": HEAD + "import b\nshared\n", "b.py": "shared\n"})
+    outcome = run_project(load(discover(["."])), Settings(), HalfWritten())
+    assert statuses(outcome) == {"a.py": "FAILED", "b.py": "FAILED"}, "also the one that does not mention NNX"
+    assert "b.py had been changed" in outcome.files[0].reason
+    assert "could not be changed back" in outcome.files[1].reason
+    assert outcome.exit_code == 2
 
 
 def test_a_fix_that_breaks_one_file_is_not_made_in_the_other(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

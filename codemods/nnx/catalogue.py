@@ -16,6 +16,7 @@ from codemods.nnx.names import (
     sharding_constraint,
     sharding_metadata,
     star,
+    transform_keyword,
     unknown,
 )
 from codemods.nnx.optimizer import (
@@ -87,6 +88,7 @@ RULES: tuple[Rule, ...] = tuple(
             sharding_constraint.RULE,
             sharding_metadata.RULE,
             star.RULE,
+            transform_keyword.RULE,
             unknown.RULE,
             attention.RULE,
             bound_methods.RULE,

@@ -215,19 +215,33 @@ def replace(source: Source, node: ast.AST, text: str) -> Edit:
     return Edit(start, end, text.encode("utf-8"))
 
 
-def remove_keyword(source: Source, node: ast.Call, name: str) -> Edit:
-    """Take the keyword argument ``name`` away with its separator.
+def remove_keyword(source: Source, node: ast.Call, *names: str) -> Edit:
+    """Take keyword arguments away with their separators.
 
     Raises:
         RewriteError: if the call cannot be parsed.
     """
 
     def change(call: cst.Call) -> cst.Call:
-        args = list(call.args)
-        index = next(i for i, a in enumerate(args) if a.keyword is not None and a.keyword.value == name)
-        removed = args.pop(index)
-        if args and index == len(args):  # the new last argument ends the list as the old one did
-            args[-1] = args[-1].with_changes(comma=removed.comma, whitespace_after_arg=removed.whitespace_after_arg)
-        return call.with_changes(args=args)
+        kept = [a for a in call.args if a.keyword is None or a.keyword.value not in names]
+        last = call.args[-1]
+        if kept and kept[-1] is not last:
+            kept[-1] = _ending_as(kept[-1], last)
+        return call.with_changes(args=kept)
 
     return _changed(source, node, change)
+
+
+def _ending_as(argument: cst.Arg, last: cst.Arg) -> cst.Arg:
+    """Let an argument end the list as the last one did, but keep the comment behind it."""
+    import libcst as cst
+
+    comma = argument.comma
+    space = comma.whitespace_after if isinstance(comma, cst.Comma) else None
+    commented = isinstance(space, cst.ParenthesizedWhitespace) and space.first_line.comment is not None
+    if not (commented and isinstance(comma, cst.Comma) and isinstance(space, cst.ParenthesizedWhitespace)):
+        return argument.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    closing = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    if isinstance(closing, cst.ParenthesizedWhitespace):
+        space = space.with_changes(indent=closing.indent, last_line=closing.last_line)
+    return argument.with_changes(comma=comma.with_changes(whitespace_after=space))

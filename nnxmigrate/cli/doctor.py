@@ -44,7 +44,7 @@ def doctor(path: Path, target: str | None, python: str | None, raising: bool, as
             raised = bump.plan(reading.sets, target)
             write_all(raised.contents)
         except (OSError, WriteFailed) as error:
-            click.echo(f"Error: nothing was changed: {error}", err=True)
+            click.echo(f"Error: the pins were not raised: {error}", err=True)
             sys.exit(2)
         reading = _read(path, python)
     verdicts = [judge(pins, target, lambda pattern: project.uses(path, pattern)) for pins in reading.sets]

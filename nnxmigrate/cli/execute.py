@@ -29,7 +29,7 @@ class _Captured:
         """Refuse nothing."""
         return None
 
-    def write(self, contents: Mapping[str, bytes]) -> None:
+    def write(self, contents: Mapping[str, bytes], read: Mapping[str, bytes | None]) -> None:
         """Keep new bytes."""
         self.contents |= contents
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 
 class WriteFailed(Exception):
-    """Nothing was written.
+    """Files could not be written; all are as they were, but for those that could not be changed back.
 
     Attributes:
         path: the file that could not be written.
+        unrestored: files that hold their new bytes, because bringing back the old ones failed too.
     """
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, path: str, reason: str, unrestored: Sequence[str] = ()) -> None:
+        left = f"; {', '.join(unrestored)} had been changed and could not be changed back" if unrestored else ""
+        super().__init__(reason + left)
         self.path = path
+        self.unrestored = tuple(unrestored)
 
 
 class Writer(Protocol):
@@ -27,11 +31,15 @@ class Writer(Protocol):
     def refusal(self, path: str) -> str | None:
         """Return why a file must not be replaced; None if it may be."""
 
-    def write(self, contents: Mapping[str, bytes]) -> None:
+    def write(self, contents: Mapping[str, bytes], read: Mapping[str, bytes | None]) -> None:
         """Replace or create all these files, or none.
 
+        Args:
+            contents: new bytes by path.
+            read: the bytes that the new ones were made from; None for a file that did not exist.
+
         Raises:
-            WriteFailed: if one of them cannot be written.
+            WriteFailed: if one of them cannot be written, or holds something else than what was read.
         """
 
 
@@ -42,9 +50,9 @@ class Disk:
         """See :func:`why_not_writable`."""
         return why_not_writable(path)
 
-    def write(self, contents: Mapping[str, bytes]) -> None:
+    def write(self, contents: Mapping[str, bytes], read: Mapping[str, bytes | None]) -> None:
         """See :func:`write_all`."""
-        write_all(contents)
+        write_all(contents, read)
 
 
 def why_not_writable(path: str) -> str | None:
@@ -63,7 +71,7 @@ def why_not_writable(path: str) -> str | None:
     return None
 
 
-def write_all(contents: Mapping[str, bytes]) -> None:
+def write_all(contents: Mapping[str, bytes], read: Mapping[str, bytes | None] | None = None) -> None:
     """Replace or create files; all of them, or after a failure none.
 
     Each file's new bytes are written beside it and renamed over it, so that no reader ever sees half a file.
@@ -71,29 +79,35 @@ def write_all(contents: Mapping[str, bytes]) -> None:
 
     Args:
         contents: new bytes by path.
+        read: the bytes that a file must still hold, by path, None if it must not exist. Files that are not named
+            here may hold anything.
 
     Raises:
-        WriteFailed: if one of them cannot be written. The files are then as they were.
+        WriteFailed: if one of them cannot be written, or does not hold what was read. The files are then as they were.
     """
+    read = read or {}
     staged: list[tuple[str, str, str]] = []
-    replaced: list[tuple[str, bytes | None]] = []
+    replaced: list[tuple[str, str, bytes | None]] = []
     path = ""
     try:
         for path, data in contents.items():
             real = os.path.realpath(path)
             staged.append((path, real, _stage(real, data)))
+        before: dict[str, bytes | None] = {}
+        for path in contents:
+            before[path] = _read(os.path.realpath(path))
+            if path in read and before[path] != read[path]:
+                raise WriteFailed(path, "it changed while nnxmigrate ran")
         while staged:
             path, real, temporary = staged[0]
-            before = _read(real)
             os.replace(temporary, real)
-            replaced.append((real, before))
+            replaced.append((path, real, before[path]))
             staged.pop(0)
     except OSError as error:
-        _undo(replaced)
-        raise WriteFailed(path, error.strerror or str(error)) from error
+        raise WriteFailed(path, error.strerror or str(error), _undo(replaced)) from error
     finally:
         for _, _, temporary in staged:
-            os.unlink(temporary)
+            _discard(temporary)
 
 
 def _stage(real: str, data: bytes) -> str:
@@ -127,9 +141,25 @@ def _read(real: str) -> bytes | None:
         return file.read()
 
 
-def _undo(replaced: list[tuple[str, bytes | None]]) -> None:
-    for real, before in replaced:
-        if before is None:
-            os.unlink(real)
-        else:
-            os.replace(_stage(real, before), real)
+def _undo(replaced: Iterable[tuple[str, str, bytes | None]]) -> list[str]:
+    """Bring back the old bytes of as many files as possible; return the paths of the others."""
+    unrestored = []
+    for path, real, before in replaced:
+        temporary = ""
+        try:
+            if before is None:
+                os.unlink(real)
+            else:
+                temporary = _stage(real, before)
+                os.replace(temporary, real)
+        except OSError:
+            unrestored.append(path)
+            if temporary:
+                _discard(temporary)
+    return unrestored
+
+
+def _discard(temporary: str) -> None:
+    """Remove a temporary file. One that stays harms nobody, and must not hide what went wrong."""
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, ModuleFacts, Scope
-from codemods.nnx.lint.syntax import Path, own_nodes, paths
+from codemods.nnx.lint.syntax import Path, inside, own_nodes, paths
 from codemods.nnx.project import Project
 
 
@@ -36,6 +36,11 @@ class Bodies:
         if not any(isinstance(n, ast.Try) for n in self.nodes(scope)):
             return False
         return any(isinstance(n, ast.Try) and arm == "body" for n, arm in self.paths(scope).get(node, ()))
+
+    def sometimes(self, node: ast.AST, scope: Scope, loop: ast.AST) -> bool:
+        """Say whether a condition decides in which rounds of a loop a node runs."""
+        path = self.paths(scope).get(node, ())
+        return any(isinstance(outer, ast.If | ast.IfExp) and inside(outer, loop) for outer, _ in path)
 
     @cached_property
     def calls(self) -> dict[Scope, list[CallEvent]]:

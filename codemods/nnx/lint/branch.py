@@ -10,7 +10,8 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import traced_bodies
-from codemods.nnx.values import Const, Param
+from codemods.nnx.lint.traced import root_param
+from codemods.nnx.values import Const, Each, Item, Param
 
 _WAYS = {
     "if": "use jnp.where, or jax.lax.cond (nnx.cond for functions of NNX objects)",
@@ -27,6 +28,8 @@ def _check(context: Context) -> Iterator[Finding]:
             if context.bodies.guarded(node, function.scope):
                 continue
             for place, way in _decisions(node):
+                if _container(node, place, function):
+                    continue
                 if context.taint.node(place, function.scope) and not _optional(place, function):
                     yield _found(function, place, way)
             if isinstance(node, ast.Call) and _orders(context, node, function):
@@ -54,6 +57,20 @@ def _optional(place: ast.expr, function: FunctionFacts) -> bool:
     default = value.function.defaults.get(value.name)
     note = value.function.annotations.get(value.name)
     return (isinstance(default, Const) and default.value is None) or (note is not None and "None" in ast.dump(note))
+
+
+def _container(node: ast.AST, place: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether the truth of a name may only ask whether a container is empty."""
+    if not isinstance(place, ast.Name):
+        return False
+    for part in ast.walk(getattr(node, "test", node)):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "isinstance":
+            if any(isinstance(n, ast.Name) and n.id == place.id for n in part.args[:1]):
+                return True
+    value = function.scope.module.values.get(place)
+    param = root_param(value) if isinstance(value, Item | Each) else None
+    note = param.function.annotations.get(param.name) if param is not None else None
+    return note is not None and "Array" not in ast.dump(note)
 
 
 def _atoms(test: ast.expr, way: str) -> Iterator[tuple[ast.expr, str]]:

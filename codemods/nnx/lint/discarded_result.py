@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import array_method, discarded, is_pure
@@ -14,7 +15,9 @@ from codemods.nnx.lint.places import in_test
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in discarded(context):
-        if is_pure(event, name) and not in_test(event.scope):  # a test may only want the error
+        if in_test(event.scope) or _displayed(event):  # a test may only want the error
+            continue
+        if is_pure(event, name):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -23,7 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 "assign the result",
             )
     for event in context.project.calls():
-        if not event.used and array_method(context, event):
+        if not event.used and not _displayed(event) and array_method(context, event):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -31,6 +34,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the method gives a new array, which is thrown away",
                 "assign the result",
             )
+
+
+def _displayed(event: CallEvent) -> bool:
+    """Say whether a notebook may show the result."""
+    return event.scope.module.source.notebook and event.scope.function is None
 
 
 RULE = lint_rule(

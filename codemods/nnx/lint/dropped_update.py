@@ -11,17 +11,21 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import kinds_of, shown
+from codemods.nnx.lint.places import foreign, kinds_of, shown
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Param, Ref
 
 _JIT = Ref("jax.jit")
 
+# with these the Variables hold references, which jax.jit changes in place
+_SHARING = ("use_mutable_arrays", "use_refs", "use_hijax", "to_refs", "as_hijax_vars")
+
 
 def _check(context: Context) -> Iterator[Finding]:
+    sharing = {event.scope.module for event, name in foreign(context, *_SHARING) if name.startswith("flax.nnx.")}
     for root in context.traced.roots:
-        if root.transform != "jax.jit":
+        if root.transform != "jax.jit" or root.scope.module in sharing:
             continue
         lost = sorted({param.name for param in _changed(context, root)})
         if lost:

@@ -26,7 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
         loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
         if loop is None or event.statement in seen or in_test(event.scope):
             continue
-        if enclosing_function(event.scope) in context.traced or _conditional(context, event, loop):
+        if enclosing_function(event.scope) in context.traced or context.bodies.sometimes(event.node, event.scope, loop):
             continue
         if any(_of_step(context, value, event.scope, steps, loop) for value in _read(event)):
             seen.add(event.statement)
@@ -48,12 +48,6 @@ def _trains(context: Context, function: FunctionFacts) -> bool:
             if context.flow.callee_name(context.flow.here(event.value, event.scope)) in GRADIENTS:
                 return True
     return False
-
-
-def _conditional(context: Context, event: CallEvent, loop: ast.AST) -> bool:
-    """Say whether the value is read in some rounds only."""
-    path = context.bodies.paths(event.scope).get(event.node, ())
-    return any(isinstance(node, ast.If | ast.IfExp) and inside(node, loop) for node, _ in path)
 
 
 def _read(event: CallEvent) -> Iterator[Value]:

@@ -20,7 +20,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
         for node in context.bodies.nodes(scope):
             target = _item(node)
-            if target is not None and _is_array(context, target.value, scope):
+            if target is None or _named(target) or context.bodies.guarded(node, scope):
+                continue
+            if _is_array(context, target.value, scope):
                 yield finding(
                     RULE.code,
                     scope,
@@ -40,6 +42,11 @@ def _item(node: ast.AST) -> ast.Subscript | None:
     elif isinstance(node, ast.Delete):
         targets = node.targets
     return next((t for t in targets if isinstance(t, ast.Subscript)), None)
+
+
+def _named(target: ast.Subscript) -> bool:
+    """Say whether an item is named by a text, as those of a dict are."""
+    return isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str)
 
 
 def _is_array(context: Context, node: ast.expr, scope: Scope) -> bool:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import exclusive, inside
 
+_ORDERS = frozenset({"permutation", "choice"})
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
 
 
@@ -51,7 +52,23 @@ def _together(one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str]
     first, second = paths.get(one.event.node), paths.get(two.event.node)
     if first is None or second is None:  # in a decorator or default
         return False
-    return not exclusive(first, second)
+    return not exclusive(first, second) and not _rebound(one, two) and not _paired(one, two)
+
+
+def _rebound(one: Use, two: Use) -> bool:
+    """Say whether a loop that one use is in and the other is not gives the key another value in between."""
+    loops = [
+        loop for loop in (*one.event.loops, *two.event.loops) if (loop in one.event.loops) != (loop in two.event.loops)
+    ]
+    return any(varies(one.key, loop) for loop in loops)
+
+
+def _paired(one: Use, two: Use) -> bool:
+    """Say whether two draws put several arrays into the same order, as data and their labels."""
+    if last(one.name) not in _ORDERS or one.name != two.name:
+        return False
+    first, second = one.event.node.args, two.event.node.args
+    return len(first) > 1 and len(second) > 1 and ast.dump(first[1]) != ast.dump(second[1])
 
 
 def _repeats(use: Use, loop: ast.AST) -> bool:
@@ -77,7 +94,8 @@ RULE = lint_rule(
     why="""\
 A key determines the numbers. Used for two draws, or in every round of a loop, it gives equal or related numbers:
 identical initial weights, identical noise, the same "random" batch. `jax.random.split` or `fold_in` makes new keys.
-In tests, where equal numbers may be meant, the rule is silent.
+In tests, where equal numbers may be meant, the rule is silent, and for `permutation` or `choice` of several arrays
+with one key, which keeps them in step.
 """,
     source="JAX tutorial, section on random keys; measured: identical numbers",
     check=_check,
@@ -106,6 +124,20 @@ for step in range(3):
     key, subkey = jax.random.split(key)
     a = jax.random.normal(subkey, (3,))
     b = jax.random.normal(jax.random.fold_in(subkey, 1), (3,))
+""",
+        """\
+import jax
+
+
+def train(key, images, labels):
+    images = jax.random.permutation(key, images)
+    labels = jax.random.permutation(key, labels)
+    key = jax.random.fold_in(key, 1)
+    for step in range(3):
+        key, subkey = jax.random.split(key)
+        jax.random.normal(subkey, (3,))
+    key, subkey = jax.random.split(key)
+    return jax.random.normal(subkey, (3,))
 """,
         """\
 import jax

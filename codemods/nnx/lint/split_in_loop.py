@@ -20,6 +20,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if enclosing_function(event.scope) in context.traced or _varies(event.node.args[0], loop):
             continue
+        if context.bodies.sometimes(event.node, event.scope, loop):  # as before a checkpoint
+            continue
         text = ast.dump(event.node.args[0])
         if any(e.scope is event.scope and e.loops == event.loops and ast.dump(e.node.args[0]) == text for e in updates):
             yield finding(

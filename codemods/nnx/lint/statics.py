@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.places import compiled_roots
 
 
@@ -22,9 +22,18 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
         for event in context.flow.callers(function):
             if event.value.starred or event.node is root.node:
                 continue
-            for name, position in positions.items():
+            shift = 0 if root.bound else _receiver(event, function)
+            for name, index in positions.items():
+                position = index - shift
                 if 0 <= position < len(event.node.args):
                     yield event, event.node.args[position], name
                 for keyword in event.node.keywords:
                     if keyword.arg == name:
                         yield event, keyword.value, name
+
+
+def _receiver(event: CallEvent, function: FunctionFacts) -> int:
+    """Return how many first parameters a call gets from the object whose method it calls."""
+    return int(
+        function.owner is not None and function.self_param is not None and isinstance(event.node.func, ast.Attribute)
+    )

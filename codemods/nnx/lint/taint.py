@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import GRADIENTS
@@ -197,7 +197,7 @@ class Taint:
     def _received(self, param: Param, tracing: Tracing) -> bool:
         if param is param.function.self_param or self._is_object(param):
             return False
-        if any(_traces(root, param) for root in tracing.roots):
+        if any(_traces(root, param) for root in tracing.roots) and not self._left_out(param):
             return True
         note = param.function.annotations.get(param.name)
         if isinstance(note, ast.Name) and note.id in _PYTHON:
@@ -211,6 +211,15 @@ class Taint:
             if argument.value is not param and self.of(argument.value, scope):
                 return True
         return any(self.holds(tree, scope) for name, tree, scope in tracing.mapped if name == param.name)
+
+    def _left_out(self, param: Param) -> bool:
+        """Say whether every call leaves a parameter at its default, which is not traced then."""
+        function = param.function
+        if param.name not in function.defaults:
+            return False
+        calls = self._flow.callers(function)
+        place = list(function.params).index(param.name) if param.name in function.params else None
+        return bool(calls) and not any(_gives(event, param.name, place) for event in calls)
 
     def _is_object(self, param: Param) -> bool:
         """Say whether a parameter is annotated as something that is no array."""
@@ -274,3 +283,10 @@ def _traces(root: Root, param: Param) -> bool:
     if param.name in root.static:
         return False
     return root.transform in COMPILING or param.name not in param.function.defaults
+
+
+def _gives(event: CallEvent, name: str, place: int | None) -> bool:
+    """Say whether a call may pass a parameter."""
+    if event.value.starred or any(k.arg in {None, name} for k in event.node.keywords):
+        return True
+    return place is not None and len(event.node.args) >= place  # a method's receiver may take one place

@@ -28,7 +28,9 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(scope):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
                 lines = [line for line in starts.get(node.right.id, ()) if line < node.lineno]
-                if lines and _clock(context, node.left, scope) and _unfinished(context, scope, max(lines), node):
+                if not lines or _progress(context, scope, max(lines), node):
+                    continue
+                if _clock(context, node.left, scope) and _unfinished(context, scope, max(lines), node):
                     yield finding(
                         RULE.code,
                         scope,
@@ -41,6 +43,14 @@ def _check(context: Context) -> Iterator[Finding]:
 def _clock(context: Context, node: ast.expr, scope: Scope) -> bool:
     value = scope.module.values.get(node)
     return value is not None and context.flow.callee_name(context.flow.here(value, scope)) in _CLOCKS
+
+
+def _progress(context: Context, scope: Scope, start: int, node: ast.AST) -> bool:
+    """Say whether a loop only looks at the clock that was started before it: what it runs is many rounds old."""
+    return any(
+        isinstance(outer, ast.For | ast.While) and start < outer.lineno
+        for outer, _ in context.bodies.paths(scope).get(node, ())
+    )
 
 
 def _starts(context: Context, scope: Scope) -> dict[str, list[int]]:

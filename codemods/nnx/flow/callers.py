@@ -1,0 +1,137 @@
+"""Who calls whom: the calls that reach a function, and what they settle about its parameters."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.flow.calls import Callee
+from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Choice,
+    Class,
+    Item,
+    Loop,
+    Param,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from codemods.nnx.flow.flow import Flow
+
+
+class CallSites:
+    """Finds the calls of the project that reach a function or make an instance of a class."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._callers: dict[FunctionFacts, list[CallEvent]] | None = None
+        self._constructions: dict[ClassFacts, list[CallEvent]] | None = None
+        self._sites: dict[str, list[CallEvent]] | None = None
+
+    def calls_of(self, name: str) -> list[CallEvent]:
+        """Return every call in the project of something that is written with a last name."""
+        if self._sites is None:
+            self._sites = {}
+            for event in self.flow.project.calls():
+                called = event.node.func
+                last = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+                self._sites.setdefault(last, []).append(event)
+        return self._sites.get(name, [])
+
+    def _index(self) -> None:
+        self._callers = {}
+        self._constructions = {}
+        for event in self.flow.project.calls():
+            call = self.flow.here(event.value, event.scope)
+            callee = self.flow.follow(call, event.value.callee)
+            if isinstance(callee.value, Class):
+                self._constructions.setdefault(callee.value.facts, []).append(event)
+                init = self.flow.classes.method(callee.value.facts, "__init__")
+                if init is not None:
+                    self._callers.setdefault(init, []).append(event)
+                continue
+            for invoked, _ in self.flow.calls.invoked(call):
+                known = self._callers.setdefault(invoked.function, [])
+                if event not in known:
+                    known.append(event)
+
+    def callers(self, function: FunctionFacts) -> list[CallEvent]:
+        """Return every call in the project that reaches a function."""
+        if self._callers is None:
+            self._index()
+        assert self._callers is not None
+        return self._callers.get(function, [])
+
+    def constructions(self, cls: ClassFacts) -> list[CallEvent]:
+        """Return every call that makes an instance of a class or of a class derived from it."""
+        if self._constructions is None:
+            self._index()
+        assert self._constructions is not None
+        return [e for c, events in self._constructions.items() if cls in self.flow.classes.mro(c)[0] for e in events]
+
+    def entries(self, function: FunctionFacts) -> list[Frame]:
+        """Return the activations of a function that the project's calls make."""
+        frames: list[Frame] = []
+        for event in self.callers(function):
+            call = self.flow.here(event.value, event.scope)
+            callee = self.flow.follow(call, event.value.callee)
+            if isinstance(callee.value, Class):
+                frames.append(
+                    self.flow.calls.enter(Callee(function, self.flow.open_frame(function.scope.parent), call), call)
+                )
+                continue
+            frames += [frame for invoked, frame in self.flow.calls.invoked(call) if invoked.function is function]
+        return frames
+
+    def received(self, function: FunctionFacts) -> list[Frame]:
+        """Return activations of a method by the instances that the project makes of its class."""
+        if function.owner is None:
+            return []
+        closure = self.flow.open_frame(function.scope.parent)
+        return [
+            self.flow.frame(function, None, (), {}, closure, self.flow.here(event.value, event.scope))
+            for event in self.constructions(function.owner)
+        ]
+
+    def open_param(self, bound: Bound, depth: int = 0) -> Param | None:
+        """Return the parameter on which a value depends and whose argument is not settled; None if there is none."""
+        value = bound.value
+        if depth > 20:
+            return None
+        if isinstance(value, Param):
+            frame = bound.frame
+            if frame is not None and frame.site is None and not frame.args and not frame.keywords:
+                if frame.receiver is not None and value is not frame.function.self_param:
+                    inner = self.open_param(self.flow.resolve(frame.receiver), depth + 1)
+                    if inner is not None:
+                        return inner
+                settled = self.flow.assumed(value.function)
+                if settled is None or (settled.site is None and value is not value.function.self_param):
+                    return value
+            return None
+        if isinstance(value, Attr | Indexed | Round | Item):
+            return self.open_param(self.flow.follow(bound, value.base), depth + 1)
+        if isinstance(value, Part):
+            return self.open_param(self.flow.resolve(value.of), depth + 1)
+        if isinstance(value, Choice):
+            ways: tuple[Value, ...] = value.options
+        elif isinstance(value, Loop):
+            ways = (value.before,)
+        elif isinstance(value, Call):
+            ways = (value.callee, *value.args[:1])
+        else:
+            return None
+        for way in ways:
+            found = self.open_param(self.flow.follow(bound, way), depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def settlements(self, param: Param) -> list[Frame]:
+        """Return the activations that the project makes of the function of an open parameter."""
+        function = param.function
+        return self.received(function) if param is function.self_param else self.entries(function)

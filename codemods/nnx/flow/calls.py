@@ -1,0 +1,290 @@
+"""What a call reaches, the activations that it makes, and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.frames import Bound, Frame, Indexed, Part
+from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, TRANSPARENT, UNTRACED
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Choice,
+    Class,
+    Const,
+    Function,
+    Item,
+    Loop,
+    Mapping,
+    Ref,
+    Star,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from codemods.nnx.flow.flow import Flow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Callee:
+    """A function that a call may reach.
+
+    Attributes:
+        closure: the activation that defined it.
+        receiver: the instance or class a method is bound to.
+        args: arguments bound before by ``functools.partial`` or ``nnx.cached_partial``.
+        gradient: whether the call gives gradients of the function instead of its result.
+        traced: whether the function is traced, so that it works on copies of its arguments.
+    """
+
+    function: FunctionFacts
+    closure: Frame | None
+    receiver: Bound | None = None
+    args: tuple[Bound, ...] = ()
+    keywords: tuple[tuple[str, Bound], ...] = ()
+    gradient: bool = False
+    traced: bool = False
+
+
+class Calls:
+    """Follows calls to the project's functions, also through transforms, partial applications and methods."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+
+    def callee_name(self, bound: Bound) -> str:
+        """Return the full name of the foreign function that a call calls; empty if it is not foreign."""
+        if not isinstance(bound.value, Call):
+            return ""
+        callee = self.flow.follow(bound, bound.value.callee).value
+        return callee.name if isinstance(callee, Ref) else ""
+
+    def result(self, bound: Bound, value: Call) -> Bound:
+        callee = self.flow.follow(bound, value.callee)
+        if isinstance(callee.value, Ref):
+            return self._foreign(bound, value, callee.value.name)
+        if isinstance(callee.value, Class):
+            return bound
+        if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
+            return bound
+        callees = self.callables(callee)
+        if len(callees) != 1 or callees[0].gradient:
+            return bound
+        returned = callees[0].function.returns
+        if callees[0].function.generator or not returned:
+            return bound
+        frame = self.enter(callees[0], bound)
+        results = [Bound(r, frame) for r in returned if not (isinstance(r, Const) and r.value is None)]
+        if not results:
+            return bound
+        first = self.flow.resolve(results[0])
+        if all(self.flow.identity.same(first, other) for other in results[1:]):
+            first = self.returned(first, value)
+            return Bound(first.value, first.frame, first.stale | bound.stale) if bound.stale else first
+        return bound
+
+    def returned(self, result: Bound, site: Value) -> Bound:
+        """Return what a result of a call is to the caller: an argument that a traced function returns is itself."""
+        return (
+            self.flow.resolve(result.value.of)
+            if isinstance(result.value, Part) and result.value.site is site
+            else result
+        )
+
+    def _foreign(self, bound: Bound, value: Call, name: str) -> Bound:
+        """Resolve the result of a call of a foreign function that returns or copies its argument."""
+        if name in COPIES and value.args:
+            return self.flow.part(value, self.flow.follow(bound, value.args[0]), bound.frame)
+        if name == "flax.nnx.merge" and value.args:
+            whole = self.split_object(self.flow.follow(bound, value.args[0]))
+            return self.flow.part(value, whole, bound.frame) if whole is not None else bound
+        if name in {"builtins.getattr"} and len(value.args) >= 2:
+            attribute = self.flow.follow(bound, value.args[1]).value
+            if isinstance(attribute, Const) and isinstance(attribute.value, str):
+                return self.flow.follow(bound, Attr(value.args[0], attribute.value))
+        if name in {"flax.nnx.data", "flax.nnx.List"} and len(value.args) == 1 and not value.keywords:
+            return self.flow.follow(bound, value.args[0])
+        if name in {"typing.cast"} and len(value.args) == 2:
+            return self.flow.follow(bound, value.args[1])
+        if name in {"builtins.list", "builtins.tuple", "builtins.dict"} and len(value.args) == 1 and not value.keywords:
+            return self.flow.follow(bound, value.args[0])
+        if name == "builtins.dict" and value.keywords and not value.args and not value.starred:
+            items = tuple((Const(k), v) for k, v in value.keywords)
+            return Bound(Mapping(value.node, items), bound.frame, bound.stale)
+        body = CALLS_BODY.get(name)
+        if body is not None and name.endswith(("eval_shape",)):
+            for invoked, frame in self.invoked(bound):
+                if len(invoked.function.returns) == 1:
+                    return self.flow.resolve(Bound(invoked.function.returns[0], frame))
+        return bound
+
+    def split_object(self, graphdef: Bound) -> Bound | None:
+        """Return the object that was split into a graph definition, given that definition."""
+        value = graphdef.value
+        if isinstance(value, Part):
+            return self.split_object(self.flow.resolve(value.of))
+        if isinstance(value, Indexed | Item):
+            base = self.flow.with_value(graphdef, value.base)
+            index = value.index.value if isinstance(value, Item) and isinstance(value.index, Const) else None
+            if isinstance(value, Indexed) and isinstance(value.index.value, Const):
+                index = value.index.value.value
+            if index == 0 and isinstance(base.value, Call) and self.callee_name(base) == "flax.nnx.split":
+                return self.flow.follow(base, base.value.args[0]) if base.value.args else None
+        if isinstance(value, Call) and self.callee_name(graphdef) == "flax.nnx.graphdef" and value.args:
+            return self.flow.follow(graphdef, value.args[0])
+        if isinstance(value, Loop):
+            return self.split_object(self.flow.follow(graphdef, value.before))
+        return None
+
+    def callables(self, callee: Bound, depth: int = 0) -> list[Callee]:
+        """Return the project's functions that calling a value may reach."""
+        if depth > 12:
+            return []
+        callee = self.flow.resolve(callee)
+        value = callee.value
+        if isinstance(value, Function):
+            return [Callee(value.facts, callee.frame)]
+        if isinstance(value, Choice):
+            return [c for o in value.options for c in self.callables(self.flow.with_value(callee, o), depth + 1)]
+        if isinstance(value, Attr):
+            return self._method(callee, value)
+        if isinstance(value, Call):
+            return self._wrapped(callee, value, depth)
+        cls = self.flow.classes.class_of(callee)
+        if cls is not None:
+            method = self.flow.classes.method(cls, "__call__")
+            return [Callee(method, None, callee)] if method is not None else []
+        return []
+
+    def _method(self, callee: Bound, value: Attr) -> list[Callee]:
+        base = Bound(value.base, callee.frame, callee.stale)
+        if isinstance(value.base, Class):
+            method = self.flow.classes.method(value.base.facts, value.name)
+            if method is None:
+                return []
+            return [Callee(method, None, base if method.binding == "class" else None)]
+        owner = self._super(base)
+        if owner is not None:
+            cls, receiver = owner
+            for parent in self.flow.classes.mro(cls)[0][1:]:
+                if value.name in parent.methods:
+                    return [Callee(parent.methods[value.name], None, receiver)]
+            return []
+        cls_of = self.flow.classes.class_of(base)
+        method = self.flow.classes.method(cls_of, value.name) if cls_of is not None else None
+        return [Callee(method, self.flow.open_frame(method.scope.parent), base)] if method is not None else []
+
+    def _super(self, bound: Bound) -> tuple[ClassFacts, Bound] | None:
+        """Return the class whose parents ``super()`` means, and the instance."""
+        if not isinstance(bound.value, Call) or self.callee_name(bound) != "builtins.super":
+            return None
+        frame = bound.frame
+        while frame is not None and frame.function.owner is None:
+            frame = frame.closure
+        if frame is None or frame.function.owner is None or not frame.function.params:
+            return None
+        return frame.function.owner, Bound(next(iter(frame.function.params.values())), frame)
+
+    def _wrapped(self, callee: Bound, value: Call, depth: int) -> list[Callee]:
+        """Return the functions behind a transform, a partial application, a decorator or a callable object."""
+        name = self.wrapper_name(callee, value)
+        if name in TRANSPARENT | GRADIENTS and value.args:
+            inner = self.callables(self.flow.with_value(callee, value.args[0]), depth + 1)
+            bound_args: tuple[Bound, ...] = ()
+            bound_keywords: tuple[tuple[str, Bound], ...] = ()
+            if name in {"functools.partial", "flax.nnx.cached_partial", "functools.partialmethod"}:
+                bound_args = tuple(self.flow.with_value(callee, a) for a in value.args[1:])
+                bound_keywords = tuple((k, self.flow.with_value(callee, v)) for k, v in value.keywords if k is not None)
+            return [
+                Callee(
+                    c.function,
+                    c.closure,
+                    c.receiver,
+                    (*c.args, *bound_args),
+                    (*c.keywords, *bound_keywords),
+                    c.gradient or name in GRADIENTS,
+                    c.traced or name not in UNTRACED,
+                )
+                for c in inner
+            ]
+        if len(value.node.args) != len(value.args):  # written as a decorator that is not known: taken as transparent
+            return self.callables(self.flow.with_value(callee, value.args[0]), depth + 1)
+        cls = self.flow.classes.class_of(callee)
+        method = self.flow.classes.method(cls, "__call__") if cls is not None else None
+        return [Callee(method, None, callee)] if method is not None else []
+
+    def wrapper_name(self, bound: Bound, value: Call) -> str:
+        """Return the name of the transform that a call applies, also one with its options given before."""
+        callee = self.flow.follow(bound, value.callee)
+        if isinstance(callee.value, Ref):
+            return callee.value.name
+        if isinstance(callee.value, Call):
+            inner = self.flow.follow(callee, callee.value.callee)
+            if isinstance(inner.value, Ref):
+                if inner.value.name == "functools.partial" and callee.value.args:
+                    first = self.flow.follow(callee, callee.value.args[0])
+                    return first.value.name if isinstance(first.value, Ref) else ""
+                if not callee.value.args:  # @nnx.jit(static_argnames=...)
+                    return inner.value.name
+        return ""
+
+    def enter(self, callee: Callee, call: Bound) -> Frame:
+        """Return the activation that a call makes of a function."""
+        value = call.value
+        assert isinstance(value, Call)
+        args = [*callee.args, *(self.flow.with_value(call, a) for a in value.args if not isinstance(a, Star))]
+        keywords = dict(callee.keywords)
+        keywords |= {k: self.flow.with_value(call, v) for k, v in value.keywords if k is not None}
+        receiver = callee.receiver
+        if callee.traced or self._traced_method(callee.function):
+            args = [self.flow.part(value, self.flow.resolve(a), call.frame) for a in args]
+            keywords = {k: self.flow.part(value, self.flow.resolve(a), call.frame) for k, a in keywords.items()}
+            if receiver is not None and callee.function.binding == "instance":
+                receiver = self.flow.part(value, self.flow.resolve(receiver), call.frame)
+        closure, starred = callee.closure, value.starred
+        return self.flow.frame(callee.function, value, tuple(args), keywords, closure, receiver, starred, call.frame)
+
+    def _traced_method(self, function: FunctionFacts) -> bool:
+        """Say whether a decorator traces a method; those of functions are part of the value that is called."""
+        outer = function.scope.parent
+        if function.owner is None or outer is None:
+            return False
+        for decorator in function.decorators:
+            bound = self.flow.resolve(self.flow.here(decorator, outer))
+            name = bound.value.name if isinstance(bound.value, Ref) else ""
+            if isinstance(bound.value, Call):
+                name = self.callee_name(bound)
+                if name == "functools.partial" and bound.value.args:
+                    first = self.flow.follow(bound, bound.value.args[0]).value
+                    name = first.name if isinstance(first, Ref) else ""
+            if name in TRANSPARENT - UNTRACED:
+                return True
+        return False
+
+    def invoked(self, call: Bound) -> list[tuple[Callee, Frame]]:
+        """Return the project's functions that a call reaches, each with its activation."""
+        value = call.value
+        assert isinstance(value, Call)
+        name = self.callee_name(call)
+        body = CALLS_BODY.get(name)
+        if body is not None:
+            positions, first, counted = body
+            operands = tuple(self.flow.with_value(call, a) for a in value.args[first:])
+            if counted:
+                operands = (self.flow.with_value(call, Unknown(value.node)), *operands)
+            elif name == "jax.lax.scan":
+                operands = (*operands[:1], self.flow.with_value(call, Unknown(value.node)))
+            bodies = [self.flow.with_value(call, value.args[p]) for p in positions if p < len(value.args)]
+            return [(callee, self._body_frame(callee, call, operands)) for b in bodies for callee in self.callables(b)]
+        return [
+            (callee, self.enter(callee, call)) for callee in self.callables(self.flow.with_value(call, value.callee))
+        ]
+
+    def _body_frame(self, callee: Callee, call: Bound, operands: tuple[Bound, ...]) -> Frame:
+        """Return the activation of a function that a foreign one calls with operands."""
+        args, keywords = (*callee.args, *operands), dict(callee.keywords)
+        receiver, closure = callee.receiver, callee.closure
+        return self.flow.frame(callee.function, call.value, args, keywords, closure, receiver, caller=call.frame)

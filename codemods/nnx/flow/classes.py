@@ -1,0 +1,185 @@
+"""The project's classes: what they derive from, and which of them a value is an instance of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Changed,
+    Choice,
+    Class,
+    Const,
+    Free,
+    Item,
+    Loop,
+    Param,
+    Ref,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from codemods.nnx.flow.flow import Flow
+
+
+class Classes:
+    """Answers questions about the project's classes."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._mro: dict[ClassFacts, tuple[tuple[ClassFacts, ...], frozenset[str]]] = {}
+        self._annotated: dict[Param, tuple[Bound, ...]] = {}
+
+    def class_attribute(self, cls: ClassFacts, name: str) -> Bound | None:
+        """Return a value that a class's body gives to an attribute, read from the class itself."""
+        for parent in self.mro(cls)[0]:
+            if name in parent.methods:
+                return None
+            if name in parent.scope.env:
+                assigned = any(e.node.attr == name for e in self.flow.fields.stores().get(name, ()))
+                stale = frozenset({Moment(None)}) if assigned else frozenset()
+                return Bound(parent.scope.env[name], self.flow.open_frame(parent.scope.parent), stale)
+        return None
+
+    def mro(self, cls: ClassFacts) -> tuple[tuple[ClassFacts, ...], frozenset[str]]:
+        """Return a class with the project's classes it derives from, and the names of its foreign bases."""
+        known = self._mro.get(cls)
+        if known is not None:
+            return known
+        self._mro[cls] = ((cls,), frozenset())  # ends cycles
+        classes: dict[ClassFacts, None] = {cls: None}
+        foreign: set[str] = set()
+        outer = self.flow.open_frame(cls.scope.parent)
+        for base in cls.bases:
+            resolved = self.flow.resolve(Bound(base, outer)).value
+            while isinstance(resolved, Indexed | Item):  # Generic[T]
+                resolved = resolved.base
+            if isinstance(resolved, Class):
+                parents, names = self.mro(resolved.facts)
+                classes.update(dict.fromkeys(parents))
+                foreign |= names
+            elif isinstance(resolved, Ref):
+                foreign.add(resolved.name)
+            elif isinstance(resolved, Call):
+                foreign.add("")
+        result = (tuple(classes), frozenset(foreign))
+        self._mro[cls] = result
+        return result
+
+    def method(self, cls: ClassFacts, name: str) -> FunctionFacts | None:
+        """Return the method of a class or its project's parents."""
+        return next((c.methods[name] for c in self.mro(cls)[0] if name in c.methods), None)
+
+    def class_of(self, bound: Bound) -> ClassFacts | None:
+        """Return the project's class that a value is an instance of."""
+        value = bound.value
+        if isinstance(value, Changed):
+            first = self.flow.unchanged(bound)
+            return None if isinstance(first.value, Changed) else self.class_of(first)
+        if isinstance(value, Part):
+            return self.class_of(self.flow.resolve(value.of))
+        if isinstance(value, Call):
+            callee = self.flow.follow(bound, value.callee)
+            if isinstance(callee.value, Class):
+                return callee.value.facts
+            if isinstance(callee.value, Ref) and callee.value.name == "dataclasses.replace" and value.args:
+                return self.class_of(self.flow.follow(bound, value.args[0]))
+            if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
+                return self.class_of(Bound(callee.value.base, callee.frame))
+            return None
+        if isinstance(value, Param):
+            if value is value.function.self_param:
+                return value.function.owner
+            for kind in self.annotated(value):
+                if isinstance(kind.value, Class):
+                    return kind.value.facts
+        if isinstance(value, Choice | Loop | Indexed | Round):
+            key = ("class", bound)
+            if self.flow.questions.under_way(key):
+                return None
+            if bound in self.flow.answers.classes:
+                return self.flow.answers.classes[bound]
+            with self.flow.questions.asking(key) as question:
+                if isinstance(value, Indexed | Round):
+                    ways = list(self.flow.containers.elements(self.flow.with_value(bound, value.base)))
+                else:
+                    options = value.options if isinstance(value, Choice) else (value.before,)
+                    ways = [self.flow.with_value(bound, o) for o in options if not is_none(o)]
+                classes = {self.class_of(self.flow.resolve(w)) for w in ways}
+            cls = classes.pop() if len(classes) == 1 else None
+            if question.settled:
+                self.flow.answers.classes[bound] = cls
+            return cls
+        return None
+
+    def annotated(self, param: Param) -> tuple[Bound, ...]:
+        """Return the classes that a parameter's annotation names: project's classes or foreign names."""
+        if param not in self._annotated:
+            node = param.function.annotations.get(param.name)
+            scope = param.function.scope.parent
+            self._annotated[param] = () if node is None or scope is None else tuple(self.named(node, scope))
+        return self._annotated[param]
+
+    def named(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:
+        """Yield the classes that an annotation expression names; optional and union members count too."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                inner = ast.parse(node.value.strip(), mode="eval").body
+            except SyntaxError:
+                return
+            yield from self.named(inner, scope)
+        elif isinstance(node, ast.BinOp):
+            yield from self.named(node.left, scope)
+            yield from self.named(node.right, scope)
+        elif isinstance(node, ast.Subscript):
+            outer = list(self.named(node.value, scope))
+            names = {b.value.name.rpartition(".")[2] for b in outer if isinstance(b.value, Ref)}
+            if names & {"Optional", "Union", "Annotated", "Final", "ClassVar"}:
+                members = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                for member in members:
+                    yield from self.named(member, scope)
+            else:
+                yield from outer
+        elif isinstance(node, ast.Name | ast.Attribute):
+            found = self.flow.resolve(self.flow.here(self.spelled(node, scope), scope))
+            if isinstance(found.value, Class | Ref):
+                yield found
+
+    def spelled(self, node: ast.expr, scope: Scope) -> Value:
+        """Return the value of a dotted name as a scope sees it from inside functions."""
+        if isinstance(node, ast.Attribute):
+            return Attr(self.spelled(node.value, scope), node.attr)
+        if not isinstance(node, ast.Name):
+            return Unknown(node)
+        outer: Scope | None = scope
+        while outer is not None:
+            if node.id in outer.bindings or outer.parent is None:
+                return Free(outer, node.id)
+            outer = outer.parent
+        return Unknown(node)
+
+    def dataclass_fields(self, cls: ClassFacts) -> list[str]:
+        """Return the names of the fields that the generated constructor of a class takes, in order."""
+        names: dict[str, None] = {}
+        for parent in reversed(self.mro(cls)[0]):
+            names.update(dict.fromkeys(parent.fields))
+        return list(names)
+
+    def super_constructor(self, init: FunctionFacts) -> CallEvent | None:
+        """Return the call of ``super().__init__`` in a constructor."""
+        for event in init.scope.module.calls:
+            callee = event.value.callee
+            if event.scope is init.scope and isinstance(callee, Attr) and callee.name == "__init__":
+                return event
+        return None
+
+
+def is_none(value: Value) -> bool:
+    """Say whether a value is the constant ``None``."""
+    return isinstance(value, Const) and value.value is None

@@ -1,0 +1,139 @@
+"""What containers hold: single items, and all elements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Changed,
+    Choice,
+    Comprehension,
+    Const,
+    Item,
+    Loop,
+    Mapping,
+    Param,
+    Sequence,
+    Star,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from codemods.nnx.flow.flow import Flow
+
+
+class Containers:
+    """Finds the items of displays, comprehensions and changed containers."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._indexed: dict[tuple[Value, Bound], Indexed] = {}
+
+    def item(self, base: Bound, index: Bound) -> Bound:
+        """Resolve ``base[index]``."""
+        inner = base.value
+        if isinstance(inner, Part):
+            return self.flow.part(inner.site, self.item(self.flow.resolve(inner.of), index), base.frame)
+        if isinstance(index.value, Const):
+            key = index.value.value
+            moments = frozenset({Moment(None)}) if self.flow.identity.is_distrusted(inner) else frozenset()
+            if (
+                isinstance(inner, Sequence)
+                and isinstance(key, int)
+                and not any(isinstance(i, Star) for i in inner.items)
+            ) and -len(inner.items) <= key < len(inner.items):
+                return self.flow.resolve(self.flow.at(self.flow.with_value(base, inner.items[key]), moments))
+            if isinstance(inner, Mapping):
+                for name, element in inner.items:
+                    if isinstance(name, Const) and name.value == key:
+                        return self.flow.resolve(self.flow.at(self.flow.with_value(base, element), moments))
+            if (
+                isinstance(inner, Call)
+                and self.flow.calls.callee_name(base) == "flax.nnx.split"
+                and isinstance(key, int)
+            ):
+                return Bound(Item(inner, index.value), base.frame, base.stale)
+        if isinstance(inner, Comprehension) and inner.key is not None:
+            return Bound(Item(inner, index.value), base.frame, base.stale)
+        if isinstance(inner, Changed):
+            filled = self._stored(base, inner, index)
+            if filled is not None:
+                return filled
+        cls = self.flow.classes.class_of(base)
+        if cls is not None and isinstance(index.value, Const) and isinstance(index.value.value, int):
+            names = self.flow.classes.dataclass_fields(cls)
+            if "typing.NamedTuple" in self.flow.classes.mro(cls)[1] and index.value.value < len(names):
+                return self.flow.resolve(Bound(Attr(inner, names[index.value.value]), base.frame, base.stale))
+        key = (inner, index)
+        if key not in self._indexed:
+            self._indexed[key] = Indexed(inner, index)
+        return Bound(self._indexed[key], base.frame, base.stale)
+
+    def _stored(self, base: Bound, changed: Changed, index: Bound) -> Bound | None:
+        """Return what ``container[index] = value`` stored last under a constant key."""
+        if not isinstance(index.value, Const):
+            return None
+        node = changed.node
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            if node.slice.value == index.value.value:
+                return self.flow.follow(base, changed.value)
+            return self.item(self.flow.follow(base, changed.before), index)
+        return None
+
+    def elements(self, container: Bound, seen: set[Bound] | None = None) -> Iterator[Bound]:
+        """Yield the values that a container may hold."""
+        seen = set() if seen is None else seen
+        container = self.flow.resolve(container)
+        if container in seen or len(seen) > 200:
+            return
+        seen.add(container)
+        value = container.value
+        if isinstance(value, Sequence):
+            for item in value.items:
+                if isinstance(item, Star):
+                    yield from self.elements(self.flow.with_value(container, item.value), seen)
+                else:
+                    yield self.flow.with_value(container, item)
+        elif isinstance(value, Mapping):
+            for key, item in value.items:
+                if key is None:
+                    yield from self.elements(self.flow.with_value(container, item), seen)
+                else:
+                    yield self.flow.with_value(container, item)
+        elif isinstance(value, Comprehension):
+            yield self.flow.with_value(container, value.element)
+        elif isinstance(value, Changed):
+            yield from self.elements(self.flow.with_value(container, value.before), seen)
+            yield self.flow.with_value(container, value.value)
+        elif isinstance(value, Choice):
+            for option in value.options:
+                yield from self.elements(self.flow.with_value(container, option), seen)
+        elif isinstance(value, Loop):
+            for way in (value.before, value.again):
+                if way is not None:
+                    yield from self.elements(self.flow.with_value(container, way), seen)
+        elif isinstance(value, Part):
+            for element in self.elements(value.of, seen):
+                yield self.flow.part(value.site, element, container.frame)
+        elif isinstance(value, Param) and container.frame is not None and container.frame.site is None:
+            for frame in self.flow.sites.entries(value.function):
+                argument = self.flow.argument(frame, value.name)
+                if argument is not None:
+                    yield from self.elements(argument, seen)
+        elif isinstance(value, Attr):
+            for field in self.flow.fields.field(Bound(value.base, container.frame, container.stale), value.name):
+                yield from self.elements(field, seen)
+        elif isinstance(value, Call):
+            for invoked, frame in (
+                self.flow.calls.invoked(container) if not self.flow.calls.callee_name(container) else []
+            ):
+                for result in invoked.function.returns:
+                    yield from self.elements(Bound(result, frame), seen)
+        elif isinstance(value, Indexed | Round):
+            for inner in self.elements(self.flow.with_value(container, value.base), seen):
+                yield from self.elements(inner, seen)

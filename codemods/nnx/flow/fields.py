@@ -1,0 +1,181 @@
+"""What the attributes of instances hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.flow.calls import Callee
+from codemods.nnx.frames import Bound, Frame, Moment, Part
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Class,
+    Const,
+    Function,
+    Mapping,
+    ModuleRef,
+    Param,
+    Ref,
+    Sequence,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from codemods.nnx.flow.flow import Flow
+
+
+class Fields:
+    """Finds the values that the project stores in attributes of the instances of its classes."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._own_stores: dict[str, list[AttrEvent]] | None = None
+        self._outer_stores: dict[str, list[AttrEvent]] | None = None
+        self._owners: dict[AttrEvent | CallEvent, tuple[ClassFacts | None, bool]] = {}
+
+    def field(self, instance: Bound, name: str) -> list[Bound]:
+        """Return the values that an attribute of an instance may have; empty if nothing is known."""
+        cls = self.flow.classes.class_of(instance)
+        if cls is None:
+            return []
+        found: list[Bound] = []
+        value = instance.value
+        if isinstance(value, Part):
+            of = self.flow.with_value(value.of, Attr(value.of.value, name))
+            return [self.flow.part(value.site, of, instance.frame)]
+        if isinstance(value, Call) and not isinstance(self.flow.follow(instance, value.callee).value, Class):
+            return self._replaced(instance, value, name)
+        for parent in self.flow.classes.mro(cls)[0]:
+            for function, stored in parent.stores.get(name, ()):
+                found.append(Bound(stored, self._activation(cls, instance, function), instance.stale))
+            if found:
+                break
+        if (
+            not found
+            and self.flow.classes.method(cls, "__init__") is None
+            and name in self.flow.classes.dataclass_fields(cls)
+        ):
+            passed = self._passed(instance, name, cls)
+            if passed is None:
+                return []
+            found.append(passed)
+        if not found:
+            method = self.flow.classes.method(cls, name)
+            if method is not None:
+                if method.is_property and len(method.returns) == 1:
+                    return [self._property(method, instance)]
+                return []
+            for parent in self.flow.classes.mro(cls)[0]:
+                if name in parent.scope.env:
+                    return [Bound(parent.scope.env[name], self.flow.open_frame(parent.scope.parent))]
+        found += list(self.stores_from_outside(cls, name))
+        return found
+
+    def _property(self, method: FunctionFacts, instance: Bound) -> Bound:
+        """Return the value of a property; each read of one that makes an object gives another."""
+        held = Bound(method.returns[0], self.flow.frame(method, None, (), {}, None, instance), instance.stale)
+        made = self.flow.resolve(held)
+        frame = made.frame
+        while frame is not None and frame.function is not method:
+            frame = frame.caller
+        fresh = frame is not None and isinstance(made.value, Call | Part | Unknown) and not method.is_cached
+        return self.flow.at(held, frozenset({Moment(None)})) if fresh else held
+
+    def stores(self) -> dict[str, list[AttrEvent]]:
+        """Return every assignment of an attribute in the project, by the attribute's name."""
+        if self._own_stores is None:
+            self._own_stores = {}
+            for event in self.flow.project.attributes():
+                if event.context == "store":
+                    self._own_stores.setdefault(event.node.attr, []).append(event)
+        return self._own_stores
+
+    def stores_from_outside(self, cls: ClassFacts, name: str) -> Iterator[Bound]:
+        """Yield what other code assigns to an attribute of objects that may be of a class."""
+        if self._outer_stores is None:
+            self._outer_stores = {}
+            for event in self.flow.project.attributes():
+                if event.context == "store" and not (
+                    isinstance(event.base, Param) and event.base is event.base.function.self_param
+                ):
+                    self._outer_stores.setdefault(event.node.attr, []).append(event)
+        for event in self._outer_stores.get(name, ()):
+            owner, possible = self._owner(event, event.base, event.scope)
+            related = owner is not None and (
+                cls in self.flow.classes.mro(owner)[0] or owner in self.flow.classes.mro(cls)[0]
+            )
+            if event.stored is not None and (related or (owner is None and possible)):
+                yield self.flow.here(event.stored, event.scope)
+        for call in self.flow.sites.calls_of("setattr"):
+            if len(call.value.args) == 3 and call.value.args[1] == Const(name):
+                owner, possible = self._owner(call, call.value.args[0], call.scope)
+                if owner in self.flow.classes.mro(cls)[0] or (owner is None and possible):
+                    yield self.flow.here(call.value.args[2], call.scope)
+
+    def _owner(self, event: AttrEvent | CallEvent, base: Value, scope: Scope) -> tuple[ClassFacts | None, bool]:
+        """Return the class of the object that a store changes, or None and whether it could be of any class.
+
+        It is asked for at every read of an attribute of that name, and found once.
+        """
+        if event not in self._owners:
+            self._owners[event] = None, True  # for questions that come back here
+            instance = self.flow.here(base, scope)
+            owner = self.flow.classes.class_of(self.flow.resolve(instance))
+            self._owners[event] = owner, owner is None and self._may_be_instance(instance)
+        return self._owners[event]
+
+    def _may_be_instance(self, instance: Bound) -> bool:
+        """Say whether the object of a store, whose class is not known, could be of a class of the project."""
+        base = self.flow.resolve(instance)
+        return not isinstance(base.value, Ref | ModuleRef | Const | Sequence | Mapping | Class | Function) and not (
+            isinstance(base.value, Call) and bool(self.flow.calls.callee_name(base))
+        )
+
+    def _replaced(self, instance: Bound, value: Call, name: str) -> list[Bound]:
+        """Return a field of ``dataclasses.replace(x, ...)`` or ``x.replace(...)``."""
+        given = value.keyword(name)
+        if given is not None:
+            return [self.flow.with_value(instance, given)]
+        callee = self.flow.follow(instance, value.callee)
+        if isinstance(callee.value, Attr):
+            return [Bound(Attr(callee.value.base, name), callee.frame)]
+        return [self.flow.with_value(instance, Attr(value.args[0], name))]
+
+    def _passed(self, instance: Bound, name: str, cls: ClassFacts) -> Bound | None:
+        """Return what a generated constructor was given for a field."""
+        value = instance.value
+        if not isinstance(value, Call):
+            return None
+        given = value.argument(self.flow.classes.dataclass_fields(cls).index(name), name)
+        if given is not None:
+            return self.flow.with_value(instance, given)
+        for parent in self.flow.classes.mro(cls)[0]:
+            if name in parent.scope.env:
+                return Bound(parent.scope.env[name], self.flow.open_frame(parent.scope.parent))
+        return None
+
+    def _activation(self, cls: ClassFacts, instance: Bound, function: FunctionFacts) -> Frame:
+        """Return the activation of a method in which an instance stored a field."""
+        value = instance.value
+        instance = Bound(
+            value, instance.frame, self.flow.identity.stale(instance)
+        )  # what does not matter makes no other instance
+        if function.name not in {"__init__", "__post_init__"}:
+            return self.flow.frame(function, None, (), {}, self.flow.open_frame(function.scope.parent), instance)
+        init = self.flow.classes.method(cls, "__init__")
+        closure = self.flow.open_frame(function.scope.parent)
+        if not isinstance(value, Call) or init is None:
+            return self.flow.frame(function, None, (), {}, closure, instance)
+        frame = self.flow.calls.enter(Callee(init, self.flow.open_frame(init.scope.parent), instance), instance)
+        seen = {init}
+        while frame.function is not function:
+            event = self.flow.classes.super_constructor(frame.function)
+            target = self.flow.calls.callables(Bound(event.value.callee, frame)) if event is not None else []
+            if event is None or not target or target[0].function in seen:
+                return self.flow.frame(function, None, (), {}, closure, instance)
+            seen.add(target[0].function)
+            frame = self.flow.calls.enter(Callee(target[0].function, None, instance), Bound(event.value, frame))
+        return frame

@@ -1,0 +1,442 @@
+"""Value flow through a project: what a value is, where it comes from, whether two are the same object.
+
+Values are followed on demand through assignments, unpacking, calls and their results, closures, fields of the project's
+classes, containers, imports, ``nnx.split``/``nnx.merge`` and the transforms of NNX and JAX.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.flow.callers import CallSites
+from codemods.nnx.flow.calls import Callee, Calls
+from codemods.nnx.flow.classes import Classes, is_none
+from codemods.nnx.flow.containers import Containers
+from codemods.nnx.flow.fields import Fields
+from codemods.nnx.flow.identity import Identity
+from codemods.nnx.flow.moments import Moments
+from codemods.nnx.flow.questions import Answers, Questions
+from codemods.nnx.flow.variables import Variables
+from codemods.nnx.frames import Bound, Frame, Indexed, Moment, Part, Round
+from codemods.nnx.known import canonical
+from codemods.nnx.project import Project, enclosing_function
+from codemods.nnx.values import (
+    Assigned,
+    Attr,
+    Call,
+    Changed,
+    Choice,
+    Class,
+    Comprehension,
+    Const,
+    Each,
+    Free,
+    Function,
+    Item,
+    Loop,
+    Mapping,
+    ModuleRef,
+    Param,
+    Ref,
+    Sequence,
+    Unknown,
+    Value,
+)
+
+
+class Flow:
+    """Answers questions about the values of one project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.sites = CallSites(self)
+        self.moments = Moments(self)
+        self.identity = Identity(self)
+        self.fields = Fields(self)
+        self.classes = Classes(self)
+        self.calls = Calls(self)
+        self.containers = Containers(self)
+        self.variables = Variables(self)
+        self._open: dict[FunctionFacts, Frame] = {}
+        self._frames: dict[tuple[object, ...], Frame] = {}
+        self._parts: dict[tuple[object, ...], Part] = {}
+        self._assumed: dict[FunctionFacts, Frame] = {}
+        self.questions = Questions(project)
+        self.answers = Answers()
+
+    # -- frames -------------------------------------------------------------------------------------
+
+    def open_frame(self, scope: Scope | None) -> Frame | None:
+        """Return the activation of the function around a scope whose caller is not known."""
+        function = enclosing_function(scope)
+        if function is None:
+            return None
+        frame = self._open.get(function)
+        if frame is None:
+            frame = Frame(function, closure=self.open_frame(function.scope.parent))
+            self._open[function] = frame
+        return frame
+
+    def here(self, value: Value, scope: Scope) -> Bound:
+        """Return a value of a scope in an activation whose caller is not known."""
+        return Bound(value, self.open_frame(scope))
+
+    def frame(
+        self,
+        function: FunctionFacts,
+        site: Value | None,
+        args: tuple[Bound, ...],
+        keywords: dict[str, Bound],
+        closure: Frame | None,
+        receiver: Bound | None,
+        partial: bool = False,
+        caller: Frame | None = None,
+    ) -> Frame:
+        key = (function, site, args, tuple(keywords.items()), closure, receiver, caller)
+        frame = self._frames.get(key)
+        if frame is None:
+            frame = self._frames[key] = Frame(function, site, args, keywords, closure, receiver, partial, caller)
+        return frame
+
+    def part(self, site: Value, of: Bound, frame: Frame | None) -> Bound:
+        """Return the copy of a value that ``site`` makes; the same object for the same copy."""
+        if isinstance(of.value, Const | Ref | ModuleRef | Class | Function):
+            return of
+        key = (site, of, frame)
+        if key not in self._parts:
+            self._parts[key] = Part(site, of)
+        return Bound(self._parts[key], frame)
+
+    @contextmanager
+    def assuming(self, function: FunctionFacts, frame: Frame) -> Iterator[None]:
+        """Take the open frame of a function for one made by a known call."""
+        saved = self._assumed, self.answers
+        self._assumed = {**self._assumed, function: frame}
+        self.answers = Answers()
+        try:
+            yield
+        finally:
+            self._assumed, self.answers = saved
+
+    @property
+    def assumptions(self) -> frozenset[Frame]:
+        """The frames that are taken for open ones at present."""
+        return frozenset(self._assumed.values())
+
+    def assumed(self, function: FunctionFacts) -> Frame | None:
+        """Return the frame that is taken for a function's open one."""
+        return self._assumed.get(function)
+
+    # -- resolving ----------------------------------------------------------------------------------
+
+    def resolve(self, bound: Bound) -> Bound:
+        """Follow a value to where it was made, as far as that is the same on every way."""
+        known = self.answers.resolved.get(bound)
+        if known is not None:
+            return known
+        if self.questions.tired() or self.questions.under_way(bound):
+            return bound
+        with self.questions.asking(bound) as question:
+            result = self._step(bound)
+        if question.settled:
+            self.answers.resolved[bound] = result
+        return result
+
+    def _step(self, bound: Bound) -> Bound:
+        value = bound.value
+        if isinstance(
+            value, Const | Ref | Sequence | Mapping | Comprehension | Function | Class | Unknown | Changed | Part
+        ):
+            return bound
+        if isinstance(value, Param):
+            return self._param(bound, value)
+        if isinstance(value, Free):
+            return self.variables.free(bound, value)
+        if isinstance(value, Attr):
+            return self._attr(bound, value)
+        if isinstance(value, Call):
+            return self.calls.result(bound, value)
+        if isinstance(value, Item):
+            return self._item(bound, value)
+        if isinstance(value, Each):
+            return self._each(bound, value)
+        if isinstance(value, Indexed):
+            return self.containers.item(self.follow(bound, value.base), self.resolve(value.index))
+        if isinstance(value, Round):
+            return self._round(bound, value)
+        if isinstance(value, ModuleRef):
+            return self._module(bound, value)
+        if isinstance(value, Choice):
+            return self._choice(bound, value)
+        if isinstance(value, Loop):
+            return self._loop(bound, value)
+        if isinstance(value, Assigned):
+            return self.resolve(Bound(value.value, self.open_frame(value.scope), bound.stale))
+        return bound
+
+    def with_value(self, bound: Bound, value: Value) -> Bound:
+        """Return another value of the same activation."""
+        return Bound(value, bound.frame, bound.stale)
+
+    def follow(self, bound: Bound, value: Value) -> Bound:
+        """Resolve another value of the same activation."""
+        return self.resolve(self.with_value(bound, value))
+
+    def _module(self, bound: Bound, value: ModuleRef) -> Bound:
+        module = self.project.find(value.name, value.importer)
+        if module is None:
+            return Bound(Ref(canonical(value.name)))
+        return Bound(ModuleRef(module.name))
+
+    def _param(self, bound: Bound, value: Param) -> Bound:
+        frame = bound.frame
+        if frame is None or frame.function is not value.function:
+            return bound
+        if frame.site is None:
+            assumed = self._assumed.get(value.function)
+            if assumed is not None and assumed is not frame:
+                frame = assumed
+        argument = self.argument(frame, value.name)
+        if argument is not None:
+            return self.resolve(Bound(argument.value, argument.frame, argument.stale | bound.stale))
+        function = value.function
+        if function.binding == "class" and value is next(iter(function.params.values()), None) and function.owner:
+            return Bound(Class(function.owner))
+        if frame is not bound.frame:
+            return Bound(value, frame, bound.stale)
+        return bound
+
+    def argument(self, frame: Frame, name: str) -> Bound | None:
+        """Return what a parameter gets in an activation, or None if that is not known."""
+        function = frame.function
+        names = list(function.params)
+        if frame.receiver is not None and names and function.binding in {"instance", "class"}:
+            if name == names[0]:
+                return frame.receiver
+            names = names[1:]
+            positional = function.positional - 1
+        else:
+            positional = function.positional
+        if frame.site is None and not frame.args and not frame.keywords:
+            return None
+        if name in frame.keywords:
+            return frame.keywords[name]
+        if name in names:
+            index = names.index(name)
+            if index < min(positional, len(frame.args)):
+                return frame.args[index]
+        if not frame.partial and name in function.defaults:
+            return Bound(function.defaults[name], frame.closure)
+        return None
+
+    def _in_folder(self, value: Attr) -> Bound | None:
+        """Return the project's module that a dotted name means whose folders are no packages."""
+        names, base = [value.name], value.base
+        while isinstance(base, Attr):
+            names.append(base.name)
+            base = base.base
+        if not isinstance(base, ModuleRef):
+            return None
+        module = self.project.find(".".join([base.name, *reversed(names)]), base.importer)
+        return Bound(ModuleRef(module.name)) if module is not None else None
+
+    def unchanged(self, bound: Bound) -> Bound:
+        """Return an object before changes that were noted as if it were a container, such as ``meter.add(x)``."""
+        seen: set[Value] = set()
+        while isinstance(bound.value, Changed) and bound.value not in seen:  # a loop changes what it changed before
+            seen.add(bound.value)
+            bound = self.follow(bound, bound.value.before)
+        return bound
+
+    def _attr(self, bound: Bound, value: Attr) -> Bound:
+        base = self.unchanged(self.follow(bound, value.base))
+        inner = base.value
+        if isinstance(inner, Ref):
+            return self._in_folder(value) or Bound(Ref(canonical(f"{inner.name}.{value.name}")))
+        if isinstance(inner, ModuleRef):
+            module = self.project.find(inner.name, inner.importer)
+            found = self.variables.export(module, value.name) if module is not None else None
+            if found is None and module is not None and inner.name == module.name and isinstance(value.base, ModuleRef):
+                other = self.project.find(f"{value.base.name}.{value.name}", value.base.importer)
+                found = Bound(ModuleRef(other.name)) if other is not None else None
+            return found or self.with_value(bound, value)
+        if isinstance(inner, Part):
+            return self.part(inner.site, self.follow(inner.of, Attr(inner.of.value, value.name)), base.frame)
+        if isinstance(inner, Class):
+            held = self.classes.class_attribute(inner.facts, value.name)
+            return self.resolve(held) if held is not None else Bound(Attr(inner, value.name), base.frame, base.stale)
+        fields = [f for f in self.fields.field(base, value.name) if not is_none(f.value)]
+        moments = self.moments.of_attribute(base, value.name, bound) if fields else frozenset()
+        if fields:
+            first = self.resolve(self.at(fields[0], moments))
+            if len(fields) == 1 or all(self.identity.same(first, self.at(other, moments)) for other in fields[1:]):
+                return first
+        return Bound(Attr(inner, value.name), base.frame, base.stale | moments)
+
+    def at(self, bound: Bound, moments: frozenset[Moment]) -> Bound:
+        return Bound(bound.value, bound.frame, bound.stale | moments) if moments else bound
+
+    def _item(self, bound: Bound, value: Item) -> Bound:
+        base = self.follow(bound, value.base)
+        index = self.follow(bound, value.index)
+        found = self.containers.item(base, index)
+        site = value.base
+        while isinstance(site, Item):
+            site = site.base
+        return self.calls.returned(found, site)
+
+    def _each(self, bound: Bound, value: Each) -> Bound:
+        return self._round(bound, Round(value.base, value.loop, bound.frame))
+
+    def _round(self, bound: Bound, value: Round) -> Bound:
+        base = self.follow(bound, value.base)
+        if isinstance(base.value, Part):
+            inner = base.value
+            of = self.follow(inner.of, Round(inner.of.value, value.loop, value.frame))
+            return self.part(inner.site, of, base.frame)
+        return Bound(Round(base.value, value.loop, value.frame), base.frame, base.stale | bound.stale)
+
+    def _choice(self, bound: Bound, value: Choice) -> Bound:
+        options = [o for o in value.options if not (isinstance(o, Const) and o.value is None)]
+        if not options:
+            return Bound(Const(None))
+        first = self.follow(bound, options[0])
+        if len(options) == 1:
+            return first
+        if all(self.identity.same(first, self.with_value(bound, other)) for other in options[1:]):
+            return first
+        return bound
+
+    def _loop(self, bound: Bound, value: Loop) -> Bound:
+        before = self.follow(bound, value.before)
+        if value.again is None or value.again is value:
+            return before
+        key = ("loop", bound)
+        if self.questions.under_way(key):
+            return bound
+        with self.questions.asking(key):
+            again = self.resolve(self.older(bound, value.again, value.node))
+        if isinstance(value.before, Const) and value.before.value is None:
+            return again if again.value is not value else bound
+        if again.value is value:
+            return before
+        if (
+            again.value is before.value
+            and again.frame is before.frame
+            and self.identity.stale(again) == self.identity.stale(before)
+        ):
+            return before
+        return bound
+
+    def older(self, bound: Bound, value: Value, loop: ast.AST) -> Bound:
+        """Return a value of the round before the current one of a loop."""
+        return Bound(value, bound.frame, bound.stale | {loop})
+
+    # -- questions answered by the parts ------------------------------------------------------------
+
+    def one_question(self) -> AbstractContextManager[None]:
+        """Take all questions asked inside for one, which may take a limited number of steps in all."""
+        return self.questions.one_question()
+
+    def callers(self, function: FunctionFacts) -> list[CallEvent]:
+        """Return every call in the project that reaches a function."""
+        return self.sites.callers(function)
+
+    def constructions(self, cls: ClassFacts) -> list[CallEvent]:
+        """Return every call that makes an instance of a class or of a class derived from it."""
+        return self.sites.constructions(cls)
+
+    def entries(self, function: FunctionFacts) -> list[Frame]:
+        """Return the activations of a function that the project's calls make."""
+        return self.sites.entries(function)
+
+    def open_param(self, bound: Bound) -> Param | None:
+        """Return the parameter on which a value depends and whose argument is not settled; None if there is none."""
+        return self.sites.open_param(bound)
+
+    def settlements(self, param: Param) -> list[Frame]:
+        """Return the activations that the project makes of the function of an open parameter."""
+        return self.sites.settlements(param)
+
+    def same(self, one: Bound, two: Bound) -> bool:
+        """Say whether two values are provably the same object."""
+        return self.identity.same(one, two)
+
+    def distrust(self, containers: set[Value]) -> None:
+        """Take the elements of displays that are changed through other names for different ones at each read."""
+        self.identity.distrust(containers)
+
+    def current(self, bound: Bound) -> bool:
+        """Say whether a value is the last one that was made at its place."""
+        return self.identity.current(bound)
+
+    def steady(self, container: Bound) -> bool:
+        """Say whether a container is changed only where the values of the text show it."""
+        return self.identity.steady(container)
+
+    def field(self, instance: Bound, name: str) -> list[Bound]:
+        """Return the values that an attribute of an instance may have; empty if nothing is known."""
+        return self.fields.field(instance, name)
+
+    def mro(self, cls: ClassFacts) -> tuple[tuple[ClassFacts, ...], frozenset[str]]:
+        """Return a class with the project's classes it derives from, and the names of its foreign bases."""
+        return self.classes.mro(cls)
+
+    def method(self, cls: ClassFacts, name: str) -> FunctionFacts | None:
+        """Return the method of a class or its project's parents."""
+        return self.classes.method(cls, name)
+
+    def class_of(self, bound: Bound) -> ClassFacts | None:
+        """Return the project's class that a value is an instance of."""
+        return self.classes.class_of(bound)
+
+    def annotated(self, param: Param) -> tuple[Bound, ...]:
+        """Return the classes that a parameter's annotation names: project's classes or foreign names."""
+        return self.classes.annotated(param)
+
+    def named(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:
+        """Yield the classes that an annotation expression names; optional and union members count too."""
+        return self.classes.named(node, scope)
+
+    def spelled(self, node: ast.expr, scope: Scope) -> Value:
+        """Return the value of a dotted name as a scope sees it from inside functions."""
+        return self.classes.spelled(node, scope)
+
+    def dataclass_fields(self, cls: ClassFacts) -> list[str]:
+        """Return the names of the fields that the generated constructor of a class takes, in order."""
+        return self.classes.dataclass_fields(cls)
+
+    def super_constructor(self, init: FunctionFacts) -> CallEvent | None:
+        """Return the call of ``super().__init__`` in a constructor."""
+        return self.classes.super_constructor(init)
+
+    def callee_name(self, bound: Bound) -> str:
+        """Return the full name of the foreign function that a call calls; empty if it is not foreign."""
+        return self.calls.callee_name(bound)
+
+    def split_object(self, graphdef: Bound) -> Bound | None:
+        """Return the object that was split into a graph definition, given that definition."""
+        return self.calls.split_object(graphdef)
+
+    def callables(self, callee: Bound) -> list[Callee]:
+        """Return the project's functions that calling a value may reach."""
+        return self.calls.callables(callee)
+
+    def wrapper_name(self, bound: Bound, value: Call) -> str:
+        """Return the name of the transform that a call applies, also one with its options given before."""
+        return self.calls.wrapper_name(bound, value)
+
+    def invoked(self, call: Bound) -> list[tuple[Callee, Frame]]:
+        """Return the project's functions that a call reaches, each with its activation."""
+        return self.calls.invoked(call)
+
+    def item(self, base: Bound, index: Bound) -> Bound:
+        """Resolve ``base[index]``."""
+        return self.containers.item(base, index)
+
+    def elements(self, container: Bound) -> Iterator[Bound]:
+        """Yield the values that a container may hold."""
+        return self.containers.elements(container)

@@ -1,0 +1,100 @@
+"""The questions under way, how far each may go, and the answers that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from codemods.nnx.facts import ClassFacts
+from codemods.nnx.frames import Bound
+from codemods.nnx.project import Project
+
+_DEPTH = 40  # how many steps one value is followed; deeper ones count as unknown
+_STEPS = 2_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
+_HASTE = 100  # how many it may take once the project has had its share
+_SHARE = 200_000, 20  # steps of a project, and more for each of its calls, before the analysis makes haste
+
+
+@dataclass(slots=True)
+class Question:
+    """A question under way; ``settled`` says in the end whether its answer holds everywhere."""
+
+    settled: bool = False
+
+
+@dataclass(slots=True)
+class Answers:
+    """Settled answers, which hold until something else is assumed or distrusted.
+
+    Attributes:
+        resolved: where each value was made.
+        same: whether two values are the same object.
+        classes: the project's class that a value is an instance of.
+    """
+
+    resolved: dict[Bound, Bound] = field(default_factory=dict)
+    same: dict[tuple[Bound, Bound], bool] = field(default_factory=dict)
+    classes: dict[Bound, ClassFacts | None] = field(default_factory=dict)
+
+
+class Questions:
+    """Keeps questions that come back to themselves, or that branch too much, from going on for ever."""
+
+    def __init__(self, project: Project) -> None:
+        self._active: dict[object, int] = {}  # questions under way, with the depth at which each was asked
+        self._depth = 0
+        self._steps = 0
+        self._held = False  # whether the questions asked now are parts of a larger one
+        self._limit = _STEPS
+        self._left = _SHARE[0] + _SHARE[1] * sum(len(module.calls) for module in project.modules)
+        self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
+
+    def tired(self) -> bool:
+        """Count a step, and say whether the question under way has had its share of them."""
+        if self._depth == 0 and not self._held:
+            self._steps = 0
+        self._steps += 1
+        self._left -= 1
+        if self._left == 0:
+            self._limit = _HASTE
+        return self._depth > _DEPTH or self._steps > self._limit
+
+    def under_way(self, key: object) -> bool:
+        """Say whether a question is under way; if so, those asked since are cut short by it."""
+        depth = self._active.get(key)
+        if depth is None:
+            return False
+        self._cycle = min(self._cycle, depth)
+        return True
+
+    @contextmanager
+    def one_question(self) -> Iterator[None]:
+        """Take all questions asked inside for one, which may take a limited number of steps in all."""
+        if self._held or self._depth:
+            yield
+            return
+        self._held, self._steps = True, 0
+        try:
+            yield
+        finally:
+            self._held = False
+
+    @contextmanager
+    def asking(self, key: object) -> Iterator[Question]:
+        """Note that a question is under way, so that one that comes back to it is cut short.
+
+        An answer that was cut short by a question further out holds only within that one, and must not be kept.
+        """
+        question = Question()
+        outer, depth = self._cycle, self._depth
+        self._cycle = _DEPTH * 2
+        self._active[key] = depth
+        self._depth += 1
+        try:
+            yield question
+        finally:
+            self._depth = depth
+            del self._active[key]
+            question.settled = self._cycle >= depth
+            self._cycle = outer if question.settled else min(outer, self._cycle)

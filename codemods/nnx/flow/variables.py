@@ -1,0 +1,98 @@
+"""What names refer to: variables of enclosing scopes, globals of modules, builtins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.frames import Bound
+from codemods.nnx.known import canonical
+from codemods.nnx.project import enclosing_function
+from codemods.nnx.values import (
+    Attr,
+    Choice,
+    Const,
+    Either,
+    Free,
+    ModuleRef,
+    Ref,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from codemods.nnx.flow.flow import Flow
+
+
+class Variables:
+    """Finds the values of names that an inner function or another module reads."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._choices: dict[tuple[Scope, str], Value] = {}
+
+    def free(self, bound: Bound, value: Free) -> Bound:
+        scope = value.scope
+        bindings = scope.bindings.get(value.name)
+        if not bindings:
+            return self._global(scope, value.name) or bound
+        function = enclosing_function(scope)
+        frame = bound.frame
+        while frame is not None and frame.function is not function:
+            frame = frame.closure
+        if frame is None:
+            frame = self.flow.open_frame(scope)
+        held = self._binding(scope, value.name)
+        return self.flow.resolve(
+            Bound(held, frame, bound.stale | self.flow.moments.of_variable(scope, value.name, held, bound))
+        )
+
+    def _binding(self, scope: Scope, name: str) -> Value:
+        """Return the value of a variable as an inner function sees it: any of those it is bound to."""
+        key = (scope, name)
+        if key not in self._choices:
+            values = tuple(dict.fromkeys(scope.bindings[name]))
+            objects = [v for v in values if not (isinstance(v, Const) and v.value is None)]
+            final = scope.env.get(name)
+            if len(values) == 1:
+                held = values[0]
+            elif len(objects) > 1 and (name in scope.rebound or name in scope.remote):
+                held = Either(scope.node, values)
+            else:
+                held = final if isinstance(final, Choice) else Choice(scope.node, values)
+            self._choices[key] = held
+        return self._choices[key]
+
+    def _global(self, scope: Scope, name: str) -> Bound | None:
+        """Return what a name that no statement binds refers to: a star import or a builtin."""
+        module = scope.module
+        for star in module.stars:
+            source = self.flow.project.find(star, module.name)
+            if source is not None:
+                if source is not module and name in source.scope.bindings:
+                    return self.export(source, name)
+            elif canonical(star) == "flax.nnx":
+                return Bound(Ref(f"flax.nnx.{name}"))
+        return Bound(Ref(f"builtins.{name}")) if scope.parent is None else None
+
+    def export(self, module: ModuleFacts, name: str) -> Bound | None:
+        """Resolve a global of a project's module, also one that it imports or a submodule; None if there is none."""
+        if name in module.scope.env:
+            final = module.scope.env[name]
+            if isinstance(final, Attr) and isinstance(final.base, ModuleRef) and final.name == name:
+                # `from . import name` inside the package itself
+                target = self.flow.project.find(final.base.name, final.base.importer)
+                if target is module:
+                    inner = self.flow.project.find(f"{module.name}.{name}")
+                    return Bound(ModuleRef(inner.name)) if inner else None
+            held = self._binding(module.scope, name)
+            return self.flow.resolve(
+                Bound(held, None, self.flow.moments.of_variable(module.scope, name, held, Bound(held)))
+            )
+        inner = self.flow.project.find(f"{module.name}.{name}")
+        if inner is not None:
+            return Bound(ModuleRef(inner.name))
+        if module.stars:
+            found = self._global(module.scope, name)
+            if found is not None and not (isinstance(found.value, Ref) and found.value.name.startswith("builtins.")):
+                return found
+        return None
