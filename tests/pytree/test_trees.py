@@ -142,3 +142,20 @@ def test_masks(before: str, after: str) -> None:
         "o = nnx.Optimizer(nets[0], {}, wrt=nnx.Param)\n"
     )
     assert migrate_text(text.format(before)) == text.format(after)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("class Box(nnx.Object):\n    pass\n", True),
+        ("isinstance(x, nnx.Object)\n", True),
+        ("isinstance(x, (int, nnx.Object))\n", True),
+        ("issubclass(type(x), nnx.Object)\n", True),
+        ("class Box(nnx.Module):\n    pass\n", False),
+        ("isinstance(x, nnx.Module)\n", False),
+        ("print(x, nnx.Object)\n", False),
+    ],
+)
+def test_nothing_is_an_object_from_0_12_on(text: str, found: bool) -> None:
+    assert ("NNX307" in codes(HEAD + text, options("0.12"))) == found
+    assert "NNX307" not in codes(HEAD + text, options("0.11"))
