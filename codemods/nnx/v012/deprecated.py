@@ -65,9 +65,7 @@ RULE = Rule(
     why="""\
 `module.iter_modules()` and `module.iter_children()` warn since Flax 0.12.6; `nnx.iter_modules(module)` and
 `nnx.iter_children(module)` take their place. `module.sow` and `module.perturb` warn outside `nnx.capture`, which is
-another way to run the model; they work on, so the rule is only asked for by its code. Hooks of Variables
-(`on_get_value` and the like) warn as well, and can only become a class of your own that overrides `get_value` and
-`set_value`.
+another way to run the model; they work on, so the rule is only asked for by its code.
 """,
     kind=Kind.SUGGESTED,
     safety=Safety.SAFE,

@@ -38,7 +38,7 @@ RULE = Rule(
     why="""\
 `on_get_value`, `on_set_value` and the other hooks of Variables warn since Flax 0.12, whether they are given to the
 constructor or written as methods of a class. `get_value` and `set_value`, which take their place, can be overridden
-since 0.12.1 only.
+since 0.12.1 only. The hooks work on, so the rule is only asked for by its code.
 """,
     kind=Kind.SUGGESTED,
     safety=None,
@@ -68,4 +68,5 @@ class Positive(nnx.Param):
         ),
     ),
     check=check,
+    default=False,
 )
