@@ -213,13 +213,13 @@ class Taint:
         return any(self.holds(tree, scope) for name, tree, scope in tracing.mapped if name == param.name)
 
     def _left_out(self, param: Param) -> bool:
-        """Say whether every call leaves a parameter at its default, which is not traced then."""
+        """Say whether no call in sight gives a parameter that has a default, which is not traced then."""
         function = param.function
         if param.name not in function.defaults:
             return False
         calls = self._flow.callers(function)
         place = list(function.params).index(param.name) if param.name in function.params else None
-        return bool(calls) and not any(_gives(event, param.name, place) for event in calls)
+        return not any(_gives(event, param.name, place) for event in calls)
 
     def _is_object(self, param: Param) -> bool:
         """Say whether a parameter is annotated as something that is no array."""
