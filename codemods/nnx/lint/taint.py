@@ -219,6 +219,8 @@ class Taint:
             return False
         calls = self._flow.callers(function)
         place = list(function.params).index(param.name) if param.name in function.params else None
+        if place and function.owner is not None:  # the object whose method is called may take the first place
+            place -= 1
         return not any(_gives(event, param.name, place) for event in calls)
 
     def _is_object(self, param: Param) -> bool:
@@ -289,4 +291,4 @@ def _gives(event: CallEvent, name: str, place: int | None) -> bool:
     """Say whether a call may pass a parameter."""
     if event.value.starred or any(k.arg in {None, name} for k in event.node.keywords):
         return True
-    return place is not None and len(event.node.args) >= place  # a method's receiver may take one place
+    return place is not None and len(event.node.args) > place
