@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from codemods.nnx.known import foreign
 from nnxmigrate.files.roots import common_folder, project_root
 
-#: What Flax itself is built on cannot know NNX: imports of these are not followed.
-BELOW_FLAX = frozenset(
-    ["jax", "jaxlib", "msgpack", "ml_dtypes", "numpy", "optax", "orbax", "rich", "scipy", "tensorstore", "treescope"]
-)
+#: What else Flax itself is built on. It cannot know NNX: imports of these are not followed either.
+BELOW_FLAX = frozenset(["msgpack", "ml_dtypes", "rich", "scipy", "tensorstore", "treescope"])
 
 _IMPORT = re.compile(
     rb"""[ \t]*"?[ \t]*  # a notebook's lines stand in quotes
@@ -48,8 +47,9 @@ def module_names(paths: Sequence[str]) -> dict[str, Module]:
     A name is the way to the file from the project's root, whether or not the folders between are packages:
     ``src/lab/optim.py`` is ``src.lab.optim``. An import is looked up from the importing file's own folder outwards,
     so ``import lab.optim`` finds it from anywhere below ``src``, and ``import steps`` in a script finds the
-    ``steps.py`` beside it. The root is the folder with a ``pyproject.toml``, ``setup.py`` or ``.git`` above all the
-    files; without one, the folder above their common folder and above the package that this folder belongs to.
+    ``steps.py`` beside it; the folders of packages are passed over, as no import looks there. The root is the folder
+    with a ``pyproject.toml``, ``setup.py`` or ``.git`` above all the files; without one, the folder above their common
+    folder and above the package that this folder belongs to.
 
     Args:
         paths: the files.
@@ -125,6 +125,7 @@ class ImportGraph:
     def __init__(self, modules: Mapping[str, Module], contents: Mapping[str, bytes]) -> None:
         self._modules = modules
         self._by_name = {module.name: path for path, module in modules.items()}
+        self._packages = {module.name for module in modules.values() if module.package}
         self._by_tail: dict[str, list[str]] = {}
         for name in self._by_name:
             self._by_tail.setdefault(name.rpartition(".")[2], []).append(name)
@@ -177,13 +178,15 @@ class ImportGraph:
             above = wanted.level - module.package
             base = parts[: len(parts) - above] if above else parts
             return self._by_name.get(".".join((*base, wanted.name)) if wanted.name else ".".join(base))
-        if wanted.name.partition(".")[0] in BELOW_FLAX:
-            return None
         if wanted.name in self._by_name:
             return self._by_name[wanted.name]
+        if foreign(wanted.name) or wanted.name.partition(".")[0] in BELOW_FLAX:
+            return None
         folder = module.name if module is not None else ""
         while folder:
             folder = folder.rpartition(".")[0]
+            if folder in self._packages:
+                continue  # a script beside may import so, a module of a package may not
             path = self._by_name.get(f"{folder}.{wanted.name}")
             if path is not None:
                 return path

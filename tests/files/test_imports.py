@@ -48,13 +48,20 @@ CASES = [
     ("src/lab/deep/x.py", "from ..optim import y", "src/lab/optim.py"),
     ("src/lab/deep/x.py", "from lab import optim", "src/lab/optim.py"),
     ("src/lab/run.py", "import optax", None),
+    ("src/lab/run.py", "import steps", "src/steps.py"),  # a package is not on the path
+    ("src/lab/run.py", "import optim", None),
+    ("scripts/train.py", "import random", None),
+    ("scripts/train.py", "import flax.nnx", None),
+    ("scripts/train.py", "import rich", None),
+    ("scripts/train.py", "import types", "types.py"),  # named at the root
     ("notes/a.ipynb", '"from lab.optim import x\\n"', "src/lab/optim.py"),
 ]
+NAMESAKES = ["src/optax.py", "src/lab/steps.py", "scripts/random.py", "scripts/flax/nnx.py", "scripts/rich.py"]
 
 
 @pytest.mark.parametrize(("importer", "code", "target"), CASES)
 def test_imports_find_the_projects_own_files(tree: Tree, importer: str, code: str, target: str | None) -> None:
-    files = {name: "" for name, _, _ in CASES} | {name: "" for _, _, name in CASES if name} | {"src/optax.py": ""}
+    files = dict.fromkeys([*NAMESAKES, *(name for name, _, _ in CASES), *(name for _, _, name in CASES if name)], "")
     files[importer] = code
     tree({**files, "pyproject.toml": ""})
     graph = ImportGraph(module_names(list(files)), {name: text.encode() for name, text in files.items()})
