@@ -82,7 +82,8 @@ def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) ->
         with _quiet():
             _fix(path, destination, as_json, {**_configured(), **_given(given)})
     except ImportError as error:
-        raise _Failure(f"{error}; install what checkpoints need: pip install 'nnxmigrate[ckpt]'") from error
+        needed = "install what checkpoints need, under Python 3.11 or later: pip install 'nnxmigrate[ckpt]'"
+        raise _Failure(f"{error}; {needed}") from error
     except CheckpointError as error:
         _complain(error, {"status": "error"} if as_json else None)
         sys.exit(1 if isinstance(error, MisfitError) else 2)

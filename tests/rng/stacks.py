@@ -86,7 +86,7 @@ class Stack:
 
 def stacks() -> list[Stack]:
     """Return a program for every block and every call, with builds and filters in turn."""
-    made = []
+    made: list[Stack] = []
     for block, held in BLOCKS.items():
         for call, (split, removed, rest) in CALLS.items():
             build = list(BUILDS)[len(made) % len(BUILDS)]
