@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -33,6 +32,8 @@ def _check(context: Context) -> Iterator[Finding]:
         for word in event.node.keywords:
             if word.arg is None or word.arg in _OPTIONS:
                 continue
+            import difflib  # dear, and only needed here
+
             close = difflib.get_close_matches(word.arg, sorted(_OPTIONS), 1, 0.8)
             if close:
                 source = event.scope.module.source

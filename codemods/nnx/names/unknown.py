@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -49,6 +48,8 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _similar(name: str, names: frozenset[str]) -> str | None:
     """Return the name that is most like another one, whatever their case."""
+    import difflib  # dear, and only needed here
+
     folded = {known.lower(): known for known in sorted(names)}
     found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.75)
     return folded[found[0]] if found else None
