@@ -10,6 +10,7 @@ import pytest
 
 from codemods.nnx.rule import Kind
 from codemods.nnx.unavoidable import CHANGES
+from nnxmigrate.cli import COMMANDS
 from nnxmigrate.rules import all_rules
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -34,6 +35,13 @@ def test_every_change_is_in_the_table() -> None:
     rows = re.findall(r"\[(NNX\d+)\]", text)
     assert rows == [rule.code for rule in all_rules() if rule.kind is not Kind.LINT]
     assert [text.count(f"| {change.what} |") for change in CHANGES] == [1] * len(CHANGES)
+
+
+def test_the_readme_leads_to_every_page_and_names_every_command() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = [path.relative_to(ROOT).as_posix() for path in DOCS.glob("*.md")]
+    assert [page for page in [*pages, "docs/rules/index.md"] if f"({page})" not in text] == []
+    assert [command for command in COMMANDS if command != "migrate" and f"nnxmigrate {command}" not in text] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/changes.md", "docs/architecture.md"])

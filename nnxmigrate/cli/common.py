@@ -13,6 +13,10 @@ from nnxmigrate import config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+IGNORE = (
+    "Not these rules or families. An optimizer's edits are made together or not at all: to leave optimizers alone, "
+    "ignore all of NNX1."
+)
 FORMATS = ("text", "json", "github", "sarif", "junit")
 
 
@@ -78,7 +82,7 @@ selection = stacked(
     click.option(
         "--select", type=codes, metavar="CODES", multiple=True, help="Only these rules or families, as NNX101,NNX2."
     ),
-    click.option("--ignore", type=codes, metavar="CODES", multiple=True, help="Not these rules."),
+    click.option("--ignore", type=codes, metavar="CODES", multiple=True, help=IGNORE),
     click.option(
         "--optimizer",
         type=click.Choice([form.value for form in OptimizerForm]),

@@ -18,6 +18,24 @@ from tests.conftest import Tree
 DEAR = ["libcst", "rich", "difflib", "tomllib", "concurrent.futures", "multiprocessing", "pathspec"]
 DEAR += ["jax", "flax", "numpy", "orbax", "html", "tempfile"]
 
+OPTIMIZER = """\
+import optax
+from flax import nnx
+
+model = nnx.Linear(1, 1, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1))
+optimizer.update(nnx.grad(lambda m: m.kernel.value.sum())(model))
+"""
+
+
+@pytest.mark.parametrize(("ignored", "kept"), [("NNX101", False), ("NNX102", False), ("NNX1", True)])
+def test_optimizers_are_left_alone_only_if_their_whole_family_is_ignored(tree: Tree, ignored: str, kept: bool) -> None:
+    root = tree({"train.py": OPTIMIZER})
+    assert call("--ignore", ignored, "train.py").exit_code == 0
+    text = (root / "train.py").read_text()
+    assert (text == OPTIMIZER) is kept
+    assert ("wrt=nnx.Param" in text) is ("optimizer.update(model, " in text) is not kept
+
 
 @pytest.mark.parametrize(
     ("arguments", "banned"),
