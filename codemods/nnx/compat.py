@@ -21,14 +21,14 @@ from flax import nnx
 
 #: The helpers by name. Each looks names up by strings, so that no release misses one.
 HELPERS: dict[str, str] = {
-    "ModelAndOptimizer": '''
+    "ModelAndOptimizer": """
 #: The optimizer that holds its model: nnx.Optimizer up to Flax 0.10, nnx.ModelAndOptimizer since 0.11.
 ModelAndOptimizer = getattr(nnx, "ModelAndOptimizer", nnx.Optimizer)
-''',
-    "Pytree": '''
+""",
+    "Pytree": """
 #: The base of all NNX objects: nnx.Object up to Flax 0.11.0, nnx.Pytree since 0.11.1.
 Pytree = getattr(nnx, "Pytree", None) or vars(nnx)["Object"]
-''',
+""",
     "data": '''
 
 def data(value):
