@@ -11,7 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.project import Project
 
 _DEPTH = 40  # how many steps one value is followed; deeper ones count as unknown
-_STEPS = 2_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
+_STEPS = 10_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
 _HASTE = 100  # how many it may take once the project has had its share
 _SHARE = 200_000, 20  # steps of a project, and more for each of its calls, before the analysis makes haste
 
