@@ -327,3 +327,10 @@ def test_compatible_always_takes_the_compatible_class() -> None:
     assert "o = nnx.ModelAndOptimizer(m, optax.sgd(0.1))" in new["main.py"]
     assert "o.update(grads)" in new["main.py"]
     assert not left
+
+
+def test_where_values_cannot_be_followed_every_group_takes_the_form_that_is_right_anyway(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("codemods.nnx.flow.questions._STEPS", 1)
+    assert _form(EXPLICIT["returned by a jitted constructor"]) == "compatible"

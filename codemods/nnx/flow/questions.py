@@ -46,6 +46,7 @@ class Questions:
         self._depth = 0
         self._steps = 0
         self._held = False  # whether the questions asked now are parts of a larger one
+        self.unanswered = 0  # how often a question ran out of steps
         self._limit = _STEPS
         self._left = _SHARE[0] + _SHARE[1] * sum(len(module.calls) for module in project.modules)
         self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
@@ -58,7 +59,10 @@ class Questions:
         self._left -= 1
         if self._left == 0:
             self._limit = _HASTE
-        return self._depth > _DEPTH or self._steps > self._limit
+        if self._steps > self._limit:
+            self.unanswered += 1
+            return True
+        return self._depth > _DEPTH
 
     def under_way(self, key: object) -> bool:
         """Say whether a question is under way; if so, those asked since are cut short by it."""

@@ -38,7 +38,10 @@ def migrate(context: Context) -> Iterator[Finding]:
     flow = context.flow
     origins = Origins(flow, context.sources)
     identity = Identity(origins)
+    before = flow.questions.unanswered
     groups = Groups(origins).collect()
+    if flow.questions.unanswered > before:
+        _doubt_all(groups)
     linked = {update.event for group in groups for update in group.updates}
     likely = list(_likely(flow, linked))
     kept: set[ModuleFacts] = set()
@@ -62,6 +65,14 @@ def migrate(context: Context) -> Iterator[Finding]:
     for event in likely:
         if event.scope.module not in kept | migrated:
             yield _unseen(flow, event, offer=not (open_ended or migrated or event.node in doubted))
+
+
+def _doubt_all(groups: list[Group]) -> None:
+    """Let every group take the form that is right even if some of its uses were not found."""
+    for group in groups:
+        for constructor in group.constructors[:1]:
+            words = "not every value of this large project could be followed"
+            group.reasons.append(Reason(words, constructor.event.scope, constructor.event.node))
 
 
 def _doubts(group: Group, likely: list[CallEvent]) -> Iterator[Reason]:
