@@ -73,7 +73,7 @@ def convert(case: dict[str, Any]) -> dict[str, Any]:
     if case["model"]:
         arguments += ["--model", f"{models.__file__}:{case['model']}"]
         arguments += ["--rngs", SEEDS]
-    if "--emit-script" in arguments:
+    if "reference" in case:
         return executed(arguments, destination, pathlib.Path(case["reference"]))
     run = CliRunner().invoke(fix_ckpt, arguments)
     result: dict[str, Any] = {"exit": run.exit_code, "output": run.stdout, "errors": run.stderr}
