@@ -35,7 +35,10 @@ class Sources:
             return frozenset()
         outermost = not self._running
         self._steps = 1 if outermost else self._steps + 1
-        if len(self._running) > _DEPTH or self._steps > _STEPS:
+        if self._steps > _STEPS:
+            self.flow.questions.unanswered += 1
+            return frozenset({bound})
+        if len(self._running) > _DEPTH:
             return frozenset({bound})
         self._running.add(key)
         try:
