@@ -6,7 +6,7 @@ import enum
 
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Indexed, Part, Round
+from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref
@@ -103,9 +103,20 @@ class Kinds:
         self.flow = flow
         self.sources = sources
         self._copies = 0  # how many copies deep the present question is
+        self._known: dict[tuple[Bound, frozenset[Frame]], frozenset[Kind]] = {}
 
     def of(self, bound: Bound) -> frozenset[Kind]:
         """Return every kind that a source of a value has; empty if nothing is known of it."""
+        bound = self.flow.resolve(bound)
+        key = (bound, self.flow.assumptions)
+        known = self._known.get(key)
+        if known is None:
+            known = self._of(bound)
+            if not self._copies and self.flow.questions.at_rest:  # an answer within another may have been cut short
+                self._known[key] = known
+        return known
+
+    def _of(self, bound: Bound) -> frozenset[Kind]:
         found: set[Kind] = set()
         with self.flow.one_question():
             for source in self.sources.of(bound):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
+from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Attr, Call, Changed, Choice, Item, Loop, Param, Value
 
 _DEPTH = 40  # how many values one is followed through: fields of objects that hold each other have no end
@@ -17,12 +18,13 @@ class Sources:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self._known: dict[object, frozenset[Bound]] = {}
+        self._known: dict[object, OrderedSet[Bound]] = {}
         self._running: set[object] = set()
         self._steps = 0
+        self._cut = 0  # how often an answer was cut short: by itself, or after too many steps
         self._level = 0
 
-    def of(self, bound: Bound) -> frozenset[Bound]:
+    def of(self, bound: Bound) -> OrderedSet[Bound]:
         """Return the values that a value may be: calls, displays, functions, parameters that no call fills.
 
         What ``nnx.merge`` or ``nnx.clone`` makes is a :class:`Part`.
@@ -32,30 +34,32 @@ class Sources:
         if key in self._known:
             return self._known[key]
         if key in self._running:
-            return frozenset()
+            self._cut += 1
+            return OrderedSet()
         outermost = not self._running
         self._steps = 1 if outermost else self._steps + 1
         if self._steps > _STEPS:
             self.flow.questions.unanswered += 1
-            return frozenset({bound})
-        if len(self._running) > _DEPTH:
-            return frozenset({bound})
+        if self._steps > _STEPS or len(self._running) > _DEPTH:
+            self._cut += 1
+            return OrderedSet((bound,))
+        cut = self._cut
         self._running.add(key)
         try:
             with self.flow.one_question():
-                found = frozenset(self._followed(bound))
+                found = OrderedSet(self._followed(bound))
         finally:
             self._running.discard(key)
-        if outermost:
+        if outermost or (self._cut == cut and self.flow.questions.at_rest):
             self._known[key] = found
         return found
 
-    def _followed(self, bound: Bound) -> set[Bound]:
+    def _followed(self, bound: Bound) -> dict[Bound, None]:
         """Follow what depends on an argument, such as a merged graph definition, into every caller."""
         param = self.flow.open_param(bound)
         if isinstance(bound.value, Param) or self._level > _LEVELS or param is None:
             return self._of(bound)
-        found: set[Bound] = set()
+        found: dict[Bound, None] = {}
         frames = self.flow.settlements(param)
         settled = bool(frames)
         self._level += 1
@@ -63,58 +67,58 @@ class Sources:
             for frame in frames:
                 with self.flow.assuming(param.function, frame):
                     settled = settled and not isinstance(self.flow.resolve(bound).value, Indexed)
-                    found |= self.of(bound)
+                    found |= dict.fromkeys(self.of(bound))
         finally:
             self._level -= 1
         # what is taken out of something unknown could be anything that is in it
         return found if settled else found | self._of(bound)
 
-    def _of(self, bound: Bound) -> set[Bound]:
+    def _of(self, bound: Bound) -> dict[Bound, None]:
         flow, value = self.flow, bound.value
-        found: set[Bound] = set()
+        found: dict[Bound, None] = {}
         if isinstance(value, Param):
             found = self._param(bound, value)
         elif isinstance(value, Choice | Loop):
             ways: tuple[Value | None, ...] = value.options if isinstance(value, Choice) else (value.before, value.again)
             for way in ways:
                 if way is not None:
-                    found |= self.of(flow.with_value(bound, way))
+                    found |= dict.fromkeys(self.of(flow.with_value(bound, way)))
         elif isinstance(value, Changed):
-            found |= self.of(flow.with_value(bound, value.before))
+            found |= dict.fromkeys(self.of(flow.with_value(bound, value.before)))
         elif isinstance(value, Indexed | Item | Round):
             for element in flow.elements(flow.with_value(bound, value.base)):
-                found |= self.of(element)
+                found |= dict.fromkeys(self.of(element))
         elif isinstance(value, Attr):
             for field in flow.field(flow.with_value(bound, value.base), value.name):
-                found |= self.of(field)
+                found |= dict.fromkeys(self.of(field))
         elif isinstance(value, Call) and not flow.callee_name(bound):
             # results that differ from way to way
             for callee, frame in flow.invoked(bound):
                 if not callee.gradient:
                     for result in callee.function.returns:
-                        found |= self.of(Bound(result, frame))
-        return found or {bound}
+                        found |= dict.fromkeys(self.of(Bound(result, frame)))
+        return found or {bound: None}
 
-    def _param(self, bound: Bound, value: Param) -> set[Bound]:
-        found: set[Bound] = set()
+    def _param(self, bound: Bound, value: Param) -> dict[Bound, None]:
+        found: dict[Bound, None] = {}
         frame: Frame | None = bound.frame
         if value is not value.function.self_param and frame is not None and frame.site is None:
             for entry in self.flow.entries(value.function):
                 argument = self.flow.argument(entry, value.name)
                 if argument is not None:
-                    found |= self.of(argument)
+                    found |= dict.fromkeys(self.of(argument))
         return found
 
-    def originals(self, bound: Bound) -> frozenset[Bound]:
+    def originals(self, bound: Bound) -> OrderedSet[Bound]:
         """Return the sources with copies replaced by what they are copies of."""
-        found: set[Bound] = set()
+        found: dict[Bound, None] = {}
         seen: set[Value] = set()
         pending = [bound]
         while pending:
             for source in self.of(pending.pop()):
                 if not isinstance(source.value, Part):
-                    found.add(source)
+                    found[source] = None
                 elif source.value not in seen and len(seen) < _COPIES:
                     seen.add(source.value)
                     pending.append(source.value.of)
-        return frozenset(found)
+        return OrderedSet(found)

@@ -99,9 +99,18 @@ class CallSites:
 
     def open_param(self, bound: Bound, depth: int = 0) -> Param | None:
         """Return the parameter on which a value depends and whose argument is not settled; None if there is none."""
-        value = bound.value
         if depth > 20:
             return None
+        known = self.flow.answers.opened
+        if bound in known:
+            return known[bound]
+        param = self._open_param(bound, depth)
+        if param is not None or depth < 10:  # the depth may have hidden one further in
+            known[bound] = param
+        return param
+
+    def _open_param(self, bound: Bound, depth: int) -> Param | None:
+        value = bound.value
         if isinstance(value, Param):
             frame = bound.frame
             if frame is not None and frame.site is None and not frame.args and not frame.keywords:

@@ -66,6 +66,7 @@ class Flow:
         self._assumed: dict[FunctionFacts, Frame] = {}
         self.questions = Questions(project)
         self.answers = Answers()
+        self._answers: dict[frozenset[Frame], Answers] = {}  # those found while something was assumed
 
     # -- frames -------------------------------------------------------------------------------------
 
@@ -115,11 +116,16 @@ class Flow:
         """Take the open frame of a function for one made by a known call."""
         saved = self._assumed, self.answers
         self._assumed = {**self._assumed, function: frame}
-        self.answers = Answers()
+        self.answers = self._answers.setdefault(self.assumptions, Answers())
         try:
             yield
         finally:
             self._assumed, self.answers = saved
+
+    def forget(self) -> None:
+        """Drop the answers found so far, after something was learnt that may change them."""
+        self.answers = Answers()
+        self._answers.clear()
 
     @property
     def assumptions(self) -> frozenset[Frame]:

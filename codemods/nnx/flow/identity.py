@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from codemods.nnx.flow.branches import line_of
-from codemods.nnx.flow.questions import Answers
 from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round
 from codemods.nnx.values import (
     Attr,
@@ -138,7 +137,7 @@ class Identity:
         if not containers <= self._unsteady:
             self._unsteady |= containers
             self._unsteady_names = {c.name for c in self._unsteady if isinstance(c, Attr)}
-            self.flow.answers = Answers()
+            self.flow.forget()
 
     def is_distrusted(self, container: Value) -> bool:
         """Say whether a display is changed through other names than that of the text."""

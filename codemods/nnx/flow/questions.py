@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.project import Project
+from codemods.nnx.values import Param
 
 _DEPTH = 40  # how many steps one value is followed; deeper ones count as unknown
 _STEPS = 10_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
@@ -31,11 +32,13 @@ class Answers:
         resolved: where each value was made.
         same: whether two values are the same object.
         classes: the project's class that a value is an instance of.
+        opened: the parameter that a value depends on and whose argument is not settled.
     """
 
     resolved: dict[Bound, Bound] = field(default_factory=dict)
     same: dict[tuple[Bound, Bound], bool] = field(default_factory=dict)
     classes: dict[Bound, ClassFacts | None] = field(default_factory=dict)
+    opened: dict[Bound, Param | None] = field(default_factory=dict)
 
 
 class Questions:
@@ -50,6 +53,11 @@ class Questions:
         self._limit = _STEPS
         self._left = _SHARE[0] + _SHARE[1] * sum(len(module.calls) for module in project.modules)
         self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no question is under way."""
+        return self._depth == 0
 
     def tired(self) -> bool:
         """Count a step, and say whether the question under way has had its share of them."""

@@ -15,7 +15,7 @@ from functools import cached_property
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Part
+from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.kinds import Kind
 from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.values import (
@@ -48,6 +48,8 @@ _HOLDERS = frozenset({Kind.GRADIENT, Kind.STATE})
 _OWNERS = frozenset({Kind.MODULE, Kind.METRIC, Kind.OPTIMIZER, Kind.RNGS})
 _MARKS = frozenset({"flax.nnx.data", "flax.nnx.static", "flax.nnx.List", "flax.nnx.Dict"})
 _FILLING = frozenset({"extend", "update"})
+_DEPTH = 6  # how deep containers, calls and arguments are looked into
+_STEPS = 1_000  # how many values one search for data may see
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,9 @@ class Attributes:
         self.flow: Flow = context.flow
         self.arrays = Arrays(context.flow, context.kinds)
         self._owner: dict[ClassFacts, bool] = {}
+        self._holding: dict[tuple[Bound, frozenset[Frame]], bool] = {}
+        self._steps = 0  # how many values the present search has seen
+        self._cut = 0  # how often a search for data ended before it was through
 
     def is_owner(self, cls: ClassFacts) -> bool:
         """Say whether instances of a class check their attributes: NNX objects but those with ``pytree=False``."""
@@ -184,9 +189,24 @@ class Attributes:
     def holds_data(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is a list, tuple, dict or the like with data in it, at any depth."""
         found = self.flow.resolve(bound)
-        value = found.value
-        if depth > 6:
+        key = (found, self.flow.assumptions)
+        if key in self._holding:
+            return self._holding[key]
+        self._steps = self._steps + 1 if depth else 0
+        if depth > _DEPTH or self._steps > _STEPS:
+            self._cut += 1
             return False
+        cut = self._cut
+        self._holding[key] = False  # what holds itself is no data for that
+        holds = self._looked_into(found, depth)
+        if holds or depth == 0 or self._cut == cut:
+            self._holding[key] = holds
+        else:  # a search from nearer may come further
+            del self._holding[key]
+        return holds
+
+    def _looked_into(self, found: Bound, depth: int) -> bool:
+        value = found.value
         if self.context.kinds.of(found) & _HOLDERS:
             return True
         if isinstance(value, Unknown):

@@ -1,0 +1,29 @@
+"""Sets that keep their order, so that what depends on it is the same in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class OrderedSet(Set[T]):
+    """A set that cannot be changed and whose elements come in the order in which they were given."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items = dict.fromkeys(items)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._items
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"OrderedSet({list(self._items)!r})"
