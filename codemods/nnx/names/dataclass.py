@@ -2,49 +2,60 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.edits import Edit
-from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.imports import spell_name
-from codemods.nnx.names.references import Reference
+from codemods.nnx.facts import ModuleFacts
+from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.names.dataclass_edits import Refused, module_fix, tree_classes
+from codemods.nnx.names.references import Reference, guarded
 from codemods.nnx.rule import Example, Kind, Rule
 
-_SUCCESSORS = {"dataclass": "dataclasses.dataclass", "field": "dataclasses.field", "static": "dataclasses.field"}
+_SUCCESSORS = {
+    "dataclass": "write dataclasses.dataclass(repr=False)",
+    "field": "write dataclasses.field",
+    "static": "write dataclasses.field",
+    "Static": "annotate the plain type",
+}
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield uses of the names, which 0.10.7 has, 0.11 has not, and 0.12 in part, with other meanings."""
     if not context.options.crosses("0.11"):
         return
+    found: dict[ModuleFacts, list[Reference]] = {}
     for reference in context.nnx_references:
-        if reference.base == "flax.nnx" and reference.last in {*_SUCCESSORS, "Static"}:
-            new = _SUCCESSORS.get(reference.last)
-            yield finding(
-                "NNX503",
-                reference.scope,
-                reference.node,
-                f"nnx.{reference.last} of Flax 0.10.7 does not exist in 0.11, and is gone or another thing in 0.12",
-                f"write {new}; data are told from other values without it" if new else "annotate the plain type",
-                _fix(context, reference, new) if new else None,
-            )
+        if reference.base == "flax.nnx" and reference.last in _SUCCESSORS and not guarded(reference):
+            found.setdefault(reference.scope.module, []).append(reference)
+    for module, references in found.items():
+        if not _as_before(context, module, references):
+            yield from _findings(context, module, references)
 
 
-def _fix(context: Context, reference: Reference, new: str) -> Fix | None:
-    """Return the edits that name the standard library's function; None for an import or an option it does not have."""
-    node, source = reference.node, reference.scope.module.source
-    if not isinstance(node, ast.Attribute) or not source.faithful(node):
-        return None
-    call = next((e.node for e in reference.scope.module.calls if e.node.func is node), None)
-    if call is not None and any(k.arg in {None, "static"} for k in call.keywords):
-        return None
-    spelling = spell_name(context.flow, reference.scope, new)
-    if spelling is None:
-        return None
-    edits = (Edit(*source.span(node), spelling.text.encode()), *spelling.edits)
-    return Fix(tuple((source.path, edit) for edit in edits))
+def _as_before(context: Context, module: ModuleFacts, references: list[Reference]) -> bool:
+    """Say whether a module may stay: 0.12 has ``nnx.dataclass``, which differs for pytrees of 0.10.7 only."""
+    if set(context.options.targets) != {"0.12"} or tree_classes(module):
+        return False
+    return all(reference.last == "dataclass" for reference in references)
+
+
+def _findings(context: Context, module: ModuleFacts, references: list[Reference]) -> Iterator[Finding]:
+    fix, why = None, ""
+    try:
+        if any(r.name.startswith("flax.nnx.dataclasses.") for r in context.nnx_references if r.scope.module is module):
+            raise Refused("flax.nnx.dataclasses is used as well")
+        fix = module_fix(context, module, references)
+    except Refused as reason:
+        why = f"; not done by itself, as {reason}"
+    for reference in references:
+        yield finding(
+            "NNX503",
+            reference.scope,
+            reference.node,
+            f"nnx.{reference.last} of Flax 0.10.7 does not exist in 0.11, and is gone or another thing in 0.12",
+            f"{_SUCCESSORS[reference.last]}{why}",
+            fix,
+        )
 
 
 _BEFORE = """\
@@ -59,7 +70,39 @@ class Layer(nnx.Module):
 
 
 layer = Layer(nnx.Param(jnp.ones(2)))
-print(layer.weight.shape, layer.times)
+print(layer)
+"""
+
+_TREE = """\
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+@nnx.dataclass
+class Point(nnx.Module, pytree=True):
+    x: jax.Array
+    weight: float
+    name: nnx.Static[str] = "origin"
+
+
+point = Point(jnp.zeros(2), 1.5)
+print(jax.tree.leaves(point), point)
+"""
+
+_IMPORTED = """\
+from flax.nnx import Module, Static, dataclass, field
+
+
+@dataclass(kw_only=True)
+class Net(Module):
+    size: Static[int]
+    scale: float = field(default=2.0, static=True)
+
+
+print(Net(size=3))
 """
 
 RULE = Rule(
@@ -69,7 +112,11 @@ RULE = Rule(
     why="""\
 Flax 0.10.7 alone has `nnx.dataclass` with `nnx.field`, `nnx.static` and the annotation `nnx.Static`. 0.11 has none of
 them; 0.12 has `nnx.dataclass` and `nnx.static` again, with another meaning. The functions of the standard library do on
-all versions: modules tell arrays, Variables and modules from static values themselves.
+all versions: modules tell arrays, Variables and modules from static values themselves. `repr=False` keeps the
+representation of modules. In a class with `pytree=True`, every field that was not static was a leaf, numbers too; there
+they are annotated with `nnx.Data`.
+
+All uses in a module are rewritten together, or none.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
@@ -79,12 +126,38 @@ all versions: modules tell arrays, Variables and modules from static values them
         Example(
             _BEFORE,
             _BEFORE.replace("from flax import nnx\n", "from flax import nnx\nimport dataclasses\n")
-            .replace("nnx.dataclass", "dataclasses.dataclass")
+            .replace("nnx.dataclass", "dataclasses.dataclass(repr=False)")
             .replace("nnx.static", "dataclasses.field"),
             targets=("0.11", "0.12"),
         ),
         Example(
-            before="from flax.nnx import Module, Static\n\n\nclass Net(Module):\n    size: Static[int]\n", run=False
+            _IMPORTED,
+            """\
+from flax.nnx import Module
+import dataclasses
+
+
+@dataclasses.dataclass(repr=False, kw_only=True)
+class Net(Module):
+    size: int
+    scale: float = dataclasses.field(default=2.0)
+
+
+print(Net(size=3))
+""",
+            targets=("0.11", "0.12"),
+        ),
+        Example(
+            _TREE,
+            _TREE.replace("nnx.dataclass", "dataclasses.dataclass(repr=False)")
+            .replace("jax.Array", "nnx.Data[jax.Array]")
+            .replace("weight: float", "weight: nnx.Data[float]")
+            .replace("nnx.Static[str]", "str"),
+            targets=("0.11", "0.12"),
+        ),
+        Example(
+            before="from flax import nnx\n\nmake = nnx.dataclass\n",
+            run=False,
         ),
     ),
     check=check,

@@ -91,6 +91,28 @@ def spelled_module(name: str) -> str:
     return _ROOT + name[len(old) :] if name == old or name.startswith(f"{old}.") else name
 
 
+def guarded(reference: Reference) -> bool:
+    """Say whether the place is written for several versions: it stands below a test or a handler that names it."""
+    source = reference.scope.module.source
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Try | ast.If | ast.IfExp) and _within(reference.node, node):
+            if isinstance(node, ast.Try):
+                if any(_catches(handler) for handler in node.handlers):
+                    return True
+            elif "hasattr" in (test := ast.dump(node.test)) or "__version__" in test:
+                return True
+    return False
+
+
+def _within(inner: ast.Attribute | ast.alias, outer: ast.Try | ast.If | ast.IfExp) -> bool:
+    return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    text = ast.dump(handler.type) if handler.type is not None else "ImportError"
+    return any(name in text for name in ("ImportError", "AttributeError", "ModuleNotFoundError", "'Exception'"))
+
+
 def renamed(flow: Flow, reference: Reference, new: str) -> tuple[tuple[str, Edit], ...] | None:
     """Return the edits that make a reference name ``new`` instead; None if its file cannot take them.
 

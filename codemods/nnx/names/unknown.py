@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.names.references import Reference
+from codemods.nnx.names.references import guarded
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import PUBLIC, SYMBOLS
 
@@ -35,7 +34,7 @@ def check(context: Context) -> Iterator[Finding]:
         if reference.base != "flax.nnx" or name.startswith("_") or name in _ELSEWHERE | _TOLD or name == "dataclasses":
             continue
         missing = [target for target in context.options.targets if name not in PUBLIC[target]]
-        if missing and not _guarded(reference):
+        if missing and not guarded(reference):
             close = _similar(name, frozenset.intersection(*(PUBLIC[t] for t in context.options.targets)))
             yield finding(
                 "NNX510",
@@ -53,28 +52,6 @@ def _similar(name: str, names: frozenset[str]) -> str | None:
     folded = {known.lower(): known for known in sorted(names)}
     found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.75)
     return folded[found[0]] if found else None
-
-
-def _guarded(reference: Reference) -> bool:
-    """Say whether the place is written for several versions: it stands below a test or a handler that names it."""
-    source = reference.scope.module.source
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Try | ast.If | ast.IfExp) and _within(reference.node, node):
-            if isinstance(node, ast.Try):
-                if any(_catches(handler) for handler in node.handlers):
-                    return True
-            elif "hasattr" in (test := ast.dump(node.test)) or "__version__" in test:
-                return True
-    return False
-
-
-def _within(inner: ast.Attribute | ast.alias, outer: ast.Try | ast.If | ast.IfExp) -> bool:
-    return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)
-
-
-def _catches(handler: ast.ExceptHandler) -> bool:
-    text = ast.dump(handler.type) if handler.type is not None else "ImportError"
-    return any(name in text for name in ("ImportError", "AttributeError", "ModuleNotFoundError", "'Exception'"))
 
 
 RULE = Rule(

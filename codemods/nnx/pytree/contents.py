@@ -79,7 +79,7 @@ class Contents:
     def _object(self, source: Bound) -> set[str]:
         """Return the class by which an NNX object is told; empty for anything else."""
         cls = self.flow.class_of(source)
-        if cls is not None and (self._leaf_class(cls) or registered(self.context, cls)):
+        if cls is not None and (self._said(cls) or registered(self.context, cls)):
             return set()
         kinds = self.context.kinds.of(source)
         if kinds & {Kind.STATE, Kind.GRADIENT, Kind.ARRAY}:
@@ -91,12 +91,9 @@ class Contents:
     def _only_pytree(self, cls: ClassFacts) -> bool:
         return self.flow.mro(cls)[1] <= _ROOTS
 
-    def _leaf_class(self, cls: ClassFacts) -> bool:
-        """Say whether a class asks to be no pytree."""
-        return any(
-            k.arg == "pytree" and isinstance(k.value, ast.Constant) and k.value.value is False
-            for k in cls.node.keywords
-        )
+    def _said(self, cls: ClassFacts) -> bool:
+        """Say whether a class says itself if it is a pytree, which then no release changes."""
+        return any(k.arg == "pytree" and isinstance(k.value, ast.Constant) for k in cls.node.keywords)
 
     def _fields(self, source: Bound, depth: int) -> set[str]:
         """Return what the data fields of a dataclass hold that is itself a tree for JAX."""
