@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import MUTATING_METHODS
 from codemods.nnx.lint.places import traced_bodies
 from codemods.nnx.lint.traced import Tracing
@@ -28,24 +29,29 @@ def _check(context: Context) -> Iterator[Finding]:
                     RULE.code,
                     function.scope,
                     node,
-                    f"`{container.id}` gets a tracer, once per compilation, instead of a value at every call",
+                    f"`{ast.unparse(container)}` gets a tracer, once per compilation, instead of a value at every call",
                     "return the value and collect it where the compiled function is called",
                 )
 
 
-def _put(node: ast.AST) -> tuple[ast.Name | None, list[ast.expr]]:
+def _put(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
     """Return the container that a node puts something into, and what."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATING_METHODS:
-        if isinstance(node.func.value, ast.Name):
-            return node.func.value, [*node.args, *(k.value for k in node.keywords)]
-    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
-        if isinstance(node.targets[0].value, ast.Name):
-            return node.targets[0].value, [node.value]
+        return node.func.value, [*node.args, *(k.value for k in node.keywords)]
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
+        return node.targets[0].value, [node.value]
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.BitOr):
+        if isinstance(node.value, ast.List | ast.Dict | ast.Set):
+            return node.target, [*ast.iter_child_nodes(node.value)]  # type: ignore[list-item]
     return None, []
 
 
-def _outside(context: Context, function: FunctionFacts, tracing: Tracing, container: ast.Name, node: ast.AST) -> bool:
+def _outside(context: Context, function: FunctionFacts, tracing: Tracing, container: ast.expr, node: ast.AST) -> bool:
     """Say whether a container is a list, dict or set from outside of the traced code."""
+    if isinstance(container, ast.Attribute):
+        return held(context, function, container.value) and _attribute(context, function, container)
+    if not isinstance(container, ast.Name):
+        return False
     value = function.scope.module.values.get(container)
     while isinstance(value, Changed | Loop):
         value = value.before
@@ -54,14 +60,26 @@ def _outside(context: Context, function: FunctionFacts, tracing: Tracing, contai
         return method in _LIST_METHODS and any(value.name not in root.static for root in tracing.roots)
     if not isinstance(value, Free) or value.scope.function in context.traced:
         return False
-    return any(_container(context, bound, value) for bound in value.scope.bindings.get(value.name, ()))
+    return any(_container(context, bound, value.scope) for bound in value.scope.bindings.get(value.name, ()))
 
 
-def _container(context: Context, value: Value, free: Free) -> bool:
+def _attribute(context: Context, function: FunctionFacts, node: ast.Attribute) -> bool:
+    """Say whether the project stores containers in an attribute."""
+    flow = context.flow
+    base = flow.resolve(flow.here(function.scope.module.values[node.value], function.scope))
+    cls = flow.class_of(base)
+    return cls is not None and any(
+        _container(context, value, method.scope)
+        for parent in flow.mro(cls)[0]
+        for method, value in parent.stores.get(node.attr, ())
+    )
+
+
+def _container(context: Context, value: Value, scope: Scope) -> bool:
     while isinstance(value, Changed | Loop):
         value = value.before
     if isinstance(value, Call):
-        name = context.flow.callee_name(context.flow.here(value, free.scope))
+        name = context.flow.callee_name(context.flow.here(value, scope))
         return name in {
             "builtins.list",
             "builtins.dict",
@@ -97,6 +115,47 @@ def step(x):
     loss = x.sum()
     history.append(loss)
     return loss
+""",
+            run=False,
+        ),
+        Example(
+            before="""\
+import jax
+
+
+class Trainer:
+    def __init__(self):
+        self.losses = []
+        self.step = jax.jit(self._step)
+
+    def _step(self, x):
+        self.losses.append(x.sum())
+        return x
+""",
+            run=False,
+        ),
+        Example(
+            before="""\
+import jax
+
+
+@jax.jit
+def step(x):
+    parts = []
+    for i in range(3):
+        parts.append(i * x)
+    return parts
+""",
+            after="""\
+import jax
+
+
+@jax.jit
+def step(x):
+    parts = []
+    for i in range(3):
+        parts.append(i * x)
+    return parts
 """,
             run=False,
         ),

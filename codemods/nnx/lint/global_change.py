@@ -1,4 +1,4 @@
-"""NNX804: traced code that rebinds a global or an outer variable."""
+"""NNX804: traced code that rebinds a global, an outer variable or an attribute of an outer object."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.places import shown, traced_bodies
+from codemods.nnx.lint.held import held
+from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.rule import Example, Kind, Rule
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for function, _ in traced_bodies(context):
+        yield from _attributes(context, function)
         if not function.scope.globals:
             continue
         nodes = context.bodies.nodes(function.scope)
@@ -36,6 +38,38 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
+def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
+    """Yield the assignments to attributes of objects that are no arguments of the compiled code."""
+    for node in context.bodies.nodes(function.scope):
+        if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if not isinstance(target, ast.Attribute) or target.attr in {"value", "raw_value"}:
+                continue
+            tainted = _tainted(context, node, function.scope)
+            if not tainted and (not _own(node, target) or in_test(function.scope)):
+                continue  # a constant, such as a mark that the function was compiled
+            if held(context, function, target.value):
+                name = ast.unparse(target)
+                yield finding(
+                    RULE.code,
+                    function.scope,
+                    node,
+                    f"`{name}` changes once per compilation and not at every call of {shown(function)}",
+                    f"return the new value of `{name}`, and assign it where the compiled function is called",
+                )
+
+
+def _own(node: ast.AST, target: ast.Attribute) -> bool:
+    """Say whether an attribute gets a value that depends on its old one."""
+    text = ast.dump(target.value)
+    value = getattr(node, "value", None)
+    return isinstance(node, ast.AugAssign) or any(
+        isinstance(n, ast.Attribute) and n.attr == target.attr and ast.dump(n.value) == text
+        for n in (ast.walk(value) if value is not None else ())
+    )
+
+
 def _tainted(context: Context, node: ast.Assign | ast.AugAssign | ast.AnnAssign, scope: Scope) -> bool:
     return node.value is not None and context.taint.node_holds(node.value, scope)
 
@@ -43,10 +77,11 @@ def _tainted(context: Context, node: ast.Assign | ast.AugAssign | ast.AnnAssign,
 RULE = Rule(
     code="NNX804",
     name="global-in-traced",
-    summary="traced code assigns to a global or nonlocal variable",
+    summary="traced code assigns to a global or nonlocal variable, or to an attribute of an outer object",
     why="""\
 The assignment happens while tracing: once per compilation. A counter stays at 1, and a traced value leaks its tracer,
-which raises UnexpectedTracerError when it is used. Counting traces in a `nonlocal` variable is left alone.
+which raises UnexpectedTracerError when it is used. The same holds for attributes of an object that is bound to the
+method before it is compiled, or is a static argument. Counting traces in a `nonlocal` variable is left alone.
 """,
     kind=Kind.LINT,
     safety=None,
@@ -65,6 +100,51 @@ def step(x):
     global count
     count += 1
     return x
+""",
+            run=False,
+        ),
+        Example(
+            before="""\
+import jax
+
+
+class Trainer:
+    def __init__(self):
+        self.loss = None
+        self.step = jax.jit(self._step)
+
+    def _step(self, x):
+        self.loss = x.sum()
+        return x
+""",
+            run=False,
+        ),
+        Example(
+            before="""\
+import jax
+
+
+class Trainer:
+    def __init__(self):
+        self.steps = 0
+        self.double = jax.jit(lambda x: 2 * x)
+
+    def step(self, x):
+        self.steps += 1
+        return self.double(x)
+""",
+            after="""\
+import jax
+
+
+class Trainer:
+    def __init__(self):
+        self.steps = 0
+        self.double = jax.jit(lambda x: 2 * x)
+
+    def step(self, x):
+        self.steps += 1
+        return self.double(x)
 """,
             run=False,
         ),
