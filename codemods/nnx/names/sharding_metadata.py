@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.names.sharding_names import Annotated, ahead, behind
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.in_place import scope_of
-from codemods.nnx.v012.variables import Variables
-from codemods.nnx.values import Call, Const, Value
-from codemods.nnx.variables.leaves import Leaves
+from codemods.nnx.values import Attr, Call, Const, Value
 
 _NAMES = {"0.10": "sharding", "0.11": "sharding_names", "0.12": "out_sharding"}
 
@@ -32,18 +34,20 @@ def check(context: Context) -> Iterator[Finding]:
         yield from places.questions()
 
 
-def _metadata_key(node: ast.AST) -> tuple[ast.expr, ast.Constant] | None:
-    """Return ``x`` and the key of ``x.get_metadata()[key]`` or ``x.get_metadata().get(key, ...)``."""
+def _keyed(node: ast.AST) -> tuple[ast.expr, ast.Constant, bool] | None:
+    """Return a mapping, the key that is asked for, and whether the entry is changed."""
     if isinstance(node, ast.Subscript):
-        holder, key = node.value, node.slice
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
-        holder, key = node.func.value, node.args[0]
+        holder, key, changes = node.value, node.slice, not isinstance(node.ctx, ast.Load)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+        holder, key, changes = node.comparators[0], node.left, False
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ASKS and node.args:
+        holder, key, changes = node.func.value, node.args[0], node.func.attr != "get"
     else:
         return None
-    if not isinstance(key, ast.Constant) or not isinstance(holder, ast.Call) or holder.args:
-        return None
-    function = holder.func
-    return (function.value, key) if isinstance(function, ast.Attribute) and function.attr == "get_metadata" else None
+    return (holder, key, changes) if isinstance(key, ast.Constant) else None
+
+
+_ASKS = frozenset({"get", "pop", "setdefault"})
 
 
 class _Places:
@@ -51,43 +55,104 @@ class _Places:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.variables = Variables(context)
-        self.leaves = Leaves(context)
+        self.annotated = Annotated(context)
+
+    # -- keys of the metadata ---------------------------------------------------------------------
 
     def keys(self, module: ModuleFacts, old: str) -> Iterator[Finding]:
         """Yield the old name as a key of the metadata; only Variables are sure to have such metadata."""
         for node in ast.walk(module.source.tree):
-            found = _metadata_key(node)
+            found = _keyed(node)
             if found is None or found[1].value != old:
                 continue
-            holder, key = found
-            scope, value = scope_of(module, key), module.values.get(holder)
-            sure = value is not None and self._is_variable(value, scope)
-            yield _finding(self.context, module, key, scope, "get_metadata()", Safety.SAFE if sure else Safety.UNSAFE)
+            holder, key, changes = found
+            scope = scope_of(module, key)
+            sure = self._metadata(module, holder, scope)
+            if sure is None:
+                continue
+            if changes and "0.12" in self.context.options.targets:
+                yield finding(
+                    "NNX505",
+                    scope,
+                    node,
+                    f"get_metadata() gives a copy since Flax 0.12, so that changing its entry `{old}` has no effect",
+                    "call variable.set_metadata(out_sharding=...), or give the names to the constructor",
+                )
+            else:
+                safety = Safety.SAFE if sure else Safety.UNSAFE
+                yield _finding(self.context, module, key, scope, "get_metadata()", safety)
 
-    def _is_variable(self, value: Value, scope: Scope) -> bool:
-        return self.variables.is_variable(value, scope) or self.leaves.is_leaf(value, scope)
+    def _metadata(self, module: ModuleFacts, holder: ast.expr, scope: Scope) -> bool | None:
+        """Say whether a mapping is surely the metadata of a Variable; None if it is surely not, or nothing tells."""
+        if isinstance(holder, ast.Call):
+            function = holder.func
+            if not isinstance(function, ast.Attribute) or function.attr != "get_metadata" or holder.args:
+                return None
+            value = module.values.get(function.value)
+            return value is not None and self.annotated.is_variable(value, scope)
+        value = module.values.get(holder)
+        if value is None:
+            return None
+        asked = [self._asked(made) for made in self.context.sources.of(self.context.flow.here(value, scope))]
+        if not any(answer is not None for answer in asked):
+            return None
+        return all(answer is True for answer in asked)
+
+    def _asked(self, made: Bound) -> bool | None:
+        """Say whether a value is what ``get_metadata`` of a Variable returned; None if it is something else."""
+        call = made.value
+        if not isinstance(call, Call) or call.args:
+            return None
+        callee = self.context.flow.follow(made, call.callee).value
+        if not isinstance(callee, Attr) or callee.name != "get_metadata":
+            return None
+        return self.context.kinds.only(self.context.flow.with_value(made, callee.base)) is Objects.VARIABLE
+
+    # -- the attribute ----------------------------------------------------------------------------
 
     def attributes(self) -> Iterator[Finding]:
         """Yield attributes of Variables that are known to have such metadata, or get it there."""
-        for event in self.context.project.attributes():
-            if event.node.attr != "sharding" or not self.variables.is_variable(event.base, event.scope):
+        events = [
+            event
+            for event in self.context.project.attributes()
+            if event.node.attr == "sharding" and self.annotated.is_variable(event.base, event.scope)
+        ]
+        stores = [event for event in events if event.context == "store" and isinstance(event.statement, ast.Assign)]
+        made = {event: self.annotated.made_by(event.base, event.scope) for event in events}
+        together, open_reads = list(stores), []
+        for read in (event for event in events if event.context == "load"):
+            every, some = self.annotated.made_with(read.base, read.scope)
+            if every or self.annotated.is_leaf(read.base, read.scope):
+                yield self._attribute(read)
                 continue
-            if event.context == "store":
-                if "0.12" not in self.context.options.targets:  # NNX608 speaks of these
-                    yield self._attribute(event)
-            elif event.context == "load" and self._annotated(event.base, event.scope):
-                yield self._attribute(event)
+            related = [s for s in stores if made[s] & made[read] and not ahead(s, read)]
+            if related and any(self._same(s, read, made) and behind(s, read) for s in related):
+                together.append(read)
+            elif related or some:
+                open_reads.append((read, related))
+        undecided = {store for _, related in open_reads for store in related}
+        yield from self._group(together, undecided)
+        for read, _ in open_reads:
+            yield _finding(self.context, read.scope.module, read.node, read.scope, _spelled(read), None)
+
+    def _same(self, store: AttrEvent, read: AttrEvent, made: dict[AttrEvent, frozenset[Value]]) -> bool:
+        """Say whether an assignment and a read are surely of one Variable, or of those that each ``__init__`` makes."""
+        flow = self.context.flow
+        if store.scope is read.scope:
+            return flow.same(flow.here(store.base, store.scope), flow.here(read.base, read.scope))
+        return len(made[store]) == 1 and made[store] == made[read]
+
+    def _group(self, together: list[AttrEvent], undecided: set[AttrEvent]) -> Iterator[Finding]:
+        """Yield assignments and the reads behind them, which change together; NNX608 speaks of assignments in 0.12."""
+        told = [e for e in together if e.context == "load" or "0.12" not in self.context.options.targets]
+        safety = None if undecided & set(together) else Safety.SAFE
+        parts = [_finding(self.context, e.scope.module, e.node, e.scope, _spelled(e), safety) for e in told]
+        edits = [edit for part in parts if part.fix is not None for edit in part.fix.edits]
+        whole = Fix(tuple(edits)) if edits and all(part.fix is not None for part in parts) else None
+        yield from (replace(part, fix=whole) for part in parts)
 
     def _attribute(self, event: AttrEvent) -> Finding:
-        return _finding(self.context, event.scope.module, event.node, event.scope, f"`{ast.unparse(event.node)}`")
-
-    def _annotated(self, value: Value, scope: Scope) -> bool:
-        """Say whether a Variable is made with names of mesh axes, on every way."""
-        made = self.context.sources.originals(self.context.flow.here(value, scope))
-        return bool(made) and all(
-            isinstance(m.value, Call) and m.value.keyword("sharding") not in (None, Const(None)) for m in made
-        )
+        return _finding(self.context, event.scope.module, event.node, event.scope, _spelled(event))
 
     def questions(self) -> Iterator[Finding]:
         """Yield ``hasattr(variable, "sharding")`` and ``getattr(variable, "sharding", ...)``."""
@@ -107,7 +172,11 @@ class _Places:
             return False
         if not isinstance(args[1], Const) or args[1].value != "sharding":
             return False
-        return self._is_variable(args[0], event.scope)
+        return self.annotated.is_variable(args[0], event.scope)
+
+
+def _spelled(event: AttrEvent) -> str:
+    return f"`{ast.unparse(event.node)}`"
 
 
 def _finding(
@@ -116,14 +185,17 @@ def _finding(
     node: ast.Constant | ast.Attribute,
     scope: Scope,
     where: str,
-    safety: Safety = Safety.SAFE,
+    safety: Safety | None = Safety.SAFE,
 ) -> Finding:
-    """Report a name, with the edit that puts the target's where one name holds for all targets."""
+    """Report a name, with the edit that puts the target's where one name holds for all targets.
+
+    Without a safety, nothing is edited.
+    """
     old = _NAMES[context.options.origin]
     names = {target: _NAMES[target] for target in context.options.targets}
     source = module.source
     fix = None
-    if len(set(names.values())) == 1 and source.faithful(node):
+    if safety is not None and len(set(names.values())) == 1 and source.faithful(node):
         start, end = source.span(node)
         start = source.data.rindex(old.encode(), start, end)
         fix = Fix(((source.path, Edit(start, start + len(old), names[context.options.target].encode())),), safety)
@@ -142,6 +214,15 @@ weight = nnx.Param(jnp.ones((2, 2)), sharding=("data", "model"))
 print(weight.get_metadata()["sharding"], weight.sharding)
 """
 
+_LAYER = """\
+from flax import nnx
+
+init = nnx.with_partitioning(nnx.initializers.ones_init(), (None, "model"))
+layer = nnx.Linear(2, 2, kernel_init=init, rngs=nnx.Rngs(0))
+metadata = layer.kernel.get_metadata()
+print(layer.kernel.sharding, metadata["sharding"])
+"""
+
 _LEFT = """\
 import jax.numpy as jnp
 from flax import nnx
@@ -157,7 +238,10 @@ RULE = Rule(
     why="""\
 `nnx.Param(..., sharding=names)` keeps the names of mesh axes as metadata: as `sharding` up to Flax 0.11.1, as
 `sharding_names` in 0.11.2, as `out_sharding` since 0.12.4. `variable.sharding` gives the sharding of the array now, and
-assigning to it has no effect on `nnx.get_partition_spec`; both change without an error.
+assigning to it has no effect on `nnx.get_partition_spec`; both change without an error. Variables count whose
+constructor, or whose layer's initializer, is given names; leaves of a state had the attribute as metadata only. An
+assignment and the reads behind it change together. Since 0.12 `get_metadata()` returns a copy, which cannot be changed
+to any effect.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
@@ -172,6 +256,10 @@ assigning to it has no effect on `nnx.get_partition_spec`; both change without a
             _BEFORE,
             _BEFORE.replace('["sharding"]', '["out_sharding"]').replace("weight.sharding", "weight.out_sharding"),
             targets=("0.12",),
+        ),
+        Example(
+            _LAYER,
+            _LAYER.replace(".sharding", ".sharding_names").replace('["sharding"]', '["sharding_names"]'),
         ),
         Example(
             before="""\
