@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
-from codemods.nnx.lint.places import traced_calls
+from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr, Ref
+
+_GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
+                         "random.Random", "random.SystemRandom"})  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context):
-        if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"`{name.removeprefix('builtins.')}` runs once per compilation and not at every call",
-                "draw from a jax.random key or an nnx.Rngs"
-                if "random" in name
-                else "call it outside of the compiled function and pass the result in, or use jax.debug.callback",
-            )
+        called = name.removeprefix("builtins.") or _drawn(context, event)
+        if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name):
+            yield _found(event.scope, event.node, called)
+    for function, _ in traced_bodies(context):
+        for node in context.bodies.nodes(function.scope):
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
+                yield _found(function.scope, node, "os.environ")
+
+
+def _found(scope: Scope, node: ast.AST, name: str) -> Finding:
+    return finding(
+        RULE.code,
+        scope,
+        node,
+        f"`{name}` runs once per compilation and not at every call",
+        "draw from a jax.random key or an nnx.Rngs"
+        if "random" in name
+        else "call it outside of the compiled function and pass the result in, or use jax.debug.callback",
+    )
+
+
+def _drawn(context: Context, event: CallEvent) -> str:
+    """Return what a call draws from if it is a method of a random generator of the host; empty if it is not."""
+    callee = event.value.callee
+    if not isinstance(callee, Attr):
+        return ""
+    made = context.flow.callee_name(context.flow.resolve(context.flow.here(callee.base, event.scope)))
+    return f"{made}(...).{callee.name}" if made in _GENERATORS else ""
+
+
+def _environ(context: Context, node: ast.Subscript, function: FunctionFacts) -> bool:
+    value = function.scope.module.values.get(node.value)
+    if value is None:
+        return False
+    return context.flow.resolve(context.flow.here(value, function.scope)).value == Ref("os.environ")
 
 
 RULE = Rule(

@@ -12,8 +12,11 @@ from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.places import traced_calls
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr
 
 _PRINTS = ("logging.", "absl.logging.", "loguru.logger.", "pprint.")
+_LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "absl.logging.get_absl_logger"})
+_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -29,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     "the f-string is made while tracing, before there is a value to print",
                     'give a format and the values: jax.debug.print("x = {}", x)',
                 )
-        elif name == "builtins.print" or name.startswith(_PRINTS):
+        elif name == "builtins.print" or name.startswith(_PRINTS) or _logs(context, event):
             if any(context.taint.node_holds(argument, event.scope) for argument in arguments):
                 yield finding(
                     RULE.code,
@@ -39,6 +42,15 @@ def _check(context: Context) -> Iterator[Finding]:
                     "use jax.debug.print",
                     _fix(context, event) if name == "builtins.print" else None,
                 )
+
+
+def _logs(context: Context, event: CallEvent) -> bool:
+    """Say whether a call is a message of a logger, as ``log = logging.getLogger(...)`` makes it."""
+    callee = event.value.callee
+    if not isinstance(callee, Attr) or callee.name not in _LEVELS:
+        return False
+    made = context.flow.resolve(context.flow.here(callee.base, event.scope))
+    return context.flow.callee_name(made) in _LOGGERS
 
 
 def _fix(context: Context, event: CallEvent) -> Fix | None:
