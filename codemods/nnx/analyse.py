@@ -50,7 +50,8 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
         try:
             found += rule.check(context)
         except Exception as error:  # nor one rule the others theirs
-            defects.setdefault(repr(error), _defect(modules[0].source, f"rule {rule.code}", error))
+            defect = _defect(modules[0].source, f"rule {rule.code}", error)
+            defects.setdefault(defect.message.partition(" failed: ")[2], defect)
     result.failures += defects.values()
     result.findings = sorted(found, key=lambda f: (f.path, f.start, f.code))
     return result
@@ -60,7 +61,9 @@ def _defect(source: Source, what: str, error: Exception) -> Failure:
     """Return the failure that reports a defect of the analysis itself, with its place."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{place.filename.replace(chr(92), '/').rpartition('/')[2]}:{place.lineno}"
-    words = f"the analysis of {what} failed: {type(error).__name__}: {error} ({where})"
+    # the text of an error over values may be of any length, since they hold each other
+    shown = "" if isinstance(error, KeyError | RecursionError) else f": {error}"
+    words = f"the analysis of {what} failed: {type(error).__name__}{shown} ({where})"
     return Failure(source.path, words, internal=True)
 
 

@@ -180,3 +180,27 @@ def test_only_models_with_state_need_a_copy_in_a_trace(cls: str, model: str, fou
 def test_message_says_which_handle_changes(body: str, words: str) -> None:
     (found,) = look(HEAD + body).findings
     assert words in found.message
+
+
+def test_a_copied_model_keeps_its_configuration() -> None:
+    code = """\
+from flax import nnx
+
+
+class Config:
+    width = 2
+
+
+class Net(nnx.Module):
+    def __init__(self, config, rngs):
+        self.config = config
+        self.layer = nnx.Linear(2, config.width, rngs=rngs)
+
+
+net = Net(Config(), nnx.Rngs(0))
+kept = nnx.clone(net)
+print(kept.config.width, len(nnx.state(kept)))
+"""
+    result = look(code)
+    assert result.failures == []
+    assert result.findings == []

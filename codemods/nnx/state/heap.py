@@ -13,7 +13,7 @@ from codemods.nnx.kinds import Kind
 ANY = "*"  # the field of a container that stands for elements under any key
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)  # they hold each other
 class Thing:
     """An object: an NNX object, a state, a Variable, a container or an instance of the project's classes.
 

@@ -100,7 +100,7 @@ class Library:
         for part in thing.inside():
             copies[part] = Thing(part.kind, part.cls, part.name)
         for part, copy in copies.items():
-            copy.fields = {key: {copies[v] for v in values} for key, values in part.fields.items()}
+            copy.fields = {key: {copies.get(v, v) for v in values} for key, values in part.fields.items()}
             copy.steps = {copies.get(v, v) for v in part.steps}
         return copies[thing]
 
