@@ -52,6 +52,7 @@ from codemods.nnx.v012 import (
     pure_gradients,
     sequential,
     slots,
+    update_result,
     value_access,
     value_mutation,
 )
@@ -105,6 +106,7 @@ RULES: tuple[Rule, ...] = tuple(
             pure_gradients.RULE,
             sequential.RULE,
             slots.RULE,
+            update_result.RULE,
             value_access.RULE,
             value_mutation.RULE,
         ),

@@ -30,9 +30,9 @@ class Change:
 CHANGES: tuple[Change, ...] = (
     Change(
         1,
-        "`Optimizer.update` returns the updates of optax; up to 0.11 it returned None",
-        "0.12.8",
-        "Code that ignores the result does not notice.",
+        "`Optimizer.update` returns the updates of optax; up to 0.12.6 it returned None",
+        "0.12.7",
+        "Code that ignores the result does not notice; NNX618 finds branches that return it.",
         "Nothing needs doing.",
     ),
     Change(
