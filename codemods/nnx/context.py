@@ -79,7 +79,7 @@ class Context:
         """Which functions run on tracers."""
         from codemods.nnx.lint.traced import Traced
 
-        return Traced(self.flow)
+        return Traced(self.flow, self.sources)
 
     @cached_property
     def taint(self) -> Taint:

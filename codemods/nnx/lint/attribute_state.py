@@ -1,4 +1,4 @@
-"""NNX808: Python state that ``__call__`` of a module changes."""
+"""NNX808: Python state that ``__call__``, or another method in compiled code, changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.values import Const, Param, Value
 
+_CONSTRUCTORS = frozenset({"__init__", "setup", "__post_init__"})
+
 
 def _check(context: Context) -> Iterator[Finding]:
-    for cls in context.project.classes():
-        call = cls.methods.get("__call__")
-        if call is None or not _is_module(context, cls):
-            continue
+    for call, cls in _methods(context):
         for node in context.bodies.nodes(call.scope):
             if isinstance(node, ast.AugAssign) and (name := _own(node.target, call)):
                 if _number(context, cls, name):
@@ -27,13 +26,22 @@ def _check(context: Context) -> Iterator[Finding]:
                     )
             elif isinstance(node, ast.Assign):
                 for target in node.targets:
-                    if (name := _own(target, call)) and not _variable(context, cls, name):
+                    if (name := _own(target, call)) and not _variable(context, cls, name, call):
                         if _number(context, cls, name) and _own_read(node.value, call, name):
                             yield _found(
                                 call, node, name, "a Python number that changes at every call compiles every time anew"
                             )
                         elif _activation(context, node.value, call):
                             yield _found(call, node, name, "an array in a plain attribute leaks its tracer or is lost")
+
+
+def _methods(context: Context) -> Iterator[tuple[FunctionFacts, ClassFacts]]:
+    """Yield the methods of modules that compiled code runs: ``__call__``, and others that are seen to be traced."""
+    for cls in context.project.classes():
+        if _is_module(context, cls):
+            for name, method in cls.methods.items():
+                if name == "__call__" or (method in context.traced and name not in _CONSTRUCTORS):
+                    yield method, cls
 
 
 def _found(call: FunctionFacts, node: ast.AST, name: str, what: str) -> Finding:
@@ -61,13 +69,15 @@ def _own_read(value: ast.expr, call: FunctionFacts, name: str) -> bool:
     return any(isinstance(n, ast.Attribute) and _own(n, call) == name for n in ast.walk(value))
 
 
-def _stored(context: Context, cls: ClassFacts, name: str) -> list[Bound]:
-    """Return what constructors store in an attribute."""
+def _stored(
+    context: Context, cls: ClassFacts, name: str, call: FunctionFacts | None = None, others: bool = False
+) -> list[Bound]:
+    """Return what constructors store in an attribute, and perhaps all methods but one."""
     return [
         Bound(value, context.flow.open_frame(function.scope))
         for parent in context.flow.mro(cls)[0]
         for function, value in parent.stores.get(name, ())
-        if function.name != "__call__"
+        if function.name in _CONSTRUCTORS or (others and function is not call)
     ]
 
 
@@ -77,8 +87,8 @@ def _number(context: Context, cls: ClassFacts, name: str) -> bool:
     return bool(values) and all(isinstance(v, Const) and isinstance(v.value, int | float) for v in values)
 
 
-def _variable(context: Context, cls: ClassFacts, name: str) -> bool:
-    return any(context.kinds.of(bound) for bound in _stored(context, cls, name))
+def _variable(context: Context, cls: ClassFacts, name: str, call: FunctionFacts) -> bool:
+    return any(context.kinds.of(bound) for bound in _stored(context, cls, name, call, others=True))
 
 
 def _activation(context: Context, node: ast.expr, call: FunctionFacts) -> bool:
@@ -95,7 +105,7 @@ def _activation(context: Context, node: ast.expr, call: FunctionFacts) -> bool:
 RULE = lint_rule(
     "NNX808",
     "state-in-call",
-    "__call__ of a module changes a plain attribute",
+    "a method of a module changes a plain attribute in compiled code",
     why="""\
 Attributes that are no Variables belong to the structure of a module. A number that changes is another structure at
 every call, so that `nnx.jit` compiles every time; an array stored there is a tracer that leaks, and an error on Flax

@@ -47,6 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _is_mask(context: Context, index: ast.expr, function: FunctionFacts) -> bool:
+    if isinstance(index, ast.Tuple):
+        return any(_is_mask(context, part, function) for part in index.elts)
     value = function.scope.module.values.get(index)
     if value is None or not context.taint.of(value, function.scope):
         return False
@@ -98,6 +100,8 @@ def _given_mask(context: Context, param: Param, depth: int) -> bool:
 def _fix(context: Context, function: FunctionFacts, array: ast.expr, mask: ast.expr, call: ast.Call) -> Fix | None:
     """Return ``jnp.where`` for ``x.at[mask].set(number)``; the mask's shape may differ from that of x."""
     func = call.func
+    if isinstance(mask, ast.Tuple):
+        return None
     if not isinstance(func, ast.Attribute) or func.attr != "set" or len(call.args) != 1 or call.keywords:
         return None
     number = call.args[0].operand if isinstance(call.args[0], ast.UnaryOp) else call.args[0]

@@ -9,9 +9,10 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import traced_bodies
+from codemods.nnx.lint.places import compiled_roots, traced_bodies
+from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.traced import root_param
-from codemods.nnx.values import Const, Each, Item, Param
+from codemods.nnx.values import Call, Const, Each, Item, Param, Unknown
 
 _WAYS = {
     "if": "use jnp.where, or jax.lax.cond (nnx.cond for functions of NNX objects)",
@@ -23,14 +24,22 @@ _WAYS = {
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    flags = {root.function.params[name] for root in compiled_roots(context) for name in flags_of(context, root)}
     for function, _ in traced_bodies(context, level=0):
+        seen: set[ast.expr] = set()
         for node in context.bodies.nodes(function.scope):
             if context.bodies.guarded(node, function.scope):
                 continue
             for place, way in _decisions(node):
-                if _container(node, place, function):
+                if place in seen:
                     continue
+                if _container(node, place, function):
+                    seen.add(place)
+                    continue
+                if _flag(node, place, function, flags):
+                    continue  # NNX822 tells how to mend it
                 if context.taint.node(place, function.scope) and not _optional(place, function):
+                    seen.add(place)
                     yield _found(function, place, way)
             if isinstance(node, ast.Call) and _orders(context, node, function):
                 yield _found(function, node, "order")
@@ -47,6 +56,18 @@ def _decisions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     elif isinstance(node, ast.comprehension):
         for condition in node.ifs:
             yield from _atoms(condition, "if")
+    elif isinstance(node, ast.BoolOp):  # the last operand is given back as it is
+        for value in node.values[:-1]:
+            yield from ((place, way) for place, way in _atoms(value, "operator") if not isinstance(place, ast.Call))
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and not isinstance(node.operand, ast.Call):
+        yield from _atoms(node.operand, "operator")
+    elif isinstance(node, ast.Compare) and (len(node.ops) > 1 or isinstance(node.ops[0], ast.In | ast.NotIn)):
+        yield node, "operator"
+
+
+def _flag(node: ast.AST, place: ast.expr, function: FunctionFacts, flags: set[Param]) -> bool:
+    """Say whether a condition is a flag that ought to be static."""
+    return isinstance(node, ast.If | ast.IfExp | ast.While) and function.scope.module.values.get(place) in flags
 
 
 def _optional(place: ast.expr, function: FunctionFacts) -> bool:
@@ -86,14 +107,20 @@ def _atoms(test: ast.expr, way: str) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _orders(context: Context, node: ast.Call, function: FunctionFacts) -> bool:
-    """Say whether a call of a builtin compares traced values."""
-    if not isinstance(node.func, ast.Name) or node.func.id not in {"max", "min"}:
+    """Say whether a call of a builtin compares traced values, or asks for their truth."""
+    if not isinstance(node.func, ast.Name) or node.func.id not in {"max", "min", "sorted", "any", "all"}:
         return False
     value = function.scope.module.values.get(node)
-    if value is None or len(node.args) < 2:
+    if value is None or not node.args:
         return False
     name = context.flow.callee_name(context.flow.here(value, function.scope))
-    return name.startswith("builtins.") and any(context.taint.node(a, function.scope) for a in node.args)
+    if not name.startswith("builtins."):
+        return False
+    if len(node.args) > 1:
+        return node.func.id in {"max", "min"} and any(context.taint.node(a, function.scope) for a in node.args)
+    # parameters and their parts may be dicts, whose keys are no arrays
+    inner = function.scope.module.values.get(node.args[0])
+    return isinstance(inner, Unknown | Call) and context.taint.of(inner, function.scope)
 
 
 def _found(function: FunctionFacts, node: ast.expr, way: str) -> Finding:

@@ -6,20 +6,24 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lax_control_flow import draws, holds_state
 from codemods.nnx.lint.places import foreign, kinds_of, shown
-from codemods.nnx.lint.traced import Root
+from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Param, Ref
+from codemods.nnx.values import Class, Param, Ref
 
 _JIT = Ref("jax.jit")
 
 # with these the Variables hold references, which jax.jit changes in place
 _SHARING = ("use_mutable_arrays", "use_refs", "use_hijax", "to_refs", "as_hijax_vars")
+
+# where a file speaks of these, it may set the mode of a module elsewhere
+_MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -41,22 +45,70 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _changed(context: Context, root: Root) -> Iterator[Param]:
-    """Yield the parameters that the function updates and does not return."""
-    scope = root.function.scope
-    returned = {
-        node.id
-        for statement in context.bodies.nodes(scope)
-        if isinstance(statement, ast.Return) and statement.value is not None
-        for node in ast.walk(statement.value)
-        if isinstance(node, ast.Name)
-    }
+    """Yield the parameters that the function changes and does not return."""
+    returned = _returned(context, root.function)
+    for param in changed(context, root.function):
+        if param.name not in returned and param.name not in root.static:
+            yield param
+
+
+def changed(context: Context, function: FunctionFacts, depth: int = 0) -> set[Param]:
+    """Return the parameters that a function updates, or hands to a function that does."""
+    found: set[Param] = set()
+    scope = function.scope
     for event in context.bodies.calls.get(scope, ()):
         func = event.node.func
         if isinstance(func, ast.Attribute) and func.attr == "update" and not event.used:
             param = scope.module.values.get(func.value)
-            if isinstance(param, Param) and param.function is root.function and param.name not in returned:
-                if param.name not in root.static and _updates(context, event, param):
-                    yield param
+            if isinstance(param, Param) and param.function is function and _updates(context, event, param):
+                found.add(param)
+        elif isinstance(func, ast.Name):
+            param = event.value.callee
+            if isinstance(param, Param) and param.function is function and _trains(context, event, param):
+                found.add(param)
+        if depth < 3:
+            found |= _handed(context, event, function, depth)
+    return found
+
+
+def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: int) -> set[Param]:
+    """Return the parameters that a call gives to a function which changes them and does not return them."""
+    found: set[Param] = set()
+    for callee, frame in context.flow.invoked(context.flow.here(event.value, event.scope)):
+        if callee.function is function or callee.function.owner is not None:
+            continue
+        returned = _returned(context, callee.function)
+        for inner in changed(context, callee.function, depth + 1):
+            given = context.flow.argument(frame, inner.name)
+            value = original(given).value if given is not None else None
+            if isinstance(value, Param) and value.function is function and inner.name not in returned:
+                found.add(value)
+    return found
+
+
+def _returned(context: Context, function: FunctionFacts) -> set[str]:
+    """Return the names in what a function returns, those left out that are only called."""
+    found: set[str] = set()
+    for statement in context.bodies.nodes(function.scope):
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            nodes = list(ast.walk(statement.value))
+            called = {node.func for node in nodes if isinstance(node, ast.Call)}
+            found |= {node.id for node in nodes if isinstance(node, ast.Name) and node not in called}
+    return found
+
+
+def _trains(context: Context, event: CallEvent, param: Param) -> bool:
+    """Say whether a call of a parameter runs a module with state in training mode, as far as the file tells."""
+    text = event.scope.module.source.data
+    if any(word in text for word in _MODES):
+        return False
+    flow = context.flow
+    for bound in flow.annotated(param):
+        if getattr(bound.value, "name", "") == "flax.nnx.BatchNorm":
+            return True
+        if isinstance(bound.value, Class) and holds_state(context, bound.value.facts):
+            return True
+    return any(draws(context, source) for source in context.sources.originals(flow.here(param, event.scope)))
 
 
 def _updates(context: Context, event: CallEvent, param: Param) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -21,6 +22,10 @@ _SIZED = {
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context, level=0):
+        func = event.node.func
+        if isinstance(func, ast.Attribute) and func.attr == "nonzero" and not name:
+            if event.value.keyword("size") is None and context.taint.node(func.value, event.scope):
+                yield finding(RULE.code, event.scope, event.node, _WHAT, "give size=, or use a mask")
         if not name.startswith("jax.numpy."):
             continue
         word, value = last(name), event.value

@@ -12,22 +12,32 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import keyword
 
-# functions by the position and the name of the argument that is a shape or a length
-_SHAPES: dict[str, tuple[int, str]] = {
-    **{f"jax.numpy.{name}": (0, "shape") for name in ("zeros", "ones", "empty", "full")},
-    "jax.numpy.eye": (0, "N"),
-    "jax.numpy.identity": (0, "n"),
-    "jax.numpy.arange": (0, "stop"),
-    "jax.numpy.linspace": (2, "num"),
-    "jax.numpy.reshape": (1, "shape"),
-    "jax.numpy.broadcast_to": (1, "shape"),
-    "jax.numpy.tile": (1, "reps"),
-    "jax.nn.one_hot": (1, "num_classes"),
-    "flax.nnx.one_hot": (1, "num_classes"),
-    "jax.lax.top_k": (1, "k"),
-    "jax.lax.iota": (1, "size"),
-    **{f"jax.random.{name}": (1, "shape") for name in ("normal", "uniform", "bits", "gumbel")},
-    "jax.random.split": (1, "num"),
+# functions by the positions and the names of the arguments that are shapes or lengths
+_SHAPES: dict[str, tuple[tuple[int, str], ...]] = {
+    **{f"jax.numpy.{name}": ((0, "shape"),) for name in ("zeros", "ones", "empty", "full")},
+    "jax.numpy.eye": ((0, "N"), (1, "M")),
+    "jax.numpy.tri": ((0, "N"), (1, "M")),
+    "jax.numpy.identity": ((0, "n"),),
+    "jax.numpy.arange": ((0, "start"), (1, "stop"), (2, "step")),
+    "jax.numpy.linspace": ((2, "num"),),
+    "jax.numpy.reshape": ((1, "shape"),),
+    "jax.numpy.broadcast_to": ((1, "shape"),),
+    "jax.numpy.tile": ((1, "reps"),),
+    "jax.numpy.split": ((1, "indices_or_sections"),),
+    "jax.numpy.array_split": ((1, "indices_or_sections"),),
+    "jax.numpy.pad": ((1, "pad_width"),),
+    "jax.nn.one_hot": ((1, "num_classes"),),
+    "flax.nnx.one_hot": ((1, "num_classes"),),
+    "jax.lax.top_k": ((1, "k"),),
+    "jax.lax.iota": ((1, "size"),),
+    "jax.lax.dynamic_slice": ((2, "slice_sizes"),),
+    "jax.lax.dynamic_slice_in_dim": ((2, "slice_size"),),
+    **{
+        f"jax.random.{name}": ((1, "shape"),)
+        for name in ("normal", "uniform", "bits", "gumbel", "randint", "exponential", "laplace", "cauchy")
+    },
+    **{f"jax.random.{name}": ((2, "shape"),) for name in ("bernoulli", "choice", "gamma", "poisson")},
+    "jax.random.split": ((1, "num"),),
 }
 
 
@@ -57,14 +67,12 @@ def _check(context: Context) -> Iterator[Finding]:
 def _shape_arguments(context: Context, event: CallEvent, name: str) -> Iterator[ast.expr]:
     node = event.node
     if name in _SHAPES:
-        position, word = _SHAPES[name]
-        if name == "jax.numpy.arange":
-            yield from node.args
-        elif position < len(node.args):
-            yield node.args[position]
-        named = keyword(node, word)
-        if named is not None:
-            yield named
+        for position, word in _SHAPES[name]:
+            if position < len(node.args):
+                yield node.args[position]
+            named = keyword(node, word)
+            if named is not None:
+                yield named
     elif not name and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
         if context.taint.node(node.func.value, event.scope):
             yield from node.args

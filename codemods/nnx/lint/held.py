@@ -34,8 +34,11 @@ def _held(context: Context, bound: Bound, depth: int) -> bool:
                 isinstance(one, Param | Free) and _held(context, context.flow.here(one, value.scope), depth + 1)
                 for one in value.scope.bindings.get(value.name, ())
             )
-        found = context.flow.resolve(bound).value
-        return not isinstance(found, ModuleRef | Ref)
+        found = context.flow.resolve(bound)
+        cls = context.flow.class_of(found)
+        if cls is not None and "threading.local" in context.flow.mro(cls)[1]:
+            return False  # as a rule a stack that is left as it was
+        return not isinstance(found.value, ModuleRef | Ref)
     if not isinstance(value, Param):
         return False
     tracing = context.traced.get(value.function)

@@ -6,19 +6,19 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts
+from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import resolved
-from codemods.nnx.lint.traced import Root
+from codemods.nnx.lint.places import foreign, resolved
 from codemods.nnx.values import Call, Const, Free
 
 _TRANSFORMS = frozenset(
     {"jax.lax.scan", "jax.lax.cond", "jax.lax.switch", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.vmap",
-     "jax.checkpoint", "jax.remat"}
+     "jax.checkpoint", "jax.remat", "jax.lax.map"}
 )  # fmt: skip
+_NAMES = {"checkpoint": "remat", "map": "scan"}  # of the transforms that NNX calls otherwise
 _STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})
 _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "update", "flax.nnx.MultiMetric": "update"}
 
@@ -26,21 +26,30 @@ _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "upda
 def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
         if root.transform in _TRANSFORMS:
-            name = _changed(context, root)
-            if name:
-                own = last(root.transform)
-                yield finding(
-                    RULE.code,
-                    root.scope,
-                    root.node,
-                    f"`{root.transform}` traces a function that changes the captured object `{name}`",
-                    f"use nnx.{'remat' if own == 'checkpoint' else own} with `{name}` as an argument",
-                )
+            yield from _found(context, root.function, root.transform, root.scope, root.node)
+    for event, name in foreign(context, "eval_shape"):
+        if name == "jax.eval_shape" and event.value.args:
+            for callee in context.flow.callables(context.flow.here(event.value.args[0], event.scope)):
+                yield from _found(context, callee.function, name, event.scope, event.node)
 
 
-def _changed(context: Context, root: Root) -> str | None:
+def _found(
+    context: Context, function: FunctionFacts, transform: str, scope: Scope, node: ast.AST
+) -> Iterator[Finding]:
+    name = _changed(context, function.scope)
+    if name:
+        own = _NAMES.get(last(transform), last(transform))
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`{transform}` traces a function that changes the captured object `{name}`",
+            f"use nnx.{own} with `{name}` as an argument",
+        )
+
+
+def _changed(context: Context, scope: Scope) -> str | None:
     """Return the name of a captured object that the body of a transform changes."""
-    scope = root.function.scope
     for node in context.bodies.nodes(scope):
         if not isinstance(node, ast.Call):
             continue
@@ -54,20 +63,21 @@ def _changed(context: Context, root: Root) -> str | None:
         if made is None or not isinstance(made.value, Call):
             continue
         callee = context.flow.callee_name(made)
-        if (not method and _draws(context, made)) or _CHANGING.get(callee) == method or callee == "flax.nnx.Rngs":
+        if (not method and draws(context, made)) or _CHANGING.get(callee) == method or callee == "flax.nnx.Rngs":
             return func.id
     return None
 
 
-def _draws(context: Context, made: Bound) -> bool:
+def draws(context: Context, made: Bound) -> bool:
     """Say whether calling a module changes its state: it is or holds a batch norm or a dropout."""
     if context.flow.callee_name(made) in _STATEFUL:
         return not _inactive(made)
     cls = context.flow.class_of(made)
-    return cls is not None and _holds(context, cls, 0)
+    return cls is not None and holds_state(context, cls)
 
 
-def _holds(context: Context, cls: ClassFacts, depth: int) -> bool:
+def holds_state(context: Context, cls: ClassFacts, depth: int = 0) -> bool:
+    """Say whether the instances of a class hold a batch norm or a dropout that is active."""
     flow = context.flow
     for parent in flow.mro(cls)[0]:
         for stores in parent.stores.values():
@@ -78,7 +88,7 @@ def _holds(context: Context, cls: ClassFacts, depth: int) -> bool:
                 if flow.callee_name(stored) in _STATEFUL and not _inactive(stored):
                     return True
                 inner = flow.class_of(stored)
-                if inner is not None and depth < 3 and _holds(context, inner, depth + 1):
+                if inner is not None and depth < 3 and holds_state(context, inner, depth + 1):
                     return True
     return False
 

@@ -42,11 +42,14 @@ def _targets(event: CallEvent) -> set[str]:
 
 
 def _changes(context: Context, event: CallEvent, names: set[str]) -> bool:
-    """Say whether a call updates a merged optimizer or metric."""
+    """Say whether a call updates a merged optimizer or metric, or one in what was merged."""
     func = event.node.func
     if event.used or not isinstance(func, ast.Attribute) or func.attr != "update":
         return False
-    if not isinstance(func.value, ast.Name) or func.value.id not in names:
+    owner: ast.expr = func.value
+    while isinstance(owner, ast.Attribute | ast.Subscript):
+        owner = owner.value
+    if not isinstance(owner, ast.Name) or owner.id not in names:
         return False
     kinds = kinds_of(context, event.scope.module.values[func.value], event.scope)
     return bool(kinds & {Kind.OPTIMIZER, Kind.METRIC}) or any(

@@ -1,4 +1,4 @@
-"""NNX807: compiled code that reads a variable which is bound again between its calls."""
+"""NNX807: compiled code that reads a variable or attribute which is bound again between its calls."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.held import held
 from codemods.nnx.lint.places import shown, traced_bodies
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import COMPILED
-from codemods.nnx.values import Attr, Class, Free, Function, ModuleRef, Value
+from codemods.nnx.values import Attr, Class, Const, Free, Function, ModuleRef, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for function, tracing in traced_bodies(context, COMPILED):
+        yield from _attributes(context, function)
         if not tracing.roots:
             continue
         seen: set[str] = set()
@@ -39,7 +42,8 @@ def _check(context: Context) -> Iterator[Finding]:
 def _data(free: Free) -> bool:
     """Say whether a variable is bound several times, and to data only."""
     bindings: list[Value] = free.scope.bindings.get(free.name, [])
-    return len(bindings) > 1 and not any(isinstance(b, Function | Class | ModuleRef | Attr) for b in bindings)
+    several = len(bindings) > 1 or free.name in free.scope.rebound or free.name in free.scope.remote
+    return several and not any(isinstance(b, Function | Class | ModuleRef | Attr) for b in bindings)
 
 
 def _rebound(context: Context, function: FunctionFacts, free: Free) -> int | None:
@@ -52,11 +56,70 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> int | Non
         t.id for n in nodes if isinstance(n, ast.Assign) and _mentions(n.value, function) for t in n.targets
         if isinstance(t, ast.Name)
     }  # fmt: skip
+    writers = {writer.name for writer in free.scope.remote.get(free.name, ()) if writer not in context.traced}
     calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names]
     lines = sorted(call.lineno for call in calls)
+    loops = [n for n in nodes if isinstance(n, ast.For | ast.While) and not inside(function.node, n)]
     for node in nodes:
-        if _binds(node, free.name) and lines and lines[0] < node.lineno < lines[-1]:  # type: ignore[attr-defined]
-            return node.lineno  # type: ignore[attr-defined, no-any-return]
+        if not _binds(node, free.name) and not _calls(node, writers):
+            continue
+        line: int = node.lineno  # type: ignore[attr-defined]
+        if lines and lines[0] < line < lines[-1]:
+            return line
+        if any(inside(node, loop) and any(inside(call, loop) for call in calls) for loop in loops):
+            return line
+    return None
+
+
+def _calls(node: ast.AST, names: set[str]) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+
+
+def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
+    """Yield the reads of attributes that other code assigns to, of objects that are no arguments."""
+    seen: set[str] = set()
+    for node in context.bodies.nodes(function.scope):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load) or node.attr in seen:
+            continue
+        if not isinstance(node.value, ast.Name) or not held(context, function, node.value):
+            continue
+        seen.add(node.attr)
+        line = _assigned(context, function, node)
+        if line:
+            text = ast.unparse(node)
+            yield finding(
+                RULE.code,
+                function.scope,
+                node,
+                f"{shown(function)} keeps an earlier value of `{text}`, which line {line} changes",
+                f"pass `{text}` as an argument",
+            )
+
+
+def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) -> int | None:
+    """Return the line that assigns to an attribute after the constructor did; None if there is none."""
+    flow = context.flow
+    base = flow.resolve(flow.here(function.scope.module.values[node.value], function.scope))
+    cls = flow.class_of(base)
+    if cls is None:
+        return None
+    parents = flow.mro(cls)[0]
+    if any(name in parent.methods for parent in parents for name in ("__hash__", "__eq__")):
+        return None  # what is compiled may depend on the object's state
+    stores = [store for parent in parents for store in parent.stores.get(node.attr, ())]
+    first = [value for method, value in stores if method.name == "__init__"]
+    if not first or any(isinstance(v, Function | Class) or (isinstance(v, Const) and v.value is None) for v in first):
+        return None
+    compiling = {root.scope.function for root in context.traced.known[function].roots}
+    for event in context.project.attributes():
+        writer = event.scope.function
+        if event.context != "store" or event.node.attr != node.attr or writer in context.traced:
+            continue
+        if writer is not None and (writer in compiling or writer.name in {"__init__", "__post_init__"}):
+            continue
+        holder = flow.class_of(flow.resolve(flow.here(event.base, event.scope)))
+        if holder is not None and holder in parents:
+            return event.node.lineno
     return None
 
 
@@ -66,7 +129,7 @@ def _mentions(node: ast.expr, function: FunctionFacts) -> bool:
 
 def _binds(node: ast.AST, name: str) -> bool:
     """Say whether a statement binds a name, or an item of what it holds."""
-    if not isinstance(node, ast.Assign | ast.AugAssign):
+    if not isinstance(node, ast.Assign | ast.AugAssign | ast.For):
         return False
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         inner = target.value if isinstance(target, ast.Subscript) else target
@@ -78,7 +141,7 @@ def _binds(node: ast.AST, name: str) -> bool:
 RULE = lint_rule(
     "NNX807",
     "stale-global",
-    "compiled code reads a variable that changes between calls",
+    "compiled code reads a variable or attribute that changes between calls",
     why="""\
 The value at the first call is a constant of the compiled code. Later values are not seen, until a call with other
 shapes compiles anew and takes whatever value there is by then.
@@ -101,8 +164,35 @@ scaled(2.0)
 scale = 2.0
 scaled(2.0)
 """,
+        """\
+import jax
+
+
+class Scaler:
+    def __init__(self):
+        self.scale = 1.0
+        self.apply = jax.jit(self._apply)
+
+    def _apply(self, x):
+        return x * self.scale
+
+    def double(self):
+        self.scale = 2 * self.scale
+""",
     ),
     clean=(
+        """\
+import jax
+
+
+class Scaler:
+    def __init__(self, scale):
+        self.scale = scale
+        self.apply = jax.jit(self._apply)
+
+    def _apply(self, x):
+        return x * self.scale
+""",
         """\
 import jax
 

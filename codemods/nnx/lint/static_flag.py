@@ -10,14 +10,14 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, shown
 from codemods.nnx.lint.syntax import added_keyword, keyword
-from codemods.nnx.lint.traced import Root
+from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Const, Param
+from codemods.nnx.values import Const, Param, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for root in compiled_roots(context):
-        names = _flags(root)
+        names = flags_of(context, root)
         for node in context.bodies.nodes(root.function.scope) if names else ():
             tests = [node.test] if isinstance(node, ast.If | ast.IfExp | ast.While) else []
             hit = next((n for t in tests for n in _tested(t, root) if n in names), None)
@@ -33,8 +33,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 names.discard(hit)
 
 
-def _flags(root: Root) -> set[str]:
-    """Return the traced parameters that are flags or modes, by annotation or default."""
+def flags_of(context: Context, root: Root) -> set[str]:
+    """Return the traced parameters that are flags or modes, by annotation, default or what every call gives."""
     function = root.function
     found = set()
     for name in function.params:
@@ -42,11 +42,23 @@ def _flags(root: Root) -> set[str]:
         default = function.defaults.get(name)
         if name in root.static:
             continue
-        if (isinstance(note, ast.Name) and note.id in {"bool", "str"}) or (
-            note is None and isinstance(default, Const) and isinstance(default.value, bool | str)
-        ):
+        if note is None:
+            flag = _literal(default) if default is not None else _given(context, root, name)
+        else:
+            flag = isinstance(note, ast.Name) and note.id in {"bool", "str"}
+        if flag:
             found.add(name)
     return found
+
+
+def _literal(value: Value | None) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, bool | str)
+
+
+def _given(context: Context, root: Root, name: str) -> bool:
+    """Say whether the project's calls give a parameter literals of truth or text, and nothing else."""
+    given = [context.flow.argument(frame, name) for frame in context.flow.entries(root.function)]
+    return bool(given) and all(one is not None and _literal(original(one).value) for one in given)
 
 
 def _tested(test: ast.expr, root: Root) -> Iterator[str]:

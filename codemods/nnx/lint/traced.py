@@ -15,7 +15,9 @@ from codemods.nnx.flow import Callee, Flow
 from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.lint.names import BATCHING, BODIES, COMPILING, HOST_CALLBACKS, JITS, TRACING_WORDS, TREE_MAPS, last
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Call, Param, Ref, Sequence, Value
+from codemods.nnx.ordered import OrderedSet
+from codemods.nnx.sources import Sources
+from codemods.nnx.values import Attr, Call, Param, Ref, Sequence, Star, Value
 
 BATCHED = 0  # runs at every call, on tracers: vmap
 STAGED = 1  # runs once for many rounds: the bodies of scan, cond, while_loop
@@ -73,8 +75,9 @@ class Tracing:
 class Traced:
     """All traced functions of a project."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, sources: Sources) -> None:
         self._flow = flow
+        self._sources = sources
         self.known: dict[FunctionFacts, Tracing] = {}
         self.roots: list[Root] = [*self._decorated(), *self._applied()]
         if self.roots:
@@ -202,13 +205,38 @@ class Traced:
                 ]
         if name and name not in BODIES:
             return set()
-        for callee, frame in flow.invoked(call):
-            if callee.function.generator:
+        reached = [(callee.function, frame) for callee, frame in flow.invoked(call)]
+        for function, frame in reached or self._methods(call):
+            if function.generator:
                 continue
-            tracing = self._mark(callee.function, level, queue)
+            tracing = self._mark(function, level, queue)
             if first and name not in BODIES:
                 tracing.sites.append(frame)
         return set()
+
+    def _methods(self, call: Bound) -> Iterator[tuple[FunctionFacts, Frame]]:
+        """Yield the methods of the project that a call of a parameter or an attribute reaches, by what callers give."""
+        flow, value = self._flow, call.value
+        assert isinstance(value, Call)
+        if not isinstance(value.node.func, ast.Name | ast.Attribute | ast.Subscript):
+            return
+        callee = flow.follow(call, value.callee)
+        seen: set[FunctionFacts] = set()
+        for source in self._sources.originals(callee):
+            if isinstance(source.value, Attr):
+                name = source.value.name
+                owners = self._sources.originals(flow.with_value(source, source.value.base))
+            else:
+                name, owners = "__call__", OrderedSet((source,))
+            for owner in owners:
+                cls = flow.class_of(owner)
+                method = flow.method(cls, name) if cls is not None else None
+                if method is not None and method not in seen and method.binding == "instance":
+                    seen.add(method)
+                    args = tuple(flow.with_value(call, a) for a in value.args if not isinstance(a, Star))
+                    keywords = {k: flow.with_value(call, v) for k, v in value.keywords if k is not None}
+                    closure = flow.open_frame(method.scope.parent)
+                    yield method, flow.frame(method, value, args, keywords, closure, owner, value.starred, call.frame)
 
     def _mark(self, function: FunctionFacts, level: int, queue: list[FunctionFacts]) -> Tracing:
         tracing = self.known.get(function)
