@@ -103,18 +103,25 @@ class Kinds:
         self.flow = flow
         self.sources = sources
         self._copies = 0  # how many copies deep the present question is
+        self._asked: dict[tuple[Bound, frozenset[Frame]], frozenset[Kind]] = {}  # answers within the present question
         self._known: dict[tuple[Bound, frozenset[Frame]], frozenset[Kind]] = {}
 
     def of(self, bound: Bound) -> frozenset[Kind]:
         """Return every kind that a source of a value has; empty if nothing is known of it."""
         bound = self.flow.resolve(bound)
         key = (bound, self.flow.assumptions)
-        known = self._known.get(key)
-        if known is None:
-            known = self._of(bound)
-            if not self._copies and self.flow.questions.at_rest:  # an answer within another may have been cut short
-                self._known[key] = known
-        return known
+        if key in self._known:
+            return self._known[key]
+        if key in self._asked:
+            return self._asked[key]
+        outermost = not self._asked
+        self._asked[key] = frozenset()  # a copy of itself adds nothing
+        found = self._asked[key] = self._of(bound)
+        if outermost:
+            self._asked.clear()
+            if self.flow.questions.at_rest:  # an answer within another question may have been cut short
+                self._known[key] = found
+        return found
 
     def _of(self, bound: Bound) -> frozenset[Kind]:
         found: set[Kind] = set()
