@@ -99,6 +99,15 @@ class Source:
         except (SyntaxError, ValueError, IndexError):
             return False
 
+    def bare(self, node: ast.expr) -> bool:
+        """Say whether a node is a tuple without parentheses around it, as ``(1, 2), 3`` is."""
+        if not isinstance(node, ast.Tuple):
+            return False
+        try:
+            return not isinstance(ast.parse(f"f{self.text(node)}", mode="eval").body, ast.Call)
+        except SyntaxError:
+            return True
+
     def line(self, number: int) -> str:
         """Return the text of a 1-based line without its end."""
         start = self.line_starts[number - 1]

@@ -43,6 +43,10 @@ def test_known_variables(before: str, after: str) -> None:
         "import enum\n\n\nclass E(enum.Enum):\n    A = 1\n\n\nprint(E.A.value)\n",
         "print(nnx.state(m)['head'].value)\n",
         "a = v.value = jnp.zeros(3)\n",
+        "s.value = 1, 2\n",
+        "s.value = (1, 2), 3\n",
+        "def f():\n    s.value = yield\n",
+        "def f():\n    s.value = yield from ()\n",
     ],
 )
 def test_others_stay(text: str) -> None:

@@ -12,9 +12,10 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.v012.variables import Variables
+from codemods.nnx.values import Comprehension, Sequence
 
-_CALLS = frozenset({"hash"})
-_METHODS = frozenset({"index", "remove", "count", "add", "discard"})
+# methods of lists, sets and dicts that compare or hash their first argument
+_METHODS = frozenset({"index", "remove", "count", "add", "discard", "get", "pop", "setdefault"})
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -26,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
         for node in ast.walk(module.source.tree):
             if isinstance(node, ast.Dict | ast.Set | ast.Subscript | ast.DictComp | ast.SetComp | ast.Call):
                 for key in _keys(node):
-                    if _is_variable(variables, module, key):
+                    if _is_variable(variables, module, key) and not _only_passed(variables, module, node):
                         yield finding(
                             "NNX610",
                             scope_of(module, key),
@@ -51,10 +52,30 @@ def _keys(node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.Subscript):
         return [node.slice]
     if isinstance(node, ast.Call):
-        named = isinstance(node.func, ast.Name) and node.func.id in _CALLS
+        named = isinstance(node.func, ast.Name) and node.func.id == "hash"
         method = isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS
         return node.args[:1] if named or method else []
     return []
+
+
+def _only_passed(variables: Variables, module: ModuleFacts, node: ast.AST) -> bool:
+    """Say whether what gets a Variable is known to neither hash nor compare it: a list's index, an array's ``at``."""
+    if isinstance(node, ast.Subscript):
+        holder = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        holder = node.func.value
+    else:
+        return False
+    at = holder.value if isinstance(holder, ast.Subscript) else holder
+    if isinstance(at, ast.Attribute) and at.attr == "at":  # array.at[index].add(variable)
+        return True
+    value = module.values.get(holder)
+    if value is None:
+        return False
+    bound = variables.flow.here(value, scope_of(module, holder))
+    if isinstance(node, ast.Subscript) and isinstance(variables.flow.resolve(bound).value, Sequence | Comprehension):
+        return True
+    return variables.flow.class_of(variables.flow.resolve(bound)) is not None or bool(variables.context.kinds.of(bound))
 
 
 def _is_variable(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:
@@ -65,26 +86,28 @@ def _is_variable(variables: Variables, module: ModuleFacts, node: ast.expr) -> b
 
 def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> Iterator[Finding]:
     """Report ``==``, ``!=`` and ``in`` between Variables; identity is what the first two meant."""
-    if len(node.ops) != 1:
-        return
-    left, right, operator = node.left, node.comparators[0], node.ops[0]
-    if isinstance(operator, ast.Eq | ast.NotEq):
-        none = isinstance(right, ast.Constant) and right.value is None
-        if not _is_variable(variables, module, left) or not (none or _is_variable(variables, module, right)):
-            return
-        source = module.source
-        old, new = (b"==", b"is") if isinstance(operator, ast.Eq) else (b"!=", b"is not")
-        between = source.data[source.span(left)[1] : source.span(right)[0]]
-        fix = None
-        if source.faithful(node) and between.count(old) == 1 and b"#" not in between:
-            start = source.span(left)[1] + between.index(old)
-            fix = Fix(((source.path, Edit(start, start + 2, new)),))
-        message = "`==` between Variables compares their content since Flax 0.12.1, up to then their identity"
-        yield finding("NNX610", scope_of(module, node), node, message, "write `is`, or compare the contents", fix)
-    elif isinstance(operator, ast.In | ast.NotIn) and _is_variable(variables, module, left):
-        message = "`in` compares Variables by their content since Flax 0.12.1"
-        help = "write any(v is variable for v in ...)"
-        yield finding("NNX610", scope_of(module, node), node, message, help)
+    scope = scope_of(module, node)
+    for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
+        if not _is_variable(variables, module, left):
+            continue
+        if isinstance(operator, ast.In | ast.NotIn):
+            message = "`in` compares Variables by their content since Flax 0.12.1"
+            yield finding("NNX610", scope, node, message, "write any(v is variable for v in ...)")
+        elif isinstance(operator, ast.Eq | ast.NotEq) and _is_variable(variables, module, right):
+            message = "`==` between Variables compares their content since Flax 0.12.1, up to then their identity"
+            fix = _identity(module, node, left, right)
+            yield finding("NNX610", scope, node, message, "write `is`, or compare the contents", fix)
+
+
+def _identity(module: ModuleFacts, node: ast.Compare, left: ast.expr, right: ast.expr) -> Fix | None:
+    """Return the edit that compares two objects by ``is``."""
+    source = module.source
+    old, new = (b"==", b"is") if isinstance(node.ops[0], ast.Eq) else (b"!=", b"is not")
+    between = source.data[source.span(left)[1] : source.span(right)[0]]
+    if len(node.ops) > 1 or not source.faithful(node) or between.count(old) != 1 or b"#" in between:
+        return None
+    start = source.span(left)[1] + between.index(old)
+    return Fix(((source.path, Edit(start, start + 2, new)),))
 
 
 _BEFORE = """\

@@ -11,7 +11,7 @@ from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.variables import Variables
-from codemods.nnx.values import Attr, Value
+from codemods.nnx.values import Attr, Item, Value
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -31,6 +31,8 @@ def check(context: Context) -> Iterator[Finding]:
                 place = Attr(event.base, event.node.attr), event.scope
             elif isinstance(target, ast.Name) and target in module.values:
                 place = module.values[target], scope_of(module, statement)
+            elif isinstance(target, ast.Subscript) and {target.value, target.slice} <= module.values.keys():
+                place = Item(module.values[target.value], module.values[target.slice]), scope_of(module, statement)
             if place is not None and variables.is_variable(*place):
                 end = module.source.span(target)[1]
                 yield finding(

@@ -7,12 +7,19 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.kinds import result_kind
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call
 
 _NAMES = frozenset(
-    {"kernel_init", "bias_init", "scale_init", "embedding_init", "a_init", "b_init", "recurrent_kernel_init"}
-)
+    [
+        "bias_init", "embedding_init", "kernel_init", "out_bias_init", "out_kernel_init", "recurrent_kernel_init",
+        "scale_init",
+    ]
+)  # fmt: skip
+# classes of the library that are no layers themselves
+_BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "flax.nnx.Object"})
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -36,12 +43,10 @@ def _of_layer(context: Context, event: AttrEvent) -> bool:
     for source in context.sources.originals(flow.here(event.base, event.scope)):
         cls = flow.class_of(source)
         if cls is not None:
-            own = any(event.node.attr in (*c.stores, *c.fields, *c.methods) for c in flow.mro(cls)[0])
-            if own or not flow.mro(cls)[1] - {"flax.nnx.Module", "flax.nnx.Pytree", "flax.nnx.Object"}:
-                continue
-            return any(name.startswith("flax.nnx.") for name in flow.mro(cls)[1])
-        name = flow.callee_name(source) if isinstance(source.value, Call) else ""
-        if name.startswith("flax.nnx.") and name.rpartition(".")[2][:1].isupper():
+            own = any(event.node.attr in (*c.stores, *c.fields, *c.scope.env) for c in flow.mro(cls)[0])
+            if not own and any(name.startswith("flax.nnx.") for name in flow.mro(cls)[1] - _BASES):
+                return True
+        elif isinstance(source.value, Call) and result_kind(flow.callee_name(source)) is Objects.MODULE:
             return True
     return False
 

@@ -12,7 +12,8 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.variables import Variables
 
-_OWN = frozenset({"value", "raw_value", "type", "_raw_value", "_var_metadata", "_trace_state"})
+# attributes of Variables that are no metadata
+_OWN = frozenset({"value", "raw_value", "_raw_value", "_var_metadata", "_trace_state", "__class__"})
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -21,9 +22,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     variables = Variables(context)
     for event in context.project.attributes():
-        if event.context == "load" or event.node.attr in _OWN or event.node.attr.startswith("__"):
-            continue
-        if not isinstance(event.statement, ast.Assign | ast.Delete) or not _is_target(event):
+        if isinstance(event.node.ctx, ast.Load) or event.node.attr in _OWN:
             continue
         if not variables.is_variable(event.base, event.scope):
             continue
@@ -40,26 +39,19 @@ def check(context: Context) -> Iterator[Finding]:
         )
 
 
-def _is_target(event: AttrEvent) -> bool:
-    statement = event.statement
-    assert isinstance(statement, ast.Assign | ast.Delete)
-    return event.node in statement.targets
-
-
 def _fix(context: Context, event: AttrEvent) -> Fix | None:
     """Return the edit that calls the method instead, which 0.12 alone has."""
     statement, source = event.statement, event.scope.module.source
-    assert isinstance(statement, ast.Assign | ast.Delete)
-    if set(context.options.targets) != {"0.12"} or len(statement.targets) != 1:
+    if set(context.options.targets) != {"0.12"} or not isinstance(statement, ast.Assign | ast.Delete):
+        return None
+    if statement.targets != [event.node]:
         return None
     base, name = source.text(event.node.value), event.node.attr
     if name in {"sharding", "sharding_names"}:
         name = "out_sharding"
     if isinstance(statement, ast.Delete):
         return Fix(((source.path, Edit(*source.span(statement), f'{base}.del_metadata("{name}")'.encode())),))
-    if isinstance(statement.value, ast.Tuple | ast.Yield | ast.YieldFrom) and not source.text(
-        statement.value
-    ).startswith("("):
+    if isinstance(statement.value, ast.Yield | ast.YieldFrom) or source.bare(statement.value):
         return None
     start, end = source.span(statement)
     behind = source.data.index(b"=", source.span(event.node)[1]) + 1

@@ -23,7 +23,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for cls in context.project.classes():
         for statement in cls.node.body:
-            if not isinstance(statement, ast.Assign) or not _is_slots(statement):
+            if not isinstance(statement, ast.Assign | ast.AnnAssign) or not _is_slots(statement):
                 continue
             if context.kinds.class_kinds(Bound(Class(cls))) & _OBJECTS:
                 message = "NNX objects refuse __slots__ since Flax 0.12"
@@ -31,18 +31,24 @@ def check(context: Context) -> Iterator[Finding]:
                 yield finding("NNX615", cls.scope, statement, message, help, _fix(cls, statement))
 
 
-def _is_slots(statement: ast.Assign) -> bool:
-    named = any(isinstance(t, ast.Name) and t.id == "__slots__" for t in statement.targets)
+def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+
+
+def _is_slots(statement: ast.Assign | ast.AnnAssign) -> bool:
+    named = any(isinstance(t, ast.Name) and t.id == "__slots__" for t in _targets(statement))
     empty = isinstance(statement.value, ast.Tuple | ast.List) and not statement.value.elts
-    return named and not empty
+    return named and statement.value is not None and not empty
 
 
-def _fix(cls: ClassFacts, statement: ast.Assign) -> Fix | None:
+def _fix(cls: ClassFacts, statement: ast.Assign | ast.AnnAssign) -> Fix | None:
     """Return the edit that deletes the statement with its line, or puts ``pass`` for it."""
     source = cls.scope.module.source
     start, end = source.span(statement)
-    if len(cls.node.body) == 1 or len(statement.targets) > 1:
-        return Fix(((source.path, Edit(start, end, b"pass")),)) if len(statement.targets) == 1 else None
+    if len(_targets(statement)) > 1:
+        return None  # another name is bound too
+    if len(cls.node.body) == 1:
+        return Fix(((source.path, Edit(start, end, b"pass")),))
     first = source.line_starts[statement.lineno - 1]
     last = statement.end_lineno or statement.lineno
     after = source.line_starts[last] if last < len(source.line_starts) else len(source.data)

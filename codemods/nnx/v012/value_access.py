@@ -116,9 +116,7 @@ def _simple(node: ast.expr) -> bool:
 
 def _awkward(source: Source, value: ast.expr) -> bool:
     """Say whether an expression cannot stand as it is between parentheses as the only argument."""
-    return isinstance(value, ast.Yield | ast.YieldFrom) or (
-        isinstance(value, ast.Tuple) and not source.text(value).startswith("(")
-    )
+    return isinstance(value, ast.Yield | ast.YieldFrom) or source.bare(value)
 
 
 def _dot(source: Source, node: ast.Attribute) -> int:

@@ -7,44 +7,41 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import AttrEvent, CallEvent
+from codemods.nnx.facts import AttrEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.variables import Variables
 from codemods.nnx.values import Call, Comprehension, Mapping, Sequence
 
+# methods of lists and dicts
 _METHODS = frozenset(
-    {"append", "extend", "insert", "update", "pop", "popitem", "clear", "remove", "setdefault", "sort", "add"}
+    {"append", "extend", "insert", "update", "pop", "popitem", "clear", "remove", "setdefault", "sort", "reverse"}
 )
+_MAKERS = frozenset({"builtins.dict", "builtins.list"})
 
 
-def mutated(context: Context) -> dict[ast.Attribute, ast.AST]:
-    """Return the ``.value`` expressions whose content is changed in place, with the assignment or call that does it."""
-    found: dict[ast.Attribute, ast.AST] = {}
+def mutated(context: Context) -> dict[ast.Attribute, ast.Subscript | ast.Call]:
+    """Return the ``.value`` expressions whose content is changed in place, with the target or call that does it."""
+    changes: list[tuple[ast.expr, ast.Subscript | ast.Call]] = []
+    for module in context.project.modules:
+        changes += [(store.node, store.node) for store in module.item_stores]
     for event in context.project.attributes():
-        if event.node.attr != "value":
-            continue
-        statement = event.statement
-        targets: list[ast.expr] = []
-        if isinstance(statement, ast.Assign | ast.Delete):
-            targets = statement.targets
-        elif isinstance(statement, ast.AugAssign):
-            targets = [statement.target]
-        for target in targets:
-            if isinstance(target, ast.Subscript) and target.value is event.node:
-                found[event.node] = target
+        if event.node.attr == "value" and isinstance(event.statement, ast.Delete):
+            changes += [(target, target) for target in event.statement.targets if isinstance(target, ast.Subscript)]
     for call in context.project.calls():
-        func = call.node.func
-        if isinstance(func, ast.Attribute) and func.attr in _METHODS:
-            content = func.value
-            if isinstance(content, ast.Attribute) and content.attr == "value":
-                found[content] = call.node
+        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _METHODS:
+            changes.append((call.node.func.value, call.node))
+    found: dict[ast.Attribute, ast.Subscript | ast.Call] = {}
+    for content, change in changes:
+        while isinstance(content, ast.Subscript):
+            content = content.value
+        if isinstance(content, ast.Attribute) and content.attr == "value":
+            found[content] = change
     return found
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield changes in place of what a Variable holds, if it is a list, dict or the like."""
+    """Yield changes in place of what a Variable holds, if it is a list or dict."""
     if not context.options.crosses("0.12"):
         return
     changes = mutated(context)
@@ -55,34 +52,43 @@ def check(context: Context) -> Iterator[Finding]:
         change = changes.get(event.node)
         if change is None or event.context != "load" or not variables.is_variable(event.base, event.scope):
             continue
-        if not _holds_container(variables, event):
-            continue
-        source = event.scope.module.source
-        fix = None
-        if isinstance(change, ast.Subscript) and source.faithful(event.node):
-            start, end = source.span(event.node.value)[1], source.span(event.node)[1]
-            fix = Fix(((source.path, Edit(source.data.rindex(b".", start, end), end, b"")),))
-        yield finding(
-            "NNX604",
-            event.scope,
-            event.node,
-            "since Flax 0.12.1 `.value` gives a copy of a list or dict, so this change is silently lost",
-            "write to the Variable itself: variable[key] = ..., or read, change and assign the whole",
-            fix,
-        )
+        if _holds_container(variables, event):
+            yield finding(
+                "NNX604",
+                event.scope,
+                event.node,
+                "since Flax 0.12.1 `.value` gives a copy of a list or dict, so this change is silently lost",
+                "write to the Variable itself: variable[key] = ..., or read, change and assign the whole",
+                _fix(context, event, change),
+            )
 
 
-def _holds_container(variables: Variables, event: AttrEvent | CallEvent) -> bool:
-    """Say whether a Variable was made with a list, dict or set."""
-    assert isinstance(event, AttrEvent)
+def _fix(context: Context, event: AttrEvent, change: ast.Subscript | ast.Call) -> Fix | None:
+    """Return the edit that writes an element through the Variable itself."""
+    source = event.scope.module.source
+    # what is deeper inside is a copy as well
+    if not isinstance(change, ast.Subscript) or change.value is not event.node or not source.faithful(event.node):
+        return None
+    if isinstance(change.ctx, ast.Del) and set(context.options.targets) != {"0.12"}:
+        return None  # Variables delete no elements before
+    start, end = source.span(event.node.value)[1], source.span(event.node)[1]
+    return Fix(((source.path, Edit(source.data.rindex(b".", start, end), end, b"")),))
+
+
+def _holds_container(variables: Variables, event: AttrEvent) -> bool:
+    """Say whether a Variable was made with a list or dict; sets are not copied."""
     for source in variables.context.sources.originals(variables.flow.here(event.base, event.scope)):
         content = source.value.argument(0, "value") if isinstance(source.value, Call) else None
         if content is None:
             continue
-        found = variables.flow.follow(source, content)
-        made = isinstance(found.value, Call) and variables.flow.callee_name(found) in {"builtins.dict", "builtins.list"}
-        if made or isinstance(found.value, Sequence | Mapping | Comprehension):
-            return variables.context.kinds.only(found) is not Objects.ARRAY
+        made = variables.flow.with_value(source, content)
+        if isinstance(content, Call) and variables.flow.callee_name(made) in _MAKERS:
+            return True
+        found = variables.flow.resolve(made).value
+        if isinstance(found, Mapping | Comprehension) or (
+            isinstance(found, Sequence) and not isinstance(found.node, ast.Set)
+        ):
+            return True
     return False
 
 

@@ -1,0 +1,355 @@
+"""Programs for the rules for 0.12: what they rewrite, what they report, and what they leave alone."""
+
+HEAD = """\
+import dataclasses
+import functools
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs, f=None):
+        self.inner = nnx.Linear(2, 2, rngs=rngs)
+        self.f = f
+
+    def encode(self, x):
+        return self.inner(x)
+
+    def add(self, x, y):
+        return self.inner(x) + y
+
+    def shift(self, x, y=1):
+        return self.inner(x) + y
+
+    def size(self):
+        return self.inner.bias.sum()
+
+    @staticmethod
+    def double(x):
+        return 2 * x
+
+    @property
+    def half(self):
+        return lambda x: x / 2
+
+
+rngs = nnx.Rngs(0)
+net = Net(rngs, abs)
+weight, other = nnx.Param(jnp.ones(2)), nnx.Param(jnp.ones(2))
+count = nnx.Variable(jnp.array(1))
+held = nnx.Variable({"a": 1})
+deep = nnx.Sequential(nnx.relu)
+x = jnp.ones((1, 2))
+"""
+
+# what becomes of code that 0.12 refuses, runs differently, or warns of
+FIXED: dict[str, dict[str, str]] = {
+    "NNX604": {
+        'held.value["a"] += 1; print(held["a"])': 'held["a"] += 1; print(held["a"])',
+        'held.value["a"]: int = 2; print(held["a"])': 'held["a"]: int = 2; print(held["a"])',
+        '(held).value["a"], b = 2, 3; print(held["a"])': '(held)["a"], b = 2, 3; print(held["a"])',
+        'del held.value["a"]; print(len(held.value))': 'del held["a"]; print(len(held.value))',
+        "v = nnx.Variable([1]); v.value[0] = 2; print(v[0])": "v = nnx.Variable([1]); v[0] = 2; print(v[0])",
+        'v = nnx.Variable(dict()); v.value["a"] = 2; print(len(v.value))': (
+            'v = nnx.Variable(dict()); v["a"] = 2; print(len(v.value))'
+        ),
+        'v = nnx.Variable(value=list("ab")); v.value[0] = "c"; print(v[0])': (
+            'v = nnx.Variable(value=list("ab")); v[0] = "c"; print(v[0])'
+        ),
+        "v = nnx.Variable([i for i in range(3)]); v.value[0] = 7; print(v[0])": (
+            "v = nnx.Variable([i for i in range(3)]); v[0] = 7; print(v[0])"
+        ),
+    },
+    "NNX605": {
+        "weight += 1; print(weight[0])": "weight.value += 1; print(weight[0])",
+        "net.inner.bias -= 1.0; print(net.inner.bias[0])": "net.inner.bias.value -= 1.0; print(net.inner.bias[0])",
+        "weights = [weight]; weights[0] += 1; print(weights[0][0])": (
+            "weights = [weight]; weights[0].value += 1; print(weights[0][0])"
+        ),
+        "def one(p: nnx.Param):\n    p += 1\n    return p\ndef two(p):\n    p += 1\n    return p\n"
+        "print(one(weight)[0], two(1))": (
+            "def one(p: nnx.Param):\n    p.value += 1\n    return p\ndef two(p):\n    p += 1\n    return p\n"
+            "print(one(weight)[0], two(1))"
+        ),
+    },
+    "NNX606": {
+        "print(nnx.jit(net.encode)(x).shape)": "print(nnx.jit(lambda x: net.encode(x))(x).shape)",
+        "print(nnx.jit(net.add)(x, 1).shape)": "print(nnx.jit(lambda x, y: net.add(x, y))(x, 1).shape)",
+        "print(nnx.jit(net.size)().shape)": "print(nnx.jit(lambda: net.size())().shape)",
+        "print(nnx.jit(net.shift)(x, y=2).shape)": (
+            "print(nnx.jit(lambda *args, **kwargs: net.shift(*args, **kwargs))(x, y=2).shape)"
+        ),
+        "print(nnx.jit(net.inner.__call__)(x).shape)": (
+            "print(nnx.jit(lambda *args, **kwargs: net.inner.__call__(*args, **kwargs))(x).shape)"
+        ),
+        "print(functools.partial(nnx.jit)(net.encode)(x).shape)": (
+            "print(functools.partial(nnx.jit)(lambda x: net.encode(x))(x).shape)"
+        ),
+        "def make(n: Net):\n    return nnx.jit(n.encode)\nprint(make(net)(x).shape)": (
+            "def make(n: Net):\n    return nnx.jit(lambda x: n.encode(x))\nprint(make(net)(x).shape)"
+        ),
+    },
+    "NNX607": {
+        "print(nnx.MultiHeadAttention(2, 4, 4, 4, 8, decode=False, rngs=rngs).in_kv_features)": (
+            "print(nnx.MultiHeadAttention(2, 4, 4, 4, in_kv_features=8, decode=False, rngs=rngs).in_kv_features)"
+        ),
+    },
+    "NNX608": {
+        "weight.tag  =  3; print(weight.tag)  # kept": "weight.set_metadata(tag=3); print(weight.tag)  # kept",
+        "weight.tag = (1, 2); print(weight.tag)": "weight.set_metadata(tag=(1, 2)); print(weight.tag)",
+        "weight.__own__ = 1; print(weight.__own__)": "weight.set_metadata(__own__=1); print(weight.__own__)",
+        'net.inner.kernel.sharding = ("a", None); print(1)': (
+            'net.inner.kernel.set_metadata(out_sharding=("a", None)); print(1)'
+        ),
+        'net.inner.kernel.sharding_names = ("a", None); print(1)': (
+            'net.inner.kernel.set_metadata(out_sharding=("a", None)); print(1)'
+        ),
+        'v = nnx.Param(1, tag=1); del v.tag; print(hasattr(v, "tag"))': (
+            'v = nnx.Param(1, tag=1); v.del_metadata("tag"); print(hasattr(v, "tag"))'
+        ),
+    },
+    "NNX610": {
+        "print(bool((weight == other).all() if weight == other else 0))": (
+            "print(bool((weight is other).all() if weight is other else 0))"
+        ),
+        "print((weight)   !=  (other))": "print((weight)   is not  (other))",
+        "print((weight\n    == other) is False)": "print((weight\n    is other) is False)",
+    },
+    "NNX612": {
+        "print(rngs.fork( split = 3 ).params.key.shape)": "print(rngs.split( 3 ).params.key.shape)",
+        "n = 3; print(rngs.fork(split=n).params.key.shape)": "n = 3; print(rngs.split(n).params.key.shape)",
+    },
+    "NNX613": {
+        "print(len([nnx.tanh] + deep.layers))": "print(len([nnx.tanh] + list(deep.layers)))",
+        "print(len(deep.layers * 2))": "print(len(list(deep.layers) * 2))",
+        "class Own(nnx.Sequential):\n    pass\nprint(len(Own(nnx.relu).layers + [1]))": (
+            "class Own(nnx.Sequential):\n    pass\nprint(len(list(Own(nnx.relu).layers) + [1]))"
+        ),
+    },
+    "NNX615": {
+        'class Own(nnx.Module):\n    __slots__ = ("a",)\nprint(1)': "class Own(nnx.Module):\n    pass\nprint(1)",
+        'class Own(nnx.Module):\n    __slots__ = "a"\n    b = 1\nprint(1)': (
+            "class Own(nnx.Module):\n    b = 1\nprint(1)"
+        ),
+        'class Own(nnx.Module):\n    b = 1\n    __slots__: list = [\n        "a",\n    ]\nprint(1)': (
+            "class Own(nnx.Module):\n    b = 1\nprint(1)"
+        ),
+    },
+    "NNX616": {
+        "print(len(list(net.iter_modules())))": "print(len(list(nnx.iter_modules(net))))",
+        "print(len(list((net).iter_children())))": "print(len(list(nnx.iter_children(net))))",
+        "print(len(list(Net(rngs).iter_children())))": "print(len(list(nnx.iter_children(Net(rngs)))))",
+    },
+}
+
+# what 0.12 refuses, runs differently, or warns of, and only a person can change
+REPORTED: dict[str, list[str]] = {
+    "NNX604": [
+        "v = nnx.Variable([1]); v.value.append(2); print(len(v.value))",
+        "v = nnx.Variable([1]); v.value.extend([2]); print(len(v.value))",
+        "v = nnx.Variable([1]); v.value.insert(0, 2); print(len(v.value))",
+        "v = nnx.Variable([1]); v.value.remove(1); print(len(v.value))",
+        "v = nnx.Variable([1]); v.value.clear(); print(len(v.value))",
+        "v = nnx.Variable([2, 1]); v.value.sort(); print(v.value[0])",
+        "v = nnx.Variable([2, 1]); v.value.reverse(); print(v.value[0])",
+        "v = nnx.Variable(list()); v.value.append(2); print(len(v.value))",
+        "held.value.update(b=2); print(len(held.value))",
+        'held.value.pop("a"); print(len(held.value))',
+        "held.value.popitem(); print(len(held.value))",
+        'held.value.setdefault("b", 1); print(len(held.value))',
+        'v = nnx.Variable({"a": {}}); v.value["a"]["b"] = 2; print(len(v.value["a"]))',
+        'v = nnx.Variable({"a": []}); v.value["a"].append(2); print(len(v.value["a"]))',
+    ],
+    "NNX606": [
+        "print(nnx.jit(Net(rngs).encode)(x).shape)",
+        "print(nnx.jit([net][0].encode)(x).shape)",
+        'print(nnx.jit(net.shift, static_argnames="y")(x, y=2).shape)',
+        "n = net if jax.device_count() else None\nprint(nnx.jit(n.encode)(x).shape)",
+        "def make(n: Net):\n    f = nnx.jit(n.encode)\n    n = None\n    return f\nprint(make(net)(x).shape)",
+    ],
+    "NNX607": [
+        "rest = (8,)\nprint(nnx.MultiHeadAttention(2, 4, 4, 4, *rest, decode=False, rngs=rngs).in_kv_features)",
+    ],
+    "NNX608": [
+        "weight.tag = 1, 2; print(weight.tag)",
+        "weight.tag = (1, 2), 3; print(weight.tag)",
+        "weight.tag = other.tag = 3; print(weight.tag)",
+        "weight.tag, rest = 1, 2; print(weight.tag)",
+        "weight.tag: int = 1; print(weight.tag)",
+        "for weight.tag in (1, 2):\n    pass\nprint(weight.tag)",
+        "v = nnx.Param(1, tag=1); v.tag += 1; print(v.tag)",
+        "v = nnx.Param(1, a=1, b=2); del v.a, v.b; print(1)",
+        "def send():\n    weight.tag = yield 1\n    yield 2\nsent = send(); next(sent); print(sent.send(3))",
+    ],
+    "NNX609": [
+        "print(callable(net.inner.kernel_init))",
+        "print(callable(net.inner.bias_init))",
+        "print(callable(nnx.LayerNorm(2, rngs=rngs).scale_init))",
+        "print(callable(nnx.Embed(2, 2, rngs=rngs).embedding_init))",
+        "print(callable(nnx.GRUCell(2, 2, rngs=rngs).recurrent_kernel_init))",
+        "print(callable(nnx.MultiHeadAttention(2, 4, rngs=rngs).out_kernel_init))",
+        "print(callable(nnx.MultiHeadAttention(2, 4, rngs=rngs).out_bias_init))",
+        "class Own(nnx.Linear):\n    pass\nprint(callable(Own(2, 2, rngs=rngs).kernel_init))",
+    ],
+    "NNX610": [
+        "print((weight  # ==\n    == other) is False)",
+        "print(weight == weight == weight)",
+        "print(weight in [other])",
+        "print(weight not in [other])",
+        "print(len({**{}, weight: 1}))",
+        "print(len({weight}))",
+        "print(len({w: 1 for w in (weight, other)}))",
+        "print(len({w for w in (weight, other)}))",
+        "names = {}; names[weight] = 1; print(len(names))",
+        "print({1: 2}.get(weight))",
+        "print({1: 2}.setdefault(weight, 3))",
+        "print([weight, other].index(other))",
+        "print([weight, other].count(other))",
+        "both = [weight, other]; both.remove(other); print(len(both))",
+        "seen = set(); seen.add(weight); print(len(seen))",
+        "seen = set(); seen.discard(weight); print(len(seen))",
+        "print(hash(weight) == 0)",
+    ],
+    "NNX611": [
+        'print(nnx.Param(jnp.ones((2, 2)), sharding=("a", None)).shape)',
+        'print(nnx.Param(jnp.ones((2, 2)), sharding_names=("a", None)).shape)',
+        'print(nnx.Param(jnp.ones((2, 2)), out_sharding=("a", None)).shape)',
+        'init = nnx.with_partitioning(nnx.initializers.ones, ("a", None))\n'
+        "print(nnx.Linear(2, 2, kernel_init=init, rngs=rngs).kernel.shape)",
+        'init = nnx.with_partitioning(nnx.initializers.ones, sharding=("a", None))\n'
+        "print(nnx.Linear(2, 2, kernel_init=init, rngs=rngs).kernel.shape)",
+    ],
+    "NNX613": ["print(isinstance(deep.layers, list))"],
+    "NNX614": [
+        "opt = nnx.Optimizer(net.inner, optax.sgd(0.1), wrt=nnx.Param)\n"
+        f"opt.update(net.inner, nnx.{pure}(nnx.state(net.inner, nnx.Param)))\nprint(1)"
+        for pure in ("pure", "to_pure_dict")
+    ],
+    "NNX615": [
+        'class Own(nnx.Module):\n    __slots__ = names = ("a",)\nprint(1)',
+        'class Own(nnx.Module):\n    b = 1; __slots__ = ("a",)\nprint(1)',
+        'class Own(nnx.Module):\n    __slots__ = ("a",)  # kept\n    b = 1\nprint(1)',
+    ],
+    "NNX616": [
+        'class Own(nnx.Module):\n    def __call__(self):\n        self.sow(nnx.Intermediate, "a", 1)\nprint(Own()())',
+        'class Own(nnx.Module):\n    def __call__(self):\n        return self.perturb("a", 1.0)\nprint(Own()())',
+    ],
+    "NNX617": [
+        *(
+            f"print(nnx.Param(jnp.ones(2), {hook}=lambda v, x: 2 * x).shape)"
+            for hook in ("on_get_value", "on_set_value", "on_create_value", "on_add_axis", "on_remove_axis")
+        ),
+        "class Own(nnx.Param):\n    def on_create_value(self, x):\n        return x\nprint(Own(jnp.ones(2)).shape)",
+    ],
+}
+
+# what all versions run the same way
+SILENT: dict[str, list[str]] = {
+    "NNX604": [
+        'print(held.value["a"], held.value.get("a"))',
+        "v = nnx.Variable(jnp.ones(2)); v.value = v.value.at[0].set(2); print(v.value)",
+        "v = nnx.Variable({1, 2}); v.value.remove(2); print(len(v.value))",
+        "v = nnx.Variable(()); v.value += (1,); print(len(v.value))",
+        "class Box:\n    def __init__(self):\n        self.value = {}\nbox = Box(); box.value[1] = 2; print(box.value)",
+    ],
+    "NNX605": [
+        "total = 1; total += count.value; print(total)",
+        "weights = [weight]; weights += [other]; print(len(weights))",
+        "weight[0] += 1; print(weight[0])",
+        "sizes = [1, 2]; sizes[0] += 1; print(sizes[0])",
+        "net.number = 1; net.number += 1; print(net.number)",
+    ],
+    "NNX606": [
+        "print(jax.jit(net.encode)(x).shape)",
+        "print(nnx.jit(Net.encode)(net, x).shape)",
+        "print(nnx.jit(net.inner)(x).shape)",
+        "print(nnx.jit(nnx.Linear.__call__)(net.inner, x).shape)",
+        "print(nnx.jit(net.double)(1), nnx.jit(net.half)(1), nnx.jit(net.f)(-1))",
+        "class Own(Net):\n    def __init__(self, rngs):\n        super().__init__(rngs)\n        self.encode = abs\n"
+        "print(nnx.jit(Own(rngs).encode)(-1))",
+        "print(nnx.jit(nnx.relu)(1.0))",
+    ],
+    "NNX607": [
+        "print(nnx.MultiHeadAttention(2, 4, 4, 4, decode=False, rngs=rngs).in_kv_features)",
+        "print(max(1, 2, 3, 4, 5))",
+    ],
+    "NNX608": [
+        "weight.value = jnp.zeros(2); print(weight[0])",
+        "weight.raw_value = jnp.zeros(2); print(weight[0])",
+        "weight._raw_value = jnp.zeros(2); print(1)",
+        "weight._trace_state = weight._trace_state; print(weight[0])",
+        "weight._var_metadata = weight._var_metadata; print(weight[0])",
+        "weight.__class__ = nnx.BatchStat; print(weight[0])",
+        "net.tag = 1; print(net.tag)",
+        "v = nnx.Param(1, tag=[]); v.tag.append(1); print(v.tag)",
+    ],
+    "NNX609": [
+        "class Own(nnx.Linear):\n    def __init__(self, init):\n        super().__init__(2, 2, rngs=rngs)\n"
+        "        self.kernel_init = init\nprint(callable(Own(max).kernel_init))",
+        "class Own(nnx.Linear):\n    def kernel_init(self):\n        pass\n"
+        "print(callable(Own(2, 2, rngs=rngs).kernel_init))",
+        "class Own(nnx.Linear):\n    bias_init = max\nprint(callable(Own(2, 2, rngs=rngs).bias_init))",
+        "@dataclasses.dataclass\nclass Own(nnx.Linear):\n    kernel_init: object\n"
+        "print(callable(Own(max).kernel_init))",
+        *(
+            f'class Own(nnx.{base}):\n    def __init__(self):\n        setattr(self, "kernel_init", max)\n'
+            "print(callable(Own().kernel_init))"
+            for base in ("Module", "Object")
+        ),
+        "net.inner.kernel_init = max; print(net.inner.in_features)",
+    ],
+    "NNX610": [
+        "print(weight == None, weight != None, weight is other)",
+        "print(len([w for w in (weight, other)]), len({1: weight}), id(weight) == id(weight))",
+        "print([1, 2][count], [i for i in range(3)][count], [weight].append(weight))",
+        "print(jnp.ones(2).at[0].add(count))",
+        "class Bag:\n    def add(self, v):\n        return 1\n\n    def __getitem__(self, v):\n        return 2\n"
+        "print(Bag().add(weight), Bag()[weight])",
+    ],
+    "NNX611": [
+        "print(nnx.Param(jnp.ones((2, 2)), sharding=None).shape)",
+        'print(nnx.Param(jnp.ones((2, 2)), sharding=("a", None), mesh=jax.make_mesh((1,), ("a",))).shape)',
+        'mesh = jax.make_mesh((1,), ("a",))\n'
+        'init = nnx.with_partitioning(nnx.initializers.ones, ("a", None), mesh)\n'
+        "print(nnx.Linear(2, 2, kernel_init=init, rngs=rngs).kernel.shape)",
+        'mesh = jax.make_mesh((1,), ("a",))\n'
+        'init = nnx.with_partitioning(nnx.initializers.ones, ("a", None), mesh=mesh)\n'
+        "print(nnx.Linear(2, 2, kernel_init=init, rngs=rngs).kernel.shape)",
+        "def place(x, sharding):\n    return x\nprint(place(1, sharding=2))",
+    ],
+    "NNX612": [
+        "print(nnx.Rngs(0).fork().params.key.shape)",
+        "class Own:\n    def fork(self, split):\n        return split\nprint(Own().fork(split=3))",
+    ],
+    "NNX613": [
+        "print(len(deep.layers), len(deep.layers[0:1]), len([*deep.layers]), len(deep.layers) - 1)",
+        "class Own(nnx.Sequential):\n    def __init__(self):\n        self.layers = [nnx.relu]\n"
+        "print(len(Own().layers + [1]))",
+        "class Own(nnx.Module):\n    def __init__(self):\n        self.layers = [nnx.relu]\n"
+        "print(len(Own().layers + [1]), isinstance(Own().layers, list))",
+        "print(isinstance(deep, nnx.Module), net.inner.in_features + 1)",
+    ],
+    "NNX614": [
+        "opt = nnx.Optimizer(net.inner, optax.sgd(0.1), wrt=nnx.Param)\n"
+        "opt.update(net.inner, nnx.state(net.inner, nnx.Param))\nprint(1)",
+        "seen = {}; seen.update(nnx.to_pure_dict(nnx.state(net))); print(len(seen))",
+    ],
+    "NNX615": [
+        "class Own(nnx.Module):\n    __slots__ = ()\nprint(1)",
+        "class Own(nnx.Module):\n    __slots__: list = []\nprint(1)",
+        "class Own(nnx.Module):\n    __slots__: tuple\nprint(1)",
+        'class Own:\n    __slots__ = ("a",)\nprint(1)',
+        'class Own(nnx.Module):\n    slots = ("a",)\nprint(1)',
+    ],
+    "NNX616": [
+        "class Own(nnx.Module):\n    def iter_modules(self):\n        return [1]\nprint(len(Own().iter_modules()))",
+        "class Own:\n    def iter_modules(self):\n        return [1]\nprint(len(Own().iter_modules()))",
+    ],
+    "NNX617": [
+        "def call(on_get_value):\n    return 1\nprint(call(on_get_value=2))",
+        "class Own(nnx.Module):\n    def on_create_value(self, value):\n        return value\n"
+        "print(Own().on_create_value(1))",
+    ],
+}
