@@ -14,6 +14,11 @@ _PURE = frozenset(
     {"optax.apply_updates", "flax.nnx.cached_partial", "functools.partial", "jax.jit", "flax.nnx.jit", "flax.nnx.clone",
      "flax.nnx.merge", "flax.nnx.split", "flax.nnx.state", "jax.grad", "flax.nnx.grad", "jax.vmap", "flax.nnx.vmap"}
 )  # fmt: skip
+# functions of jax.numpy that people know as changing their argument, or that nobody calls for nothing
+_ARRAYS = frozenset(
+    {"append", "clip", "concatenate", "delete", "expand_dims", "flip", "insert", "maximum", "minimum", "nan_to_num",
+     "pad", "put", "resize", "reshape", "roll", "sort", "squeeze", "swapaxes", "transpose", "where"}
+)  # fmt: skip
 _METHODS = frozenset({"astype", "reshape", "sort", "transpose", "squeeze", "ravel", "clip", "flatten", "round"})
 
 
@@ -30,7 +35,8 @@ def is_pure(event: CallEvent, name: str) -> bool:
     """Say whether a call does nothing but give a result."""
     if name in TREE_MAPS:
         return bool(event.node.args) and _harmless(event.node.args[0])
-    return name in _PURE
+    home, _, word = name.rpartition(".")
+    return name in _PURE or (home == "jax.numpy" and word in _ARRAYS and bool(event.node.args))
 
 
 def array_method(context: Context, event: CallEvent) -> bool:

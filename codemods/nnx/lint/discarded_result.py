@@ -17,6 +17,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in discarded(context):
         if in_test(event.scope) or _displayed(event):  # a test may only want the error
             continue
+        if context.bodies.guarded(event.node, event.scope):
+            continue
         if is_pure(event, name):
             yield finding(
                 RULE.code,

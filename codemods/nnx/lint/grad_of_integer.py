@@ -11,12 +11,13 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.values import Call
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, made, name in gradient_calls(context):
-        if not event.node.args or keyword(made.node, "allow_int") is not None:
+        if not event.value.args or keyword(made.node, "allow_int") is not None:
             continue
         node = event.node.args[0]
         number = node.operand if isinstance(node, ast.UnaryOp) else node
@@ -29,6 +30,34 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"write {event.scope.module.source.text(node)}.0",
                 _fix(event, node),
             )
+        elif _integers(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{name} needs an array of floating point numbers",
+                "make it one: jnp.array(..., dtype=float)",
+            )
+
+
+def _integers(context: Context, event: CallEvent) -> bool:
+    """Say whether the first argument is an array made of literal integers."""
+    made = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+    if not isinstance(made.value, Call) or made.value.keywords or len(made.value.args) != len(made.value.node.args):
+        return False
+    name = context.flow.callee_name(made)
+    if name not in {"jax.numpy.array", "jax.numpy.asarray", "jax.numpy.arange"}:
+        return False
+    numbers = [constant(argument) for argument in made.value.node.args[: 3 if name.endswith("arange") else 1]]
+    if len(made.value.node.args) > len(numbers):
+        return False  # a dtype follows
+    return bool(numbers) and all(_whole(number) for number in numbers)
+
+
+def _whole(number: object) -> bool:
+    if isinstance(number, list | tuple):
+        return bool(number) and all(_whole(one) for one in number)
+    return type(number) is int
 
 
 def _fix(event: CallEvent, node: ast.expr) -> Fix | None:

@@ -36,6 +36,15 @@ def _check(context: Context) -> Iterator[Finding]:
                     "add has_aux=True: (loss, aux), grads = ...",
                     _fix(event) if call is not None and name.endswith("value_and_grad") and _takes_aux(call) else None,
                 )
+        elif isinstance(call, ast.Name) and name.endswith(".grad"):
+            if _as_gradients(context, event, call.id):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"with has_aux=True `{call.id}` is a tuple of the gradients and the rest",
+                    "unpack it: grads, aux = ...",
+                )
         elif (
             call is not None
             and not _takes_aux(call)
@@ -51,6 +60,17 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"with has_aux=True `{call.elts[0].id}` is a tuple of the loss and the rest",
                         "unpack it: (loss, aux), grads = ...",
                     )
+
+
+def _as_gradients(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a variable is given to an update as if it were the gradients alone."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "update"
+        and any(isinstance(a, ast.Name) and a.id == name for a in (*node.args, *(k.value for k in node.keywords)))
+        for node in context.bodies.nodes(event.scope)
+    )
 
 
 def _returns_tuple(function: FunctionFacts) -> bool:

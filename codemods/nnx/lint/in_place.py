@@ -19,29 +19,35 @@ _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "p
 def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
         for node in context.bodies.nodes(scope):
-            target = _item(node)
-            if target is None or _named(target) or context.bodies.guarded(node, scope):
+            targets = _items(node)
+            if not targets or context.bodies.guarded(node, scope):
                 continue
-            if _is_array(context, target.value, scope):
+            found = next((t for t in targets if not _named(t) and _is_array(context, t.value, scope)), None)
+            if found is not None:
                 yield finding(
                     RULE.code,
                     scope,
                     node,
                     "JAX arrays cannot be changed in place",
                     "use x = x.at[index].set(value)",
-                    _fix(scope, node, target),
+                    _fix(scope, node, found) if _alone(node, found) else None,
                 )
 
 
-def _item(node: ast.AST) -> ast.Subscript | None:
+def _items(node: ast.AST) -> list[ast.Subscript]:
+    """Return the items that a statement assigns to or deletes."""
     targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+    if isinstance(node, ast.Assign | ast.Delete):
         targets = node.targets
     elif isinstance(node, ast.AugAssign):
         targets = [node.target]
-    elif isinstance(node, ast.Delete):
-        targets = node.targets
-    return next((t for t in targets if isinstance(t, ast.Subscript)), None)
+    parts = [part for t in targets for part in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+    return [part for part in parts if isinstance(part, ast.Subscript)]
+
+
+def _alone(node: ast.AST, target: ast.Subscript) -> bool:
+    """Say whether a statement assigns to nothing else."""
+    return not isinstance(node, ast.Assign) or (len(node.targets) == 1 and node.targets[0] is target)
 
 
 def _named(target: ast.Subscript) -> bool:

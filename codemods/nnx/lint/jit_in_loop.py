@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import compiled_roots, foreign, in_test
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Function
 
@@ -19,16 +19,43 @@ def _check(context: Context) -> Iterator[Finding]:
         if name not in {"jax.jit", "flax.nnx.jit", "jax.pmap", "flax.nnx.pmap"} or not event.node.args:
             continue
         loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
-        if loop is None or in_test(event.scope) or enclosing_function(event.scope) in context.traced:
+        if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
             continue
-        if _fresh(context, event, name) and not _bound_in(loop, event.node):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"`{name}` makes a new function in every round, which is compiled every time",
-                "compile once before the loop",
-            )
+        bound = _bound_in(loop, event.node) if loop is not None else not _repeated(context, event)
+        if not bound and _fresh(context, event, name):
+            yield _found(event.scope, event.node, name)
+    for root in compiled_roots(context):
+        node = root.function.node
+        if not root.decorator or isinstance(node, ast.Lambda) or in_test(root.scope):
+            continue
+        for outer, arm in reversed(context.bodies.paths(root.scope).get(node, ())):
+            if isinstance(outer, ast.For | ast.While) and arm == "body":
+                if not _bound_in(outer, node, own=node) and enclosing_function(root.scope) not in context.traced:
+                    yield _found(root.scope, root.node, root.transform)
+                break
+
+
+def _found(scope: Scope, node: ast.AST, name: str) -> Finding:
+    return finding(
+        RULE.code,
+        scope,
+        node,
+        f"`{name}` makes a new function in every round, which is compiled every time",
+        "compile once before the loop",
+    )
+
+
+def _repeated(context: Context, event: CallEvent) -> bool:
+    """Say whether a function compiles another one and calls it at once, and is itself called in loops only."""
+    function = event.scope.function
+    if function is None or isinstance(function.node, ast.Lambda):
+        return False
+    used = any(isinstance(n, ast.Call) and n.func is event.node for n in context.bodies.nodes(event.scope))
+    callers = context.flow.callers(function) if used else []
+    return bool(callers) and all(
+        any(isinstance(loop, ast.For | ast.While) for loop in caller.loops) and not in_test(caller.scope)
+        for caller in callers
+    )
 
 
 def _fresh(context: Context, event: CallEvent, name: str) -> bool:
@@ -41,10 +68,13 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
     return isinstance(inner, Call) and isinstance(event.node.args[0], ast.Call)
 
 
-def _bound_in(loop: ast.For | ast.While, node: ast.Call) -> bool:
-    """Say whether what is compiled depends on something that the loop binds."""
-    bound = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    bound |= {n.name for n in ast.walk(loop) if isinstance(n, ast.FunctionDef)}
+def _bound_in(loop: ast.For | ast.While, node: ast.AST, own: ast.AST | None = None) -> bool:
+    """Say whether what is compiled depends on something that the loop binds; its own names do not count."""
+    inner = set(ast.walk(own)) if own is not None else set()
+    bound = {
+        n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in inner
+    }
+    bound |= {n.name for n in ast.walk(loop) if isinstance(n, ast.FunctionDef) and n is not own and n not in inner}
     return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(node))
 
 

@@ -37,10 +37,12 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
         if not isinstance(func, ast.Attribute | ast.Name) or not (event.node.args or event.node.keywords):
             continue
         key = event.value.argument(0, "key")
-        if key is None or not _trackable(key):
+        if key is None or not (_trackable(key) or isinstance(key, Attr)):
             continue
         name = context.flow.callee_name(context.flow.here(event.value, event.scope))
         if not name.startswith("jax.random.") or last(name) in NOT_CONSUMING:
+            continue
+        if isinstance(key, Attr) and not _kept(context, key):
             continue
         node = event.node.args[0] if event.node.args else event.node.keywords[0].value
         found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
@@ -58,6 +60,19 @@ def _trackable(key: Value) -> bool:
     if isinstance(key, Each):
         return _trackable(key.base)
     return False
+
+
+def _kept(context: Context, key: Attr) -> bool:
+    """Say whether an attribute of ``self`` gets its key in the constructor, and no attribute of its name elsewhere."""
+    base = key.base
+    if not isinstance(base, Param) or base is not base.function.self_param or base.function.owner is None:
+        return False
+    for event in context.project.attributes():
+        function = event.scope.function
+        if event.context == "store" and event.node.attr == key.name:
+            if function is None or function.name != "__init__" or event.base != function.self_param:
+                return False
+    return bool(base.function.owner.stores.get(key.name))
 
 
 def varies(value: Value, loop: ast.AST, depth: int = 0) -> bool:

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import scopes
 
 # functions that are given an array first; those that take sequences, such as stack, are left out
 _ARRAYS = (
@@ -24,29 +26,60 @@ _ARRAYS = (
 )  # fmt: skip
 
 
+# functions that are given arrays in the first places, by the number of these places
+_SEVERAL = {
+    **dict.fromkeys(
+        ("dot", "matmul", "maximum", "minimum", "add", "subtract", "multiply", "divide", "power", "inner", "outer",
+         "isclose", "allclose", "take", "append"), 2
+    ),
+    "where": 3,
+    "clip": 3,
+}  # fmt: skip
+
+
 def _check(context: Context) -> Iterator[Finding]:
-    for event in context.bodies.named(*(last(name) for name in _ARRAYS)):
+    for event in context.bodies.named(*{last(name) for name in (*_ARRAYS, *_SEVERAL)}):
         node = event.node
-        if not node.args or not isinstance(node.args[0], ast.List | ast.Tuple):
+        if not any(isinstance(argument, ast.List | ast.Tuple) for argument in node.args):
             continue
         name = context.flow.callee_name(context.flow.here(event.value, event.scope))
-        if name.startswith("jax.numpy.") and name.removeprefix("jax.numpy.") in _ARRAYS:
-            kind = "list" if isinstance(node.args[0], ast.List) else "tuple"
-            yield finding(
-                RULE.code,
-                event.scope,
-                node,
-                f"functions of jax.numpy take no {kind}",
-                "make an array of it: jnp.array([...])",
-                _fix(context, event, node.args[0]),
-            )
+        word = name.removeprefix("jax.numpy.")
+        if not name.startswith("jax.numpy.") or word not in {*_ARRAYS, *_SEVERAL}:
+            continue
+        for argument in node.args[: _SEVERAL.get(word, 1)]:
+            if isinstance(argument, ast.List | ast.Tuple):
+                kind = "list" if isinstance(argument, ast.List) else "tuple"
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"functions of jax.numpy take no {kind}",
+                    "make an array of it: jnp.array([...])",
+                    _fix(context, event.scope, argument),
+                )
+    for scope in scopes(context):
+        for inner in context.bodies.nodes(scope):
+            if isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.List) and inner.slice.elts:
+                owner = inner.value
+                if isinstance(owner, ast.Attribute) and owner.attr == "at":
+                    owner = owner.value
+                value = scope.module.values.get(owner)
+                if value is not None and context.kinds.only(context.flow.here(value, scope)) is Kind.ARRAY:
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        inner,
+                        "JAX arrays take no list as an index",
+                        "make an array of it: jnp.array([...])",
+                        _fix(context, scope, inner.slice),
+                    )
 
 
-def _fix(context: Context, event: CallEvent, node: ast.expr) -> Fix | None:
-    spelling = spell_name(context.flow, event.scope, "jax.numpy.array")
+def _fix(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
+    spelling = spell_name(context.flow, scope, "jax.numpy.array")
     if spelling is None or spelling.edits:
         return None
-    source = event.scope.module.source
+    source = scope.module.source
     start, end = source.span(node)
     edits = (Edit(start, start, f"{spelling.text}(".encode()), Edit(end, end, b")"))
     return Fix(tuple((source.path, edit) for edit in edits))

@@ -6,11 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.values import Unknown
+from codemods.nnx.values import Call, Unknown
+
+_POWERS = frozenset({"jax.numpy.square", "jax.numpy.abs", "builtins.abs"})
+_LOSSES = frozenset(
+    {"optax.squared_error", "optax.l2_loss", "optax.huber_loss", "optax.softmax_cross_entropy",
+     "optax.softmax_cross_entropy_with_integer_labels", "optax.sigmoid_binary_cross_entropy"}
+)  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -19,7 +26,9 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for callee in context.flow.callables(context.flow.here(event.value.args[0], event.scope)):
             for returned in callee.function.returns:
-                if isinstance(returned, Unknown) and _square(returned.node):
+                if (isinstance(returned, Unknown) and _square(returned.node)) or (
+                    isinstance(returned, Call) and _elementwise(context, returned, callee.function)
+                ):
                     yield finding(
                         RULE.code,
                         callee.function.scope,
@@ -27,6 +36,15 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"{shown(callee.function)} returns an array if its operands are arrays",
                         "reduce it with mean() or sum()",
                     )
+
+
+def _elementwise(context: Context, value: Call, function: FunctionFacts) -> bool:
+    """Say whether a call gives a loss for every element."""
+    name = context.flow.callee_name(context.flow.here(value, function.scope))
+    if name in _LOSSES:
+        return True
+    argument = value.node.args[0] if value.node.args else None
+    return name in _POWERS and isinstance(argument, ast.BinOp) and isinstance(argument.op, ast.Sub)
 
 
 def _square(node: ast.AST) -> bool:

@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import NNX_OBJECTS, in_test, kinds_of, shown
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Const, Free, Ref
+from codemods.nnx.values import Const, Free, Ref, Sequence
 
 _PLAIN = frozenset({Kind.ARRAY, Kind.NUMPY, Kind.KEY})
 
@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _plain(context: Context, root: Root) -> bool:
     """Say whether every call in the project gives arrays and numbers only, and the body makes no object change."""
     frames = context.flow.entries(root.function)
-    if not frames or _captures(context, root):
+    if not frames or _captures(context, root) or _makes(context, root):
         return False
     for frame in frames:
         for name in root.function.params:
@@ -47,6 +47,16 @@ def _plain(context: Context, root: Root) -> bool:
             if argument is None or not _data(context, argument):
                 return False
     return True
+
+
+def _makes(context: Context, root: Root) -> bool:
+    """Say whether the function gives NNX objects, which jax.jit cannot return under Flax 0.10."""
+    scope = root.function.scope
+    return any(
+        kinds_of(context, part, scope) & (NNX_OBJECTS | {Kind.VARIABLE})
+        for value in root.function.returns
+        for part in (value.items if isinstance(value, Sequence) else (value,))
+    )
 
 
 def _captures(context: Context, root: Root) -> bool:

@@ -23,38 +23,54 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(scope):
             if not isinstance(node, ast.Subscript):
                 continue
-            index = constant(node.slice)
             owner = (
                 node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
             )
-            if type(index) is not int or not isinstance(owner, ast.Name):
+            indices = _indices(node.slice)
+            if not indices or not isinstance(owner, ast.Name):
                 continue
-            length = _length(context, scope.module.values.get(owner), scope)
-            if length is not None and not -length <= index < length:
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f"the array has {length} elements: JAX reads the last one, and drops what is written",
-                    "use an index within the array",
-                )
+            shape = _shape(context, scope.module.values.get(owner), scope)
+            for axis, (index, length) in enumerate(zip(indices, shape, strict=False)):
+                if index is not None and length is not None and not -length <= index < length:
+                    where = f" along axis {axis}" if len(indices) > 1 else ""
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        f"the array has {length} elements{where}: JAX reads the last one, and drops what is written",
+                        "use an index within the array",
+                    )
+                    break
 
 
-def _length(context: Context, value: Value | None, scope: Scope) -> int | None:
-    """Return the length of an array that is made with a literal shape."""
+def _indices(node: ast.expr) -> list[int | None]:
+    """Return the literal index of each axis, None where it is none."""
+    found: list[int | None] = []
+    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+        index = constant(part)
+        if type(index) is int:
+            found.append(index)
+        elif isinstance(part, ast.Slice):
+            found.append(None)
+        else:
+            break  # what follows an ellipsis, a new axis or an array of indices belongs to other axes
+    return found if any(index is not None for index in found) else []
+
+
+def _shape(context: Context, value: Value | None, scope: Scope) -> tuple[int | None, ...]:
+    """Return the shape of an array that is made with a literal one, as far as it is known."""
     if not isinstance(value, Call) or not value.node.args:
-        return None
+        return ()
     name = context.flow.callee_name(context.flow.here(value, scope))
     if name not in _SHAPED:
-        return None
+        return ()
     shape = constant(value.node.args[0])
     if name == "jax.numpy.array":
-        return len(shape) if isinstance(shape, list | tuple) else None
+        return (len(shape),) if isinstance(shape, list | tuple) else ()
     if name == "jax.numpy.arange" and (len(value.node.args) != 1 or type(shape) is not int):
-        return None
-    if isinstance(shape, tuple | list) and shape:
-        shape = shape[0]
-    return shape if type(shape) is int else None
+        return ()
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    return tuple(size if type(size) is int else None for size in sizes)
 
 
 RULE = lint_rule(

@@ -15,6 +15,9 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.values import Attr, Call, Param, Unknown, Value
 
 _LIBRARY = frozenset({"kernel", "bias", "scale", "embedding"})
+_LAYERS = frozenset(
+    f"flax.nnx.{name}" for name in ("Linear", "Conv", "Embed", "LayerNorm", "BatchNorm", "RMSNorm", "LinearGeneral")
+)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -47,9 +50,18 @@ def _array(context: Context, event: AttrEvent, stored: Value) -> bool:
     text = ast.dump(event.node.value)
     return any(
         isinstance(n, ast.Attribute) and n.attr == event.node.attr and ast.dump(n.value) == text
-        for side in (stored.node.left, stored.node.right)
+        for side in _operands(stored.node)
         for n in (side.value if isinstance(side, ast.Attribute) and side.attr == "value" else side,)
     )
+
+
+def _operands(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a calculation calculates with."""
+    if isinstance(node, ast.BinOp):
+        yield from _operands(node.left)
+        yield from _operands(node.right)
+    else:
+        yield node
 
 
 def _variable(context: Context, event: AttrEvent) -> bool:
@@ -72,6 +84,9 @@ def _variable(context: Context, event: AttrEvent) -> bool:
     if name in _LIBRARY and isinstance(base.value, Call | Attr):
         callee = flow.callee_name(base) if isinstance(base.value, Call) else ""
         return callee.startswith("flax.nnx.") and Kind.MODULE in context.kinds.of(base)
+    if name in _LIBRARY and isinstance(base.value, Param):
+        classes = [getattr(bound.value, "name", None) for bound in flow.annotated(base.value)]
+        return bool(classes) and all(c in _LAYERS for c in classes)
     return False
 
 

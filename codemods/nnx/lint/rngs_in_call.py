@@ -12,10 +12,11 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.traced import COMPILED
+from codemods.nnx.values import Call, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    arguments: dict[ast.AST, ast.Call] = {}
+    arguments: dict[Value, list[ast.Call]] = {}
     for event, name in foreign(context, "Rngs"):
         function = event.scope.function
         if name != "flax.nnx.Rngs" or function is None or in_test(event.scope):
@@ -25,8 +26,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if not arguments:
             arguments = _given(context)
-        given = arguments.get(event.node)
-        if given is None or _constructs(context, given, function):
+        given = arguments.get(event.value, [])
+        if not given or any(_constructs(context, call, function) for call in given):
             continue
         tracing = context.traced.get(function)
         if (function.name == "__call__" and function.owner is not None) or (tracing and tracing.level == COMPILED):
@@ -39,14 +40,14 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _given(context: Context) -> dict[ast.AST, ast.Call]:
-    """Return the calls that each call is an argument of."""
-    return {
-        argument: event.node
-        for event in context.project.calls()
-        for argument in (*event.node.args, *(k.value for k in event.node.keywords))
-        if isinstance(argument, ast.Call)
-    }
+def _given(context: Context) -> dict[Value, list[ast.Call]]:
+    """Return the calls that each result of a call is given to, at once or under a name."""
+    found: dict[Value, list[ast.Call]] = {}
+    for event in context.project.calls():
+        for value in (*event.value.args, *(v for _, v in event.value.keywords)):
+            if isinstance(value, Call):
+                found.setdefault(value, []).append(event.node)
+    return found
 
 
 def _constructs(context: Context, call: ast.Call, function: FunctionFacts) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
@@ -11,6 +12,13 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.values import Call, Const
 
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+}
 _SEEDED = frozenset({"jax.random.key", "jax.random.PRNGKey", "flax.nnx.Rngs"})
 
 
@@ -25,7 +33,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             made = flow.resolve(flow.here(value, event.scope))
             inner = made.value
-            large = isinstance(inner, Const) and isinstance(inner.value, int) and inner.value >= 2**32
+            number = inner.value if isinstance(inner, Const) else _number(getattr(inner, "node", None))
+            large = isinstance(number, int) and number >= 2**32
             if large or (isinstance(inner, Call) and flow.callee_name(made) == "time.time_ns"):
                 yield finding(
                     RULE.code,
@@ -34,6 +43,20 @@ def _check(context: Context) -> Iterator[Finding]:
                     "only the lower 32 bits of a seed count, unless 64-bit mode is on",
                     "use a seed below 2**32",
                 )
+
+
+def _number(node: ast.AST | None, depth: int = 0) -> int | None:
+    """Return the value of a small calculation with literal integers, such as ``2**40``; None if it is none."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATORS or depth > 4:
+        return None
+    left, right = _number(node.left, depth + 1), _number(node.right, depth + 1)
+    if left is None or right is None or abs(left) > 2**64 or not 0 <= right < 2**64:
+        return None
+    if isinstance(node.op, ast.Pow | ast.LShift) and right > 128:
+        return None
+    return _OPERATORS[type(node.op)](left, right)
 
 
 RULE = lint_rule(
