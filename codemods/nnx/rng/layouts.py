@@ -70,7 +70,8 @@ class Layouts:
         self.sources = sources
         self.plain = Plain(flow)
         self._known: dict[Bound, Shapes] = {}
-        self._running: set[object] = set()
+        self._asked: dict[tuple[Bound, tuple[tuple[ClassFacts, Ambient], ...]], Shapes] = {}  # within one question
+        self._depth = 0
         self._assumed: dict[ClassFacts, tuple[Ambient, Bound]] = {}
 
     @cached_property
@@ -94,14 +95,20 @@ class Layouts:
         """Return the shapes of the streams that a value may hold; empty if it holds none."""
         if bound in self._known and not self._assumed:
             return self._known[bound]
-        key = (bound, tuple(self._assumed))
-        if key in self._running or len(self._running) > 40:
+        key = (bound, tuple((cls, ambient) for cls, (ambient, _) in self._assumed.items()))
+        if key in self._asked:
+            return self._asked[key]
+        if self._depth > 40:
             return _NONE
-        self._running.add(key)
+        self._asked[key] = _NONE  # what holds itself adds nothing
+        self._depth += 1
         found = frozenset(s for source in self.sources.of(bound) for s in self._source(source))
-        self._running.discard(key)
-        if not self._assumed and not self._running:
-            self._known[bound] = found
+        self._depth -= 1
+        self._asked[key] = found
+        if self._depth == 0:
+            self._asked.clear()
+            if not self._assumed:
+                self._known[bound] = found
         return found
 
     def _source(self, source: Bound) -> Shapes:
