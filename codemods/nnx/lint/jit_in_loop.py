@@ -50,6 +50,9 @@ def _repeated(context: Context, event: CallEvent) -> bool:
     function = event.scope.function
     if function is None or isinstance(function.node, ast.Lambda):
         return False
+    made = event.node.args[0]
+    if isinstance(made, ast.Lambda) and not (made.args.args or made.args.vararg):
+        return False  # makes something once, such as arrays that are sharded
     used = any(isinstance(n, ast.Call) and n.func is event.node for n in context.bodies.nodes(event.scope))
     callers = context.flow.callers(function) if used else []
     return bool(callers) and all(

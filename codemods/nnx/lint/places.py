@@ -100,4 +100,6 @@ def in_test(scope: Scope) -> bool:
 def is_test(module: ModuleFacts) -> bool:
     """Say whether a module holds tests or benchmarks, by its name."""
     folder, _, name = module.source.path.replace("\\", "/").rpartition("/")
-    return folder.endswith("benchmarks") or name.startswith(("test_", "conftest")) or name.endswith("_test.py")
+    if folder.endswith(("benchmarks", "benchmark")) or name.startswith(("test_", "bench", "conftest")):
+        return True
+    return name.endswith("_test.py")

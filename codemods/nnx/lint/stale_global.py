@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import AttrEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
-from codemods.nnx.lint.places import shown, traced_bodies
+from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.values import Attr, Class, Const, Free, Function, ModuleRef, Value
@@ -110,7 +110,10 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
     first = [value for method, value in stores if method.name == "__init__"]
     if not first or any(isinstance(v, Function | Class) or (isinstance(v, Const) and v.value is None) for v in first):
         return None
-    compiling = {root.scope.function for root in context.traced.known[function].roots}
+    roots = context.traced.known[function].roots
+    if roots and all(in_test(root.scope) for root in roots):
+        return None
+    compiling = {root.scope.function for root in roots}
     for event in context.project.attributes():
         writer = event.scope.function
         if event.context != "store" or event.node.attr != node.attr or writer in context.traced:
@@ -118,9 +121,24 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
         if writer is not None and (writer in compiling or writer.name in {"__init__", "__post_init__"}):
             continue
         holder = flow.class_of(flow.resolve(flow.here(event.base, event.scope)))
-        if holder is not None and holder in parents:
+        if holder is not None and holder in parents and _between(context, function, event):
             return event.node.lineno
     return None
+
+
+def _between(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:
+    """Say whether an assignment goes on from the old value, or stands beside calls of the compiled function.
+
+    Others, as in ``with_loss(...)``, may well come before the first call.
+    """
+    statement = event.statement
+    if isinstance(statement, ast.AugAssign):
+        return True
+    value = getattr(statement, "value", None)
+    if value is not None and any(isinstance(n, ast.Attribute) and n.attr == event.node.attr for n in ast.walk(value)):
+        return True
+    calls = [e.node.lineno for e in context.flow.callers(function) if e.scope is event.scope]
+    return bool(calls) and min(calls) < event.node.lineno < max(calls)
 
 
 def _mentions(node: ast.expr, function: FunctionFacts) -> bool:

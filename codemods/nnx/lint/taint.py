@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import GRADIENTS
@@ -251,6 +251,8 @@ class Taint:
                 return self._arguments(value, scope)
         invoked = flow.invoked(call)
         if invoked:
+            if not self._arguments(value, scope) and all(_apart(found.function) for found, _ in invoked):
+                return False
             return any(
                 self.of(returned, found.function.scope) for found, _ in invoked for returned in found.function.returns
             )
@@ -278,6 +280,11 @@ class Taint:
 
     def _arguments(self, value: Call, scope: Scope) -> bool:
         return any(self.holds(a, scope) for a in value.args) or any(self.holds(v, scope) for _, v in value.keywords)
+
+
+def _apart(function: FunctionFacts) -> bool:
+    """Say whether a function gets values by its parameters only."""
+    return function.owner is None and function_of(function.scope.parent) is None
 
 
 def _traces(root: Root, param: Param) -> bool:

@@ -19,18 +19,18 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, _ in traced_bodies(context):
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.For):
-                rounds = _rounds(context, node, function.scope)
-                if rounds >= LONG and _computes(context, node, function.scope):
+                count = rounds(context, node, function.scope)
+                if count >= LONG and _computes(context, node, function.scope):
                     yield finding(
                         RULE.code,
                         function.scope,
                         node.iter,
-                        f"the loop is unrolled: its body is compiled {rounds} times",
+                        f"the loop is unrolled: its body is compiled {count} times",
                         "use jax.lax.fori_loop or jax.lax.scan (nnx.scan for functions of NNX objects)",
                     )
 
 
-def _rounds(context: Context, node: ast.For, scope: Scope) -> int:
+def rounds(context: Context, node: ast.For, scope: Scope) -> int:
     """Return how often a loop over a range of known length runs; 0 if that is not known."""
     made = resolved(context, node.iter, scope)
     if made is None or not isinstance(made.value, Call) or context.flow.callee_name(made) != "builtins.range":
