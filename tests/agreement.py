@@ -37,3 +37,11 @@ def assert_same(outputs: Mapping[str, Mapping[str, Output]], name: str) -> None:
     for version, done in outputs.items():
         assert done[name].code == 0, f"{version}: {done[name].err}"
         assert agree(before.out, done[name].out), f"{version}: {before.out!r} became {done[name].out!r}"
+
+
+def assert_breaks(outputs: Mapping[str, Mapping[str, Output]], name: str, version: str = "0.11") -> None:
+    """Fail unless a program that ran under 0.10 raises an error or prints something else under a newer release."""
+    before, after = outputs["0.10"][name], outputs[version][name]
+    assert before.code == 0, before.err
+    assert before.out.strip()
+    assert after.code != 0 or not agree(before.out, after.out), after.out

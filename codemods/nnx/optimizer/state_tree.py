@@ -56,15 +56,17 @@ def _state_of_optimizer(context: Context, state: Bound) -> bool:
 
 
 def _holder(context: Context, state: Bound) -> Bound | None:
-    """Return the object whose whole state a value is, made by ``nnx.state`` or as the second part of ``nnx.split``."""
+    """Return the object whose state a value is, made by ``nnx.state``, with one filter at most, or by ``nnx.split``."""
     flow, value, wanted = context.flow, state.value, "flax.nnx.state"
     if isinstance(value, Item | Indexed):
         index = value.index.value if isinstance(value, Indexed) else value.index
-        if index != Const(1):
+        if not isinstance(index, Const) or not isinstance(index.value, int) or index.value < 1:
             return None
         state, wanted = flow.resolve(flow.with_value(state, value.base)), "flax.nnx.split"
     call = state.value
-    if not isinstance(call, Call) or len(call.args) != 1 or call.starred or flow.callee_name(state) != wanted:
+    if not isinstance(call, Call) or not call.args or call.starred or flow.callee_name(state) != wanted:
+        return None
+    if wanted == "flax.nnx.state" and len(call.args) > 2:
         return None
     return flow.with_value(state, call.args[0])
 

@@ -29,7 +29,7 @@ def check(context: Context) -> Iterator[Finding]:
             if function in seen or b"nnx" not in function.scope.module.source.data:
                 continue
             seen.add(function)
-            for node in _reaches(function):
+            for node in _reaches(context, function):
                 yield finding(
                     "NNX112",
                     function.scope,
@@ -51,18 +51,29 @@ def _updates(context: Context, event: CallEvent) -> list[FunctionFacts]:
     return [c.function for c in context.flow.callables(context.flow.with_value(bound, value))]
 
 
-def _reaches(function: FunctionFacts) -> Iterator[ast.Attribute]:
-    """Yield attributes of the parameters of lambdas that ``jax.tree.map`` applies to the updates or the parameters."""
+def _reaches(context: Context, function: FunctionFacts) -> Iterator[ast.Attribute]:
+    """Yield attributes of the leaves in functions that ``jax.tree.map`` applies to the updates or the parameters."""
     given = set(list(function.params)[:3:2])  # (updates, state, params)
+    values = function.scope.module.values
     for call in ast.walk(function.node):
-        if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Lambda):
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        applied = values.get(call.args[0])
+        named = context.flow.callables(context.flow.here(applied, function.scope)) if applied is not None else []
+        body = named[0].function.node if len(named) == 1 else call.args[0]
+        if not isinstance(body, ast.Lambda | ast.FunctionDef) or _asks(body):
             continue
         trees = [tree.id if isinstance(tree, ast.Name) else None for tree in call.args[1:]]
-        names = {a.arg for a, tree in zip(call.args[0].args.args, trees, strict=False) if tree in given}
-        for node in ast.walk(call.args[0].body):
+        names = {a.arg for a, tree in zip(body.args.args, trees, strict=False) if tree in given}
+        for node in ast.walk(body):
             if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
                 if isinstance(node.value, ast.Name) and node.value.id in names:
                     yield node
+
+
+def _asks(body: ast.AST) -> bool:
+    """Say whether a function asks what a leaf is, so that arrays may be no surprise."""
+    return any(isinstance(n, ast.Name) and n.id in {"isinstance", "hasattr", "getattr"} for n in ast.walk(body))
 
 
 _BEFORE = """\

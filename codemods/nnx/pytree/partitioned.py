@@ -9,15 +9,19 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import canonical
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Mapping
+from codemods.nnx.values import Attr, Call, Mapping
 
 _PARTITIONS = frozenset({"optax.multi_transform", "optax.partition", "optax.transforms.partition"})
+_WRAPPERS = frozenset({"optax.apply_if_finite", "optax.MultiSteps"})
 # transformations that keep arrays for each parameter
 _KEEP = frozenset(
     f"optax.{name}"
     for name in (
-        "adabelief", "adadelta", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "fromage", "lamb", "lion",
-        "nadam", "nadamw", "radam", "rmsprop", "scale_by_adam", "trace", "yogi",
+        "adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "adan", "amsgrad",
+        "apply_every", "ema", "lamb", "lars", "lbfgs", "lion", "nadam", "nadamw", "novograd", "optimistic_adam",
+        "radam", "rmsprop", "rprop", "scale_by_adam", "scale_by_amsgrad", "scale_by_belief", "scale_by_lion",
+        "scale_by_radam", "scale_by_rms", "scale_by_rss", "scale_by_stddev", "scale_by_yogi", "sm3", "trace", "yogi",
+        "zero_nans",
     )
 )  # fmt: skip
 
@@ -32,32 +36,46 @@ def check(context: Context) -> Iterator[Finding]:
         given = event.value.argument(1, "tx")
         if given is None or canonical(flow.callee_name(bound)) != "flax.nnx.Optimizer":
             continue
-        made = flow.resolve(flow.with_value(bound, given))
-        if _partitioned(context, made):
+        made = _partitioned(context, flow.with_value(bound, given))
+        if made is not None:
             yield finding(
                 "NNX305",
                 event.scope,
                 event.node,
-                f"Flax 0.11 cannot update the parts of {flow.callee_name(made)} in an nnx.Optimizer; 0.10 and 0.12 can",
+                f"Flax 0.11 cannot keep the parts of {flow.callee_name(made)} in an nnx.Optimizer; 0.10 and 0.12 can",
                 "go to 0.12, or make an optimizer for each part, with its own `wrt`",
             )
 
 
-def _partitioned(context: Context, made: Bound) -> bool:
-    """Say whether a transformation keeps arrays for a part of the parameters only."""
-    flow, call = context.flow, made.value
+def _partitioned(context: Context, given: Bound) -> Bound | None:
+    """Return the transformation, in a chain too, that keeps arrays for a part of the parameters only."""
+    flow = context.flow
+    made = flow.resolve(given)
+    call = made.value
     if not isinstance(call, Call):
-        return False
+        return None
     name = flow.callee_name(made)
     if name == "optax.contrib.muon":
-        return True
+        return made
+    if name == "optax.masked":
+        inner = call.argument(0, "inner")
+        return made if inner is not None and _keeps_arrays(context, flow.with_value(made, inner)) else None
+    if name == "optax.chain":
+        links = (_partitioned(context, flow.with_value(made, link)) for link in call.args)
+        return next((link for link in links if link is not None), None)
+    if name in _WRAPPERS:
+        return _partitioned(context, flow.with_value(made, call.args[0])) if call.args else None
+    callee = flow.follow(made, call.callee)
+    if isinstance(callee.value, Attr) and callee.value.name == "gradient_transformation":
+        return _partitioned(context, flow.with_value(callee, callee.value.base))
     parts = call.argument(0, "transforms")
     if name not in _PARTITIONS or parts is None:
-        return False
+        return None
     mapping = flow.resolve(flow.with_value(made, parts))
     if not isinstance(mapping.value, Mapping) or len(mapping.value.items) < 2:
-        return False
-    return any(_keeps_arrays(context, flow.with_value(mapping, value)) for _, value in mapping.value.items)
+        return None
+    kept = any(_keeps_arrays(context, flow.with_value(mapping, value)) for _, value in mapping.value.items)
+    return made if kept else None
 
 
 def _keeps_arrays(context: Context, part: Bound) -> bool:
@@ -70,7 +88,6 @@ def _keeps_arrays(context: Context, part: Bound) -> bool:
     if name == "optax.sgd":
         return call.argument(1, "momentum") is not None
     return name in _KEEP
-
 
 
 _BEFORE = """\
@@ -93,12 +110,12 @@ _LEFT = _BEFORE.replace("optax.adam(0.1)", "optax.set_to_zero()") + "print(model
 RULE = Rule(
     code="NNX305",
     name="partitioned-optimizer",
-    summary="optax.multi_transform or muon in an nnx.Optimizer, under 0.11",
+    summary="optax.multi_transform, masked or muon in an nnx.Optimizer, under 0.11",
     why="""\
-`optax.multi_transform`, `optax.partition` and `optax.contrib.muon` put a placeholder into their state for each
-parameter that another part updates. Flax 0.11.0 to 0.11.2 take it for a Variable, and `Optimizer.update` raises
-"tuple indices must be integers or slices, not ellipsis". Flax 0.10 and 0.12 run them. Parts without arrays of their
-own, such as `optax.sgd` without momentum, are not affected.
+`optax.multi_transform`, `optax.partition`, `optax.masked` and `optax.contrib.muon` put a placeholder into their state
+for each parameter that they leave to others. Flax 0.11.0 to 0.11.2 take it for a Variable, and `nnx.Optimizer(...)`
+raises "tuple indices must be integers or slices, not ellipsis". Flax 0.10 and 0.12 run them. Parts without arrays of
+their own, such as `optax.sgd` without momentum, are not affected.
 """,
     kind=Kind.REQUIRED,
     safety=None,
