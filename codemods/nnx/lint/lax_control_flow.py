@@ -33,9 +33,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield from _found(context, callee.function, name, event.scope, event.node)
 
 
-def _found(
-    context: Context, function: FunctionFacts, transform: str, scope: Scope, node: ast.AST
-) -> Iterator[Finding]:
+def _found(context: Context, function: FunctionFacts, transform: str, scope: Scope, node: ast.AST) -> Iterator[Finding]:
     name = _changed(context, function.scope)
     if name:
         own = _NAMES.get(last(transform), last(transform))

@@ -83,9 +83,7 @@ def _many(iterated: ast.expr) -> bool:
 def _same(layer: Value, target: ast.expr) -> bool:
     """Say whether a layer is made without the loop's variable."""
     names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return isinstance(layer, Call) and not any(
-        isinstance(n, ast.Name) and n.id in names for n in ast.walk(layer.node)
-    )
+    return isinstance(layer, Call) and not any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(layer.node))
 
 
 RULE = lint_rule(

@@ -249,6 +249,8 @@ class Taint:
                 return function_of(scope) in self._traced
             if wrapper in JITS or wrapper in BATCHING:
                 return self._arguments(value, scope)
+            if wrapper.startswith("flax.nnx.") and self._kinds.of(callee) == {Kind.MODULE}:  # a layer of the library
+                return self._arguments(value, scope)
         invoked = flow.invoked(call)
         if invoked:
             if not self._arguments(value, scope) and all(_apart(found.function) for found, _ in invoked):

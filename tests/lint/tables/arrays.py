@@ -1,0 +1,221 @@
+"""Arrays that never change in place, and results that somebody has to take."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+CASES = {
+    "NNX840": Cases(
+        bad=(
+            "x[0] = 1.0  # NNX840\n",
+            """\
+def f():
+    y = jnp.zeros(3)
+    y[1:] += 2  # NNX840
+    return y
+""",
+            """\
+from jax.numpy import zeros
+table = zeros((2, 2))
+for i in range(2):
+    table[i, i] = 1  # NNX840
+""",
+            "del x[0]  # NNX840\n",
+            """\
+y = jax.random.normal(key, (3,))
+y[0], n = 1.0, 2  # NNX840
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.w = nnx.Param(jnp.ones(3))
+    def clear(self):
+        self.w.value[0] = 0.0  # NNX840
+""",
+        ),
+        clean=(
+            "x = x.at[0].set(1.0)\n",
+            "y = np.zeros(3)\ny[0] = 1\n",
+            "rows = [jnp.ones(2)]\nrows[0] = x\n",
+            "table = {}\ntable['x'] = x\n",
+            "model.kernel[0] = 1.0\n",
+            "y = np.array(x)\ny[0] = 1.0\n",
+            "def f(values):\n    values[0] = x\n    return values\n",
+        ),
+    ),
+    "NNX841": Cases(
+        bad=(
+            "x.at[0].set(1.0)  # NNX841\n",
+            """\
+def f(y, i):
+    y.at[i].add(1)  # NNX841
+    return y
+""",
+            """\
+@jax.jit
+def f(state, v):
+    state["x"].at[0].set(v)  # NNX841
+    return state
+""",
+        ),
+        clean=(
+            "x = x.at[0].set(1.0)\n",
+            "def f(y):\n    return y.at[0].add(1)\n",
+            "frame = load() if False else None\nif frame is not None:\n    frame.at[0, 'a'] = 3\n",
+            "seen = set()\nseen.add(3)\n",
+            "table = {'a': set()}\ntable['a'].add(1)\n",
+        ),
+    ),
+    "NNX842": Cases(
+        bad=(
+            "jax.tree.map(lambda v: v * 2, {'a': x})  # NNX842\n",
+            """\
+def step(params, updates):
+    optax.apply_updates(params, updates)  # NNX842
+    return params
+""",
+            """\
+from flax.nnx import cached_partial
+step = nnx.jit(lambda m, v: m(v))
+cached_partial(step, model)  # NNX842
+""",
+            "x.astype(jnp.float16)  # NNX842\n",
+            "nnx.merge(*nnx.split(model))  # NNX842\n",
+            "jnp.clip(x, 0, 1)  # NNX842\n",
+        ),
+        clean=(
+            "doubled = jax.tree.map(lambda v: v * 2, {'a': x})\n",
+            "jax.tree.map(lambda v: print(v), {'a': x})\n",
+            "values = [3, 1]\nvalues.sort()\n",
+            "y = np.ones(3)\ny.sort()\n",
+            "nnx.update(model, nnx.state(model))\n",
+            "params = optax.apply_updates({'a': x}, {'a': x})\n",
+            "jax.tree.map(np.testing.assert_allclose, {'a': x}, {'a': x})\n",
+        ),
+    ),
+    "NNX843": Cases(
+        bad=(
+            "x.fill(0)  # NNX843\n",
+            "jnp.add(x, 1, out=x)  # NNX843\n",
+            """\
+from jax.numpy import exp
+y = jnp.zeros(3)
+exp(x, out=y)  # NNX843
+""",
+            """\
+def f():
+    y = jnp.arange(3)
+    y.resize((4,))  # NNX843
+    return y
+""",
+        ),
+        clean=(
+            "y = np.zeros(3)\ny.fill(1)\n",
+            "y = np.zeros(3)\nnp.add(y, 1, out=y)\n",
+            "y = jnp.full_like(x, 0)\n",
+            "y = jnp.sum(x, out=None)\n",
+            "import queue\nq = queue.Queue()\nq.put(x)\n",
+        ),
+    ),
+    "NNX844": Cases(
+        bad=(
+            "y = jnp.sum([1, 2, 3])  # NNX844\n",
+            "y = jnp.max((1.0, 2.0))  # NNX844\n",
+            """\
+from jax.numpy import mean
+y = mean([x[0], x[1]])  # NNX844
+""",
+            "y = x[[0, 1]]  # NNX844\n",
+            "y = jnp.maximum(x, [1.0, 2.0, 3.0])  # NNX844\n",
+        ),
+        clean=(
+            "y = jnp.stack([x, x]) + jnp.concatenate([x, x]).sum()\n",
+            "y = jnp.array([1, 2, 3]).sum()\n",
+            "y = np.sum([1, 2, 3])\n",
+            "y = jnp.sum(jnp.asarray([1, 2]))\n",
+            "y = jnp.zeros((2, 3)).reshape((3, 2))\n",
+            "names = {'a': 1}\ny = [names[k] for k in ['a']]\n",
+        ),
+    ),
+    "NNX845": Cases(
+        bad=(
+            "import jax.numpy as np  # NNX845\n",
+            "from jax import numpy as np  # NNX845\n",
+            "import jax.numpy as numpy  # NNX845\n",
+        ),
+        clean=(
+            "import jax.numpy as jnp\n",
+            "from jax import numpy as jnp\n",
+            "import numpy as np\n",
+            "from jax import numpy\n",
+        ),
+    ),
+    "NNX846": Cases(
+        bad=(
+            "model.kernel = jnp.zeros((2, 2))  # NNX846\n",
+            "model.bias = model.bias * 2  # NNX846\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+    def __call__(self, x):
+        self.count = self.count + 1  # NNX846
+        return x
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.mean = nnx.BatchStat(jnp.zeros(3))
+    def __call__(self, x):
+        self.mean = 0.9 * self.mean.value + 0.1 * x  # NNX846
+        return x
+""",
+            """\
+def reset(net: nnx.Linear):
+    net.kernel = jnp.zeros((2, 2))  # NNX846
+""",
+        ),
+        clean=(
+            "model.kernel[...] = jnp.zeros((2, 2))\n",
+            "model.kernel = nnx.Param(jnp.zeros((2, 2)))\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+    def __call__(self, x):
+        self.count[...] = self.count[...] + 1
+        return x
+""",
+            """\
+class Plain:
+    def __init__(self):
+        self.kernel = jnp.ones(3)
+    def reset(self):
+        self.kernel = jnp.zeros(3)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, bias=None):
+        self.bias = bias
+    def set(self, v):
+        self.bias = v
+""",
+            "model.bias = None\n",
+        ),
+    ),
+    "NNX847": Cases(
+        bad=(
+            "y = jnp.zeros(3)\nz = y[3]  # NNX847\n",
+            "y = jnp.arange(4)\nz = y.at[5].set(1)  # NNX847\n",
+            "def f():\n    y = jnp.array([1, 2])\n    return y[-3]  # NNX847\n",
+            "y = jnp.zeros((2, 3))\nz = y[0, 3]  # NNX847\n",
+        ),
+        clean=(
+            "y = jnp.zeros(3)\nz = y[2] + y[-3]\n",
+            "y = jnp.arange(2, 9)\nz = y[5]\n",
+            "y = jnp.zeros((5, 3))\nz = y[4]\n",
+            "y = [1, 2]\ny.append(3)\nz = y[2]\n",
+            "y = jnp.zeros((2, 3))\nz = y[1, 2]\n",
+        ),
+    ),
+}

@@ -1,0 +1,91 @@
+"""Losses, and what they are differentiated by."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_LOSS = """\
+def loss(m, x):
+    y = m(x)
+    return y.sum(), y
+
+"""
+
+CASES = {
+    "NNX850": Cases(
+        bad=(
+            _LOSS + "(value, y), grads = nnx.value_and_grad(loss)(model, x)  # NNX850\n",
+            "g = jax.grad(lambda v: (v, v))(1.0)  # NNX850\n",
+            _LOSS
+            + "value, grads = nnx.value_and_grad(loss, has_aux=True)(model, x)  # NNX850\nprint(f'{value:.3f}')\n",
+            _LOSS + "grads = nnx.grad(loss, has_aux=True)(model, x)  # NNX850\noptimizer.update(model, grads)\n",
+            _LOSS
+            + """\
+from jax import value_and_grad as vg
+@jax.jit
+def step(p, x):
+    fn = vg(loss)  # NNX850
+    return fn(p, x)
+""",
+        ),
+        clean=(
+            _LOSS + "(value, y), grads = nnx.value_and_grad(loss, has_aux=True)(model, x)\n",
+            "g = jax.grad(lambda v: v * v)(1.0)\n",
+            _LOSS + "(value, y), grads = nnx.value_and_grad(loss, argnums=0, has_aux=True)(model, x)\n",
+            _LOSS + "out, grads = nnx.value_and_grad(loss, has_aux=True)(model, x)\nvalue, y = out\n",
+            _LOSS + "grads, y = nnx.grad(loss, has_aux=True)(model, x)\noptimizer.update(model, grads)\n",
+            _LOSS + "value, grads = nnx.value_and_grad(lambda m: loss(m, x)[0])(model)\nprint(f'{value:.3f}')\n",
+        ),
+    ),
+    "NNX851": Cases(
+        bad=(
+            "g = jax.grad(lambda v: v * v)(3)  # NNX851\n",
+            "def f(v):\n    return v**2\ng = jax.value_and_grad(f)(-3)  # NNX851\n",
+            "from jax import grad\ndf = grad(lambda v: v**2)\ng = df(2)  # NNX851\n",
+            "g = jax.grad(lambda v: v**2)(jnp.array(3))  # NNX851\n",
+        ),
+        clean=(
+            "g = jax.grad(lambda v: v * v)(3.0)\n",
+            "g = jax.grad(lambda v: v * v, allow_int=True)(3)\n",
+            "g = jax.grad(lambda n, v: v * n, argnums=1)(3, 2.0)\n",
+            "g = jax.grad(lambda v, n: v * n)(2.0, 3)\n",
+            "g = jax.grad(lambda v: v * v)(jnp.array(3.0))\n",
+        ),
+    ),
+    "NNX852": Cases(
+        bad=(
+            "g = nnx.grad(lambda v, m: m(v).sum())(x, model)  # NNX852\n",
+            """\
+def loss(x, y, m):
+    return jnp.mean((m(x) - y) ** 2)
+value, g = nnx.value_and_grad(loss)(x, x, model)  # NNX852
+""",
+            """\
+@nnx.jit
+def step(model: nnx.Module, optimizer, y):
+    data = jnp.ones(2)
+    g = nnx.grad(lambda v, m: m(v).sum())(data, model)  # NNX852
+    return g
+""",
+        ),
+        clean=(
+            "g = nnx.grad(lambda m, v: m(v).sum())(model, x)\n",
+            "g = nnx.grad(lambda v, m: m(v).sum(), argnums=1)(x, model)\n",
+            "g = jax.grad(lambda v, m: m(v).sum())(x, model)\n",
+            "g = nnx.grad(lambda a, b: a(b(x)).sum())(model, model)\n",
+        ),
+    ),
+    "NNX853": Cases(
+        bad=(
+            "def loss(m, x, y):\n    return (m(x) - y) ** 2  # NNX853\ng = nnx.grad(loss)(model, x, x)\n",
+            "g = jax.grad(lambda p: (p * x - 1) ** 2)(x)  # NNX853\n",
+            "g = jax.grad(lambda p: jnp.square(p * x - 1))(x)  # NNX853\n",
+        ),
+        clean=(
+            "def loss(m, x, y):\n    return jnp.mean((m(x) - y) ** 2)\ng = nnx.grad(loss)(model, x, x)\n",
+            "g = jax.grad(lambda p: ((p * x - 1) ** 2).sum())(x)\n",
+            "def error(a, b):\n    return (a - b) ** 2\ny = error(x, x)\n",
+            "g = jax.grad(lambda p: p**2)(2.0)\n",
+        ),
+    ),
+}

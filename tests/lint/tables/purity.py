@@ -1,0 +1,1410 @@
+"""Functions that are compiled once and called often: what they may take from outside, and what they may do there."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_NET = """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.calls = 0
+        self.last = None
+
+"""
+
+CASES = {
+    "NNX801": Cases(
+        bad=(
+            """\
+@nnx.jit
+def predict(x):
+    return model(x)  # NNX801
+""",
+            """\
+@partial(jax.jit, static_argnames="n")
+def predict(x, n):
+    return model(x) * n  # NNX801
+""",
+            """\
+def loss(x):
+    return jnp.mean(model(x))  # NNX801
+fast = jit(loss)
+""",
+            """\
+def forward(x):
+    return model(x)  # NNX801
+
+@jax.jit
+def predict(x):
+    return forward(x)
+""",
+            """\
+@nnx.jit
+def step(x):
+    grads = nnx.grad(lambda m: m(x).sum())(model)  # NNX801
+    optimizer.update(model, grads)  # NNX801
+""",
+            """\
+def train(net: nnx.Module, batches):
+    @nnx.jit
+    def step(x):
+        return net(x)  # NNX801
+    for x in batches:
+        step(x)
+""",
+        ),
+        clean=(
+            """\
+@nnx.jit
+def predict(model, x):
+    return model(x)
+""",
+            """\
+SCALE = 2.0
+@jax.jit
+def scaled(x):
+    return x * SCALE
+""",
+            """\
+graphdef, state = nnx.split(model)
+@jax.jit
+def predict(state, x):
+    return nnx.merge(graphdef, state)(x)
+""",
+            """\
+def predict(x):
+    return model(x)
+predict(x)
+""",
+            """\
+@nnx.jit
+def build():
+    net = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    def loss(m):
+        return m(x).sum()
+    return nnx.grad(loss)(net)
+""",
+            """\
+@nnx.jit
+def step(model, optimizer, x):
+    def loss(m):
+        return m(x).sum()
+    grads = nnx.grad(loss)(model)
+    optimizer.update(model, grads)
+""",
+            """\
+class Trainer:
+    def __init__(self, width):
+        self.width = width
+    def run(self, x):
+        return jax.jit(lambda v: v * self.width)(x)
+""",
+        ),
+    ),
+    "NNX802": Cases(
+        bad=(
+            "predict = nnx.jit(model.__call__)  # NNX802\n",
+            "predict = jax.jit(model)  # NNX802\n",
+            "predict = jit(model)  # NNX802\n",
+            _NET
+            + """\
+    def encode(self, x):
+        return self.linear(x)
+
+net = Net(nnx.Rngs(0))
+encode = nnx.jit(net.encode)  # NNX802
+""",
+            """\
+class Wrapper(nnx.Module):
+    def __init__(self, rngs):
+        self.encoder = nnx.Linear(2, 2, rngs=rngs)
+        self.fast = nnx.jit(self.encoder)  # NNX802
+""",
+        ),
+        clean=(
+            "predict = nnx.jit(lambda m, x: m(x))\n",
+            _NET
+            + """\
+    @nnx.jit
+    def __call__(self, x):
+        return self.linear(x)
+""",
+            """\
+class Scaler:
+    def __init__(self, factor):
+        self.factor = factor
+    def apply(self, x):
+        return x * self.factor
+scale = jax.jit(Scaler(2).apply)
+""",
+            "norm = jax.jit(jnp.linalg.norm)\n",
+            "predict = nnx.jit(nnx.Linear.__call__)\n",
+            "predict = nnx.cached_partial(nnx.jit(lambda m, x: m(x)), model)\n",
+        ),
+    ),
+    "NNX803": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x):
+    print("loss", x)  # NNX803
+    return x
+""",
+            """\
+@nnx.jit
+def f(model, x):
+    y = model(x)
+    print(f"mean {y.mean()}")  # NNX803
+    return y
+""",
+            """\
+import logging
+@jax.jit
+def f(x):
+    logging.info("x = %s", x.sum())  # NNX803
+    return x
+""",
+            """\
+def report(value):
+    print(value)  # NNX803
+@jax.jit
+def f(x):
+    report(x + 1)
+    return x
+""",
+            """\
+@jax.jit
+def f(x):
+    jax.debug.print(f"{x:.3f}")  # NNX803
+    return x
+""",
+            """\
+def body(carry, v):
+    print(carry)  # NNX803
+    return carry + v, v
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+import logging
+log = logging.getLogger(__name__)
+@jax.jit
+def f(x):
+    log.info("x = %s", x)  # NNX803
+    return x
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x):
+    print("compiling for", x.shape, x.dtype)
+    return x
+""",
+            """\
+@jax.jit
+def f(x):
+    jax.debug.print("x = {}", x)
+    return x
+""",
+            """\
+@jax.jit
+def f(x):
+    jax.debug.callback(lambda v: print("x", v), x)
+    return x
+""",
+            """\
+loss = jax.jit(lambda v: v.sum())(x)
+print(f"loss {loss:.3f}")
+""",
+            """\
+@partial(jax.jit, static_argnames=("name",))
+def f(x, name):
+    print(f"tracing {name} with {len(x)} rows")
+    return x
+""",
+            """\
+@jax.jit
+def f(x):
+    jax.debug.print(f"step of {x.shape[0]} rows: {{}}", x)
+    return x
+""",
+            """\
+@jax.jit
+def f(params):
+    print("leaves:", len(jax.tree.leaves(params)))
+    return params
+""",
+            """\
+@jax.jit
+def f(x):
+    print("devices", jax.device_count())
+    return x
+""",
+        ),
+    ),
+    "NNX804": Cases(
+        bad=(
+            """\
+total = 0.0
+@jax.jit
+def f(x):
+    global total
+    total = total + x  # NNX804
+""",
+            """\
+calls = 0
+@nnx.jit
+def f(model, x):
+    global calls
+    calls += 1  # NNX804
+    return model(x)
+""",
+            """\
+def run(x):
+    last = None
+    def body(carry, v):
+        nonlocal last
+        last = carry  # NNX804
+        return carry + v, v
+    jax.lax.scan(body, 0.0, x)
+    return last
+""",
+            """\
+count = 0
+def note(v):
+    global count
+    count = count + 1  # NNX804
+@jax.jit
+def f(x):
+    note(x)
+    return x
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.steps = 0
+        self.step = jax.jit(self._step)
+    def _step(self, x):
+        self.steps += 1  # NNX804
+        return x * 2
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.loss = None
+    @partial(jax.jit, static_argnums=0)
+    def step(self, x):
+        self.loss = x.sum()  # NNX804
+        return x
+""",
+            """\
+import itertools
+class Trainer:
+    def run(self, x):
+        @jax.jit
+        def step(x):
+            self.seen = x  # NNX804
+            return x
+        return step(x)
+""",
+        ),
+        clean=(
+            """\
+calls = 0
+def f(x):
+    global calls
+    calls += 1
+    return x
+""",
+            """\
+def count_traces():
+    n = 0
+    @jax.jit
+    def f(x):
+        nonlocal n
+        n += 1
+        return x
+    f(1.0)
+    return n
+""",
+            """\
+@jax.jit
+def f(x):
+    total = 0.0
+    for i in range(3):
+        total = total + x * i
+    return total
+""",
+            """\
+SCALE = 3.0
+@jax.jit
+def f(x):
+    global SCALE
+    return x * SCALE
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.steps = 0
+    def step(self, x):
+        self.steps += 1
+        return jax.jit(lambda v: v * 2)(x)
+""",
+            """\
+class Counter(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+    @nnx.jit
+    def __call__(self, x):
+        self.count[...] = self.count[...] + 1
+        return x
+""",
+            """\
+class Point:
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+@jax.jit
+def f(x):
+    p = Point(x, 2 * x)
+    return p.x + p.y
+""",
+            """\
+total = 0
+def add(v):
+    global total
+    total += float(v)
+@jax.jit
+def f(x):
+    jax.debug.callback(add, x.sum())
+    return x
+""",
+        ),
+    ),
+    "NNX805": Cases(
+        bad=(
+            """\
+losses = []
+@jax.jit
+def f(x):
+    losses.append(x.sum())  # NNX805
+    return x
+""",
+            """\
+seen = {}
+@nnx.jit
+def f(model, x):
+    seen["y"] = model(x)  # NNX805
+    return x
+""",
+            """\
+def run(x):
+    trace = []
+    def body(i, carry):
+        trace.append(carry)  # NNX805
+        return carry + i
+    return jax.lax.fori_loop(0, 3, body, x), trace
+""",
+            """\
+@jax.jit
+def f(history, x):
+    history.append(x)  # NNX805
+    return x
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.losses = []
+        self.step = jax.jit(self._step)
+    def _step(self, x):
+        self.losses.append(x.sum())  # NNX805
+        return x
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.logs = {}
+    @partial(jax.jit, static_argnums=(0,))
+    def step(self, x):
+        self.logs["x"] = x  # NNX805
+        self.logs.update(y=x)  # NNX805
+        return x
+""",
+            """\
+log = []
+def note(v):
+    log.append(v)  # NNX805
+@jax.jit
+def f(x):
+    note(x)
+    return x
+""",
+            """\
+losses = []
+@jax.jit
+def f(x):
+    losses += [x]  # NNX804 NNX805
+    return x
+""".replace("def f(x):\n", "def f(x):\n    global losses\n"),
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x):
+    parts = []
+    for i in range(3):
+        parts.append(x * i)
+    return jnp.stack(parts)
+""",
+            """\
+total = jax.jit(lambda v: v.sum())
+losses = []
+for i in range(3):
+    losses.append(total(x))
+""",
+            """\
+shapes = []
+@jax.jit
+def f(x):
+    shapes.append(x.shape)
+    return x
+""",
+            """\
+@jax.jit
+def f(batch):
+    out = {}
+    out["x"] = batch["x"] * 2
+    return out
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.losses = []
+    def step(self, x):
+        self.losses.append(jax.jit(lambda v: v.sum())(x))
+""",
+            """\
+@jax.jit
+def f(state, x):
+    new = dict(state)
+    new["x"] = x
+    return new
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.List([])
+        self.layers.append(nnx.Linear(2, 2, rngs=rngs))
+    @nnx.jit
+    def __call__(self, x):
+        hidden = []
+        for layer in self.layers:
+            x = layer(x)
+            hidden.append(x)
+        return hidden
+""",
+            """\
+seen = []
+def keep(v):
+    seen.append(v)
+@jax.jit
+def f(x):
+    jax.debug.callback(keep, x)
+    return x
+""",
+            """\
+@jax.jit
+def f(d, x):
+    d["y"] = x
+    return d
+""",
+        ),
+    ),
+    "NNX806": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x):
+    return x * random.random()  # NNX806
+""",
+            """\
+@nnx.jit
+def f(model, x):
+    start = time.perf_counter()  # NNX806
+    return model(x), start
+""",
+            """\
+def noisy(v):
+    return v + np.random.normal(size=v.shape)  # NNX806
+@jax.jit
+def f(x):
+    return noisy(x)
+""",
+            """\
+from datetime import datetime
+@jax.jit
+def f(x):
+    stamp = datetime.now()  # NNX806
+    return x
+""",
+            """\
+@jax.jit
+def f(x):
+    with open("log.txt", "a") as file:  # NNX806
+        file.write("called")
+    return x
+""",
+            """\
+import wandb
+@nnx.jit
+def step(model, x):
+    loss = model(x).mean()
+    wandb.log({"loss": loss})  # NNX806
+    return loss
+""",
+            """\
+from random import gauss as g
+def body(i, c):
+    return c + g(0, 1)  # NNX806
+jax.lax.fori_loop(0, 3, body, 0.0)
+""",
+            """\
+import os
+@jax.jit
+def f(x):
+    return x * float(os.environ["SCALE"])  # NNX806
+""",
+            """\
+rng = np.random.default_rng(0)
+@jax.jit
+def f(x):
+    return x + rng.normal(size=3)  # NNX806
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x, key):
+    return x * jax.random.uniform(key)
+""",
+            """\
+start = time.perf_counter()
+y = jax.block_until_ready(jax.jit(lambda v: v * 2)(x))
+print(time.perf_counter() - start)
+""",
+            """\
+@nnx.jit
+def f(x, rngs):
+    return x + rngs.noise.normal(x.shape) if hasattr(rngs.noise, "normal") else x
+""",
+            """\
+def load(path):
+    with open(path) as file:
+        return file.read()
+data = load("data.txt")
+@jax.jit
+def f(x):
+    return x * 2
+""",
+            """\
+from jax import random as jr
+@jax.jit
+def f(x, key):
+    return x + jr.normal(key, x.shape)
+""",
+            """\
+@jax.jit
+def f(x):
+    jax.debug.callback(lambda v: open("log.txt", "a").write(str(v)), x)
+    return x
+""",
+            """\
+def host(v):
+    return np.random.default_rng(0).normal(size=v.shape)
+@jax.jit
+def f(x):
+    return jax.pure_callback(host, x, x)
+""",
+            """\
+import os
+DEBUG = os.environ.get("DEBUG")
+@jax.jit
+def f(x):
+    return x if DEBUG else x * 2
+""",
+            """\
+class Timer:
+    def time(self):
+        return 3
+timer = Timer()
+@jax.jit
+def f(x):
+    return x * timer.time()
+""",
+            """\
+rng = np.random.default_rng(0)
+def batches():
+    while True:
+        yield rng.normal(size=3)
+step = jax.jit(lambda v: v * 2)
+for batch in batches():
+    step(batch)
+""",
+        ),
+    ),
+    "NNX807": Cases(
+        bad=(
+            """\
+shift = 1.0
+@jax.jit
+def f(x):
+    return x + shift  # NNX807
+f(x)
+shift = 2.0
+f(x)
+""",
+            """\
+config = {"scale": 1.0}
+@jax.jit
+def f(x):
+    return x * config["scale"]  # NNX807
+f(x)
+config["scale"] = 2.0
+f(x)
+""",
+            """\
+def run(x):
+    rate = 0.1
+    step = jax.jit(lambda v: v * rate)  # NNX807
+    step(x)
+    rate = 0.01
+    return step(x)
+""",
+            """\
+rate = 0.1
+def f(x):
+    return x * rate  # NNX807
+fast = jit(f)
+for epoch in range(3):
+    fast(x)
+    rate = rate / 2
+""",
+            """\
+class Scaler:
+    def __init__(self):
+        self.scale = 1.0
+        self.apply = jax.jit(self._apply)
+    def _apply(self, x):
+        return x * self.scale  # NNX807
+    def double(self):
+        self.scale = 2 * self.scale
+""",
+            """\
+class Scaler:
+    def __init__(self):
+        self.scale = 1.0
+    @partial(jax.jit, static_argnums=0)
+    def apply(self, x):
+        return x * self.scale  # NNX807
+scaler = Scaler()
+scaler.apply(x)
+scaler.scale = 2.0
+scaler.apply(x)
+""",
+            """\
+rate = 0.1
+@jax.jit
+def f(x):
+    return x * rate  # NNX807
+def anneal():
+    global rate
+    rate = rate / 2
+for epoch in range(3):
+    f(x)
+    anneal()
+""",
+        ),
+        clean=(
+            """\
+SCALE = 2.0
+@jax.jit
+def f(x):
+    return x * SCALE
+f(x)
+f(x)
+""",
+            """\
+shift = 1.0
+shift = 2.0
+@jax.jit
+def f(x):
+    return x + shift
+f(x)
+f(x)
+""",
+            """\
+shift = 1.0
+def f(x):
+    return x + shift
+f(x)
+shift = 2.0
+f(x)
+""",
+            """\
+shift = 1.0
+@jax.jit
+def f(x, shift):
+    return x + shift
+f(x, shift)
+shift = 2.0
+f(x, shift)
+""",
+            """\
+config = {}
+config["scale"] = 2.0
+@jax.jit
+def f(x):
+    return x * config["scale"]
+f(x)
+f(x)
+""",
+            """\
+class Scaler:
+    def __init__(self, scale):
+        self.scale = scale
+        self.apply = jax.jit(self._apply)
+    def _apply(self, x):
+        return x * self.scale
+""",
+            """\
+class Scaler:
+    def __init__(self):
+        self.scale = 1.0
+    def apply(self, x):
+        return x * self.scale
+    def double(self):
+        self.scale = 2 * self.scale
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.scale = 1.0
+    @nnx.jit
+    def __call__(self, x):
+        return x * self.scale
+net = Net()
+net(x)
+net.scale = 2.0
+net(x)
+""",
+        ),
+    ),
+    "NNX808": Cases(
+        bad=(
+            _NET
+            + """\
+    def __call__(self, x):
+        self.calls += 1  # NNX808
+        return self.linear(x)
+""",
+            _NET
+            + """\
+    def __call__(self, x):
+        self.calls = self.calls + 1  # NNX808
+        return self.linear(x)
+""",
+            _NET
+            + """\
+    @nnx.jit
+    def __call__(self, x):
+        h = jnp.tanh(x)
+        self.last = h * 2  # NNX808
+        return self.linear(h)
+""",
+            _NET
+            + """\
+    def __call__(self, x):
+        h = jnp.tanh(x)
+        self.last = h  # NNX808
+        return self.linear(h)
+
+@nnx.jit
+def predict(net, x):
+    return net(x)
+predict(Net(nnx.Rngs(0)), x)
+""",
+            _NET
+            + """\
+    def encode(self, x):
+        self.calls += 1  # NNX808
+        return self.linear(x)
+
+@nnx.jit
+def predict(net: Net, x):
+    return net.encode(x)
+""",
+        ),
+        clean=(
+            _NET
+            + """\
+    def __call__(self, x):
+        self.sow(nnx.Intermediate, "hidden", x)
+        return self.linear(x)
+""",
+            """\
+class Counted(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+    def __call__(self, x):
+        self.count[...] += 1
+        return x
+""",
+            _NET
+            + """\
+    def reset(self):
+        self.calls = 0
+    def __call__(self, x):
+        return self.linear(x)
+""",
+            """\
+class Plain:
+    def __init__(self):
+        self.calls = 0
+    def __call__(self, x):
+        self.calls += 1
+        return x
+""",
+            _NET
+            + """\
+    def set_rate(self, rate):
+        self.calls = self.calls + 1
+        self.dropout.rate = rate
+    def __call__(self, x):
+        return self.dropout(self.linear(x))
+""",
+            _NET
+            + """\
+    def __call__(self, x):
+        calls = self.calls
+        calls += 1
+        return self.linear(x) * calls
+""",
+        ),
+    ),
+    "NNX809": Cases(
+        bad=(
+            _NET
+            + """\
+    def __call__(self, x):
+        return self.dropout(self.norm(self.linear(x)))
+
+net = Net(nnx.Rngs(0))
+y = jax.vmap(lambda v: net(v))(x)  # NNX809
+""",
+            """\
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+def body(carry, v):
+    return carry, drop(v)
+jax.lax.scan(body, 0, x)  # NNX809
+""",
+            """\
+norm = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+y = jax.lax.cond(x.sum() > 0, lambda v: norm(v), lambda v: v, x)  # NNX809
+""",
+            """\
+norm = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+@jax.checkpoint  # NNX809
+def block(v):
+    return norm(v)
+""",
+            """\
+rngs = nnx.Rngs(0)
+def body(i, c):
+    return c + jax.random.normal(rngs.noise())
+jax.lax.fori_loop(0, 3, body, 0.0)  # NNX809
+""",
+            """\
+norm = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+shape = jax.eval_shape(lambda v: norm(v), x)  # NNX809
+""",
+        ),
+        clean=(
+            "y = jax.vmap(lambda v: model(v))(x)\n",
+            """\
+norm = nnx.BatchNorm(3, use_running_average=True, rngs=nnx.Rngs(0))
+y = jax.vmap(lambda v: norm(v))(x)
+""",
+            """\
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+y = nnx.vmap(lambda d, v: d(v), in_axes=(None, 0))(drop, x)
+""",
+            """\
+def body(carry, v):
+    return carry + v, v
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+graphdef, state = nnx.split(nnx.BatchNorm(3, rngs=nnx.Rngs(0)))
+def body(state, v):
+    norm = nnx.merge(graphdef, state)
+    y = norm(v)
+    return nnx.state(norm), y
+jax.lax.scan(body, state, x)
+""",
+            """\
+drop = nnx.Dropout(0.5, deterministic=True, rngs=nnx.Rngs(0))
+y = jax.lax.cond(x.sum() > 0, lambda v: drop(v), lambda v: v, x)
+""",
+            """\
+shape = nnx.eval_shape(lambda: nnx.BatchNorm(3, rngs=nnx.Rngs(0)))
+""",
+        ),
+    ),
+    "NNX810": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x):
+    return np.exp(x)  # NNX810
+""",
+            """\
+@nnx.jit
+def f(model, x):
+    y = model(x)
+    return np.where(y > 0, y, 0.0)  # NNX810
+""",
+            """\
+from numpy import concatenate as join
+def both(a, b):
+    return join([a, b])  # NNX810
+fast = jax.jit(lambda v: both(v, 2 * v))
+""",
+            """\
+from math import sqrt
+def body(carry, v):
+    return carry + sqrt(v), v  # NNX810
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+    def __call__(self, x):
+        return np.tanh(self.linear(x))  # NNX810
+@nnx.jit
+def predict(net, x):
+    return net(x)
+predict(Net(nnx.Rngs(1)), x)
+""",
+            """\
+@jax.jit
+def f(x):
+    return np.asarray(x) + 1  # NNX810
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x):
+    return x * np.sum(x) + np.prod(x.shape) + np.float32(2)
+""",
+            """\
+@jax.jit
+def f(x):
+    return x / math.sqrt(x.shape[-1]) + np.log(len(x))
+""",
+            """\
+TABLE = np.exp(np.arange(3))
+@jax.jit
+def f(x):
+    return x * TABLE
+""",
+            """\
+y = np.asarray(jax.jit(lambda v: v * 2)(x))
+z = np.exp(y)
+""",
+            """\
+@partial(jax.jit, static_argnames="n")
+def f(x, n):
+    return x * np.exp(n) + math.factorial(n)
+""",
+            """\
+def host(v):
+    return np.exp(v)
+@jax.jit
+def f(x):
+    return jax.pure_callback(host, x, x)
+""",
+            """\
+@jax.jit
+def f(x):
+    return np.reshape(x, (3, 1)) + np.transpose(x) + np.max(x)
+""",
+        ),
+    ),
+    "NNX811": Cases(
+        bad=(
+            """\
+graphdef, state = nnx.split((model, optimizer))
+@jax.jit
+def step(state, x):
+    model, optimizer = nnx.merge(graphdef, state)
+    loss, grads = nnx.value_and_grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)  # NNX811
+    return loss
+""",
+            """\
+def step(graphdef, state, x):
+    model, optimizer = nnx.merge(graphdef, state)
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)  # NNX811
+    return x
+fast = jax.jit(step, static_argnums=0)
+""",
+            """\
+graphdef, state = nnx.split((model, optimizer))
+@partial(jax.jit, static_argnames=("n",))
+def step(state, x, n):
+    pair = nnx.merge(graphdef, state)
+    grads = nnx.grad(lambda m: m(x).sum())(pair[0])
+    pair[1].update(pair[0], grads)  # NNX811
+    return n * x
+""",
+        ),
+        clean=(
+            """\
+graphdef, state = nnx.split((model, optimizer))
+@jax.jit
+def step(state, x):
+    model, optimizer = nnx.merge(graphdef, state)
+    loss, grads = nnx.value_and_grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)
+    return nnx.state((model, optimizer)), loss
+""",
+            """\
+@jax.jit
+def predict(graphdef, state, x):
+    return nnx.merge(graphdef, state)(x)
+""",
+            """\
+@jax.jit
+def step(graphdef, state, x):
+    model, optimizer = nnx.merge(graphdef, state)
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)
+    _, state = nnx.split((model, optimizer))
+    return state
+""",
+            """\
+def step(graphdef, state, x):
+    model, optimizer = nnx.merge(graphdef, state)
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)
+    return model
+""",
+        ),
+    ),
+    "NNX812": Cases(
+        bad=(
+            """\
+step = jax.jit(lambda g, s, v: s)
+graphdef, state = nnx.split((model, optimizer))
+for batch in batches:
+    state = step(graphdef, state, batch)
+print(model(x))  # NNX812
+""",
+            """\
+step = jax.jit(lambda g, s, v: (s, 0.0))
+def train(batches):
+    net = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    graphdef, state = nnx.split(net)
+    for batch in batches:
+        state, loss = step(graphdef, state, batch)
+    return net  # NNX812
+""",
+            """\
+step = jax.jit(lambda g, s, v: s)
+graphdef, state = nnx.split(model)
+n = 0
+while n < 3:
+    state = step(graphdef, state, x)
+    n += 1
+y = model(x)  # NNX812
+""",
+        ),
+        clean=(
+            """\
+step = jax.jit(lambda g, s, v: s)
+graphdef, state = nnx.split((model, optimizer))
+for batch in batches:
+    state = step(graphdef, state, batch)
+nnx.update((model, optimizer), state)
+print(model(x))
+""",
+            """\
+step = jax.jit(lambda g, s, v: s)
+graphdef, state = nnx.split(model)
+for batch in batches:
+    state = step(graphdef, state, batch)
+model = nnx.merge(graphdef, state)
+print(model(x))
+""",
+            """\
+step = jax.jit(lambda g, s, v: s)
+graphdef, state = nnx.split(model)
+for batch in batches:
+    state = step(graphdef, state, batch)
+print(jax.tree.leaves(state))
+""",
+            """\
+step = jax.jit(lambda s, v: v)
+graphdef, state = nnx.split(model)
+for batch in batches:
+    y = step(state, batch)
+print(model(x))
+""",
+        ),
+    ),
+    "NNX813": Cases(
+        bad=(
+            """\
+graphdef, state = nnx.split((model, optimizer))
+optimizer, model = nnx.merge(graphdef, state)  # NNX813
+""",
+            """\
+graphdef, state = nnx.split((model, optimizer))
+@jax.jit
+def step(state, x):
+    optimizer, model = nnx.merge(graphdef, state)  # NNX813
+    return model(x)
+""",
+            """\
+from flax.nnx import merge, split
+graphdef, state = split((model, optimizer))
+optimizer, model = merge(graphdef, state)  # NNX813
+""",
+        ),
+        clean=(
+            """\
+graphdef, state = nnx.split((model, optimizer))
+model, optimizer = nnx.merge(graphdef, state)
+""",
+            "graphdef, params, others = nnx.split(model, nnx.Param, ...)\n",
+            "graphdef, params, batch_stats, rest = nnx.split(model, nnx.Param, nnx.BatchStat, ...)\n",
+            "graphdef, state = nnx.split(model)\nnet = nnx.merge(graphdef, state)\n",
+            "graphdef, trainable, frozen = nnx.split(model, nnx.Param, ...)\n",
+            "_, rest, params = nnx.split(model, nnx.Not(nnx.Param), ...)\n",
+        ),
+    ),
+    "NNX814": Cases(
+        bad=(
+            """\
+@nnx.jit
+def evaluate(model, x):
+    model.eval()  # NNX814
+    return model(x)
+""",
+            """\
+@jax.jit
+def step(model, x):
+    model.train()  # NNX814
+    return model(x)
+""",
+            """\
+def evaluate(net, x):
+    net.eval()  # NNX814
+    return net(x)
+fast = nnx.jit(evaluate)
+""",
+        ),
+        clean=(
+            """\
+@nnx.jit
+def predict(model, x):
+    return model(x)
+model.eval()
+predict(model, x)
+model.train()
+""",
+            """\
+def evaluate(model, x):
+    model.eval()
+    return model(x)
+""",
+            """\
+@jax.jit
+def predict(graphdef, state, x):
+    net = nnx.merge(graphdef, state)
+    net.eval()
+    return net(x)
+""",
+            """\
+import pandas as pd
+def parse(frame, x):
+    return frame.eval("a + b")
+""",
+        ),
+    ),
+    "NNX815": Cases(
+        bad=(
+            """\
+def predict(model: nnx.Module, x):
+    return model(x)  # NNX815
+""",
+            """\
+@nnx.jit
+def eval_step(model: nnx.Module, x):
+    return model(x)  # NNX815
+""",
+            """\
+def infer(net, x):
+    return net(x)  # NNX815
+infer(model, x)
+""",
+        ),
+        clean=(
+            """\
+def predict(model: nnx.Module, x):
+    return model(x)
+model.eval()
+predict(model, x)
+""",
+            """\
+def predict(model: nnx.Module, x):
+    return model(x, deterministic=True)
+""",
+            """\
+def train_step(model: nnx.Module, x):
+    return model(x)
+""",
+            """\
+def predict(fn, x):
+    return fn(x)
+predict(jnp.tanh, x)
+""",
+        ),
+    ),
+    "NNX816": Cases(
+        bad=(
+            """\
+@jax.jit  # NNX816
+def step(model, optimizer, x):
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)
+""",
+            """\
+def step(net, opt, x):
+    loss, grads = nnx.value_and_grad(lambda m: m(x).sum())(net)
+    opt.update(net, grads)
+    return loss
+fast = jax.jit(step)  # NNX816
+""",
+            """\
+@partial(jax.jit, static_argnames="n")  # NNX816
+def step(model, metrics: nnx.MultiMetric, x, n):
+    metrics.update(loss=model(x).sum() * n)
+""",
+            """\
+@jax.jit  # NNX816
+def step(norm: nnx.BatchNorm, x):
+    return norm(x)
+""",
+            """\
+def apply(opt, net, grads):
+    opt.update(net, grads)
+@jax.jit  # NNX816
+def step(model, optimizer: nnx.Optimizer, x):
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    apply(optimizer, model, grads)
+""",
+        ),
+        clean=(
+            """\
+@nnx.jit
+def step(model, optimizer, x):
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)
+""",
+            """\
+@jax.jit
+def step(model, optimizer, x):
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)
+    return model, optimizer
+""",
+            """\
+tx = optax.sgd(0.1)
+@jax.jit
+def step(params, opt_state, x):
+    grads = jax.grad(lambda p: (p * x).sum())(params)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state
+""",
+            """\
+@jax.jit
+def predict(model, x):
+    return model(x)
+""",
+            """\
+@jax.jit
+def merge(table, other):
+    table.update(other)
+    return table
+""",
+            """\
+@jax.jit
+def predict(norm: nnx.BatchNorm, x):
+    return norm(x, use_running_average=True)
+""",
+        ),
+    ),
+    "NNX817": Cases(
+        bad=(
+            "grads = jax.grad(lambda m: m(x).sum())(model)  # NNX817\n",
+            """\
+def loss(m, x):
+    return m(x).sum()
+grad = jax.value_and_grad(loss)  # NNX817
+loss_value, grads = grad(model, x)
+""",
+            """\
+from jax import grad as derive
+@nnx.jit
+def step(model: nnx.Module, x):
+    return derive(lambda m: m(x).sum())(model)  # NNX817
+""",
+        ),
+        clean=(
+            "grads = nnx.grad(lambda m: m(x).sum())(model)\n",
+            "grads = jax.grad(lambda v: model(v).sum())(x)\n",
+            """\
+graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+grads = jax.grad(lambda p: nnx.merge(graphdef, p, rest)(x).sum())(params)
+""",
+            "grads = jax.grad(lambda v, m: m(v).sum())(x, model)\n",
+        ),
+    ),
+    "NNX818": Cases(
+        bad=(
+            "best_state = nnx.state(model)  # NNX818\n",
+            """\
+def train(model: nnx.Module):
+    initial_params = nnx.state(model, nnx.Param)  # NNX818
+    return model
+""",
+            """\
+from flax.nnx import state
+backup = state(model)  # NNX818
+""",
+        ),
+        clean=(
+            "best_state = nnx.clone(nnx.state(model))\n",
+            "state = nnx.state(model)\n",
+            "best_state = jax.tree.map(jnp.copy, nnx.state(model))\n",
+            "params = nnx.state(model, nnx.Param)\ncount = sum(p.size for p in jax.tree.leaves(params))\n",
+        ),
+    ),
+}

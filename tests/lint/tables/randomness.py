@@ -1,0 +1,321 @@
+"""Keys and seeds: drawn from once, and other ones for other draws."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+CASES = {
+    "NNX830": Cases(
+        bad=(
+            """\
+a = jax.random.normal(key)
+b = jax.random.uniform(key)  # NNX830
+""",
+            """\
+for i in range(3):
+    y = jax.random.normal(key)  # NNX830
+""",
+            """\
+from jax.random import normal as draw, split
+def sample(k):
+    first, second = split(k)
+    return draw(k) + draw(first)  # NNX830
+""",
+            """\
+@nnx.jit
+def noisy(model, x, key):
+    x = x + jax.random.normal(key, x.shape)
+    return model(x) * jax.random.bernoulli(key, 0.5, x.shape)  # NNX830
+""",
+            """\
+rngs = nnx.Rngs(0)
+noise = rngs.noise()
+for i in range(3):
+    y = jax.random.normal(noise)  # NNX830
+""",
+            """\
+rngs = nnx.Rngs(0)
+noise = rngs.noise()
+a = jax.random.normal(noise)
+b = jax.random.normal(noise)  # NNX830
+""",
+            """\
+class Agent:
+    def __init__(self, seed):
+        self.key = jax.random.key(seed)
+    def act(self):
+        a = jax.random.normal(self.key)
+        return a + jax.random.uniform(self.key)  # NNX830
+""",
+        ),
+        clean=(
+            """\
+key, a = jax.random.split(key)
+key, b = jax.random.split(key)
+y = jax.random.normal(a) + jax.random.normal(b)
+""",
+            """\
+for i in range(3):
+    y = jax.random.normal(jax.random.fold_in(key, i))
+""",
+            """\
+for k in jax.random.split(key, 3):
+    y = jax.random.normal(k)
+""",
+            """\
+if x.sum() > 0:
+    y = jax.random.normal(key)
+else:
+    y = jax.random.uniform(key)
+""",
+            """\
+rngs = nnx.Rngs(0)
+for i in range(3):
+    y = jax.random.normal(rngs.noise())
+""",
+            """\
+def test_same():
+    assert jax.random.normal(key) == jax.random.normal(key)
+""",
+            """\
+class Agent:
+    def __init__(self, seed):
+        self.key = jax.random.key(seed)
+    def act(self):
+        self.key, a = jax.random.split(self.key)
+        self.key, b = jax.random.split(self.key)
+        return jax.random.normal(a) + jax.random.normal(b)
+""",
+            """\
+keys = dict(zip("ab", jax.random.split(key, 2)))
+y = jax.random.normal(keys["a"]) + jax.random.normal(keys["b"])
+""",
+            """\
+while True:
+    key, sub = jax.random.split(key)
+    y = jax.random.normal(sub)
+    if y > 0:
+        break
+""",
+            """\
+def draw(key, n):
+    if n == 0:
+        return jax.random.normal(key)
+    return jax.random.uniform(key)
+""",
+        ),
+    ),
+    "NNX831": Cases(
+        bad=(
+            """\
+a = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+b = nnx.Linear(2, 2, rngs=nnx.Rngs(0))  # NNX831
+""",
+            "layers = [nnx.Linear(2, 2, rngs=nnx.Rngs(0)) for _ in range(3)]  # NNX831\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.a = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+        self.b = nnx.Dropout(0.5, rngs=nnx.Rngs(1))  # NNX831
+""",
+            """\
+from flax.nnx import Linear, Rngs
+class Net(nnx.Module):
+    def __init__(self):
+        self.layers = []
+        for _ in range(3):
+            self.layers.append(Linear(2, 2, rngs=Rngs(0)))  # NNX831
+""",
+        ),
+        clean=(
+            """\
+rngs = nnx.Rngs(0)
+a = nnx.Linear(2, 2, rngs=rngs)
+b = nnx.Linear(2, 2, rngs=rngs)
+""",
+            "layers = [nnx.Linear(2, 2, rngs=nnx.Rngs(i)) for i in range(3)]\n",
+            """\
+a = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+b = nnx.Linear(2, 2, rngs=nnx.Rngs(2))
+""",
+            """\
+def test_same_weights():
+    a = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    b = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(3)])
+""",
+            """\
+if x.sum() > 0:
+    net = nnx.Linear(2, 2, rngs=nnx.Rngs(3))
+else:
+    net = nnx.Linear(2, 4, rngs=nnx.Rngs(3))
+""",
+        ),
+    ),
+    "NNX832": Cases(
+        bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.5)
+    def __call__(self, x):
+        return self.drop(x, rngs=nnx.Rngs(0))  # NNX832
+""",
+            """\
+@nnx.jit
+def step(drop, x):
+    return drop(x, rngs=nnx.Rngs(dropout=1))  # NNX832
+""",
+            """\
+from flax.nnx import Rngs
+def forward(drop, x):
+    return drop(x, rngs=Rngs(0))  # NNX832
+fast = nnx.jit(forward)
+""",
+            """\
+@nnx.jit
+def step(drop, x):
+    rngs = nnx.Rngs(0)  # NNX832
+    return drop(x, rngs=rngs)
+""",
+        ),
+        clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(x)
+""",
+            """\
+@nnx.jit
+def step(drop, x, rngs):
+    return drop(x, rngs=rngs)
+""",
+            """\
+@nnx.jit
+def step(drop, x, seed):
+    return drop(x, rngs=nnx.Rngs(seed))
+""",
+            """\
+@nnx.jit
+def build():
+    return nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+""",
+            """\
+drop = nnx.Dropout(0.5)
+y = drop(x, rngs=nnx.Rngs(0))
+""",
+        ),
+    ),
+    "NNX833": Cases(
+        bad=(
+            "k = jax.random.PRNGKey(0x123456789)  # NNX833\n",
+            "k = jax.random.key(time.time_ns())  # NNX833\n",
+            """\
+SEED = 2**40
+rngs = nnx.Rngs(SEED)  # NNX833
+""",
+            """\
+from jax.random import key as make
+k = make(12345678901)  # NNX833
+""",
+            "rngs = nnx.Rngs(params=0, dropout=99999999999)  # NNX833\n",
+        ),
+        clean=(
+            "k = jax.random.key(42)\n",
+            "k = jax.random.key(2**32 - 1)\n",
+            "k = jax.random.key(int(time.time()))\n",
+            "k = jax.random.key(time.time_ns() % 2**32)\n",
+            "rngs = nnx.Rngs(0, dropout=1)\n",
+            "def seeded(seed):\n    return jax.random.key(seed)\n",
+        ),
+    ),
+    "NNX834": Cases(
+        bad=(
+            "jax.random.split(key)  # NNX834\n",
+            """\
+from jax.random import split
+def draw(key):
+    split(key)  # NNX834
+    return jax.random.normal(key)  # NNX830
+""",
+            """\
+import jax.random as jr
+for i in range(3):
+    jr.fold_in(key, i)  # NNX834
+""",
+        ),
+        clean=(
+            "key, sub = jax.random.split(key)\n",
+            "_ = jax.random.split(key)\n",
+            "def split(key):\n    print(key)\nsplit(key)\n",
+            "y = jax.random.normal(jax.random.split(key)[0])\n",
+        ),
+    ),
+    "NNX835": Cases(
+        bad=(
+            """\
+keys = []
+for i in range(4):
+    key, sub = jax.random.split(key)  # NNX835
+    keys.append(sub)
+""",
+            """\
+from jax.random import split
+def init(key, x):
+    for width in (2, 3, 4):
+        key, k = split(key)  # NNX835
+        x = x + jax.random.normal(k)
+    return x
+""",
+            """\
+N = 8
+def draws(key):
+    out = []
+    for _ in range(N):
+        k, key = jax.random.split(key)  # NNX835
+        out.append(jax.random.normal(k))
+    return out
+""",
+        ),
+        clean=(
+            """\
+for k in jax.random.split(key, 4):
+    y = jax.random.normal(k)
+""",
+            """\
+while True:
+    key, sub = jax.random.split(key)
+    if jax.random.normal(sub) > 0:
+        break
+""",
+            """\
+def train(key, batches):
+    for batch in batches:
+        key, sub = jax.random.split(key)
+        y = batch + jax.random.normal(sub)
+    return y
+""",
+            """\
+for i in range(4):
+    key, sub = jax.random.split(key)
+    if jax.random.normal(sub) > 0:
+        break
+""",
+            """\
+for i in range(4):
+    a, b = jax.random.split(jax.random.fold_in(key, i))
+    y = jax.random.normal(a) + jax.random.normal(b)
+""",
+            """\
+key, sub = jax.random.split(key)
+y = jax.random.normal(sub)
+""",
+        ),
+    ),
+}

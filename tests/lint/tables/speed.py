@@ -1,0 +1,924 @@
+"""Code that is right and slow."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_STEP = """\
+@nnx.jit
+def step(model, optimizer, x):
+    loss, grads = nnx.value_and_grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)
+    return loss
+
+"""
+_PURE = """\
+graphdef, state = nnx.split((model, optimizer))
+
+@partial(jax.jit, donate_argnums=0)
+def step(state, x):
+    model, optimizer = nnx.merge(graphdef, state)
+    loss, grads = nnx.value_and_grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)
+    return nnx.state((model, optimizer)), loss
+
+"""
+# nothing that a loop could bind once
+_COLD = (
+    _STEP + "step(model, optimizer, x)\n",
+    _PURE + "for batch in batches:\n    state, loss = step(state, batch)\n",
+    _STEP + "fast = nnx.cached_partial(step, model, optimizer)\nfor batch in batches:\n    fast(batch)\n",
+    """\
+@jax.jit
+def double(x):
+    return x * 2
+for batch in batches:
+    double(batch)
+""",
+    """\
+for depth in range(3):
+    net = nnx.Linear(2, 2, rngs=nnx.Rngs(depth))
+    print(net)
+""",
+)
+
+CASES = {
+    "NNX901": Cases(
+        bad=(
+            _STEP + "for batch in batches:\n    step(model, optimizer, batch)  # NNX901\n",
+            """\
+predict = nnx.jit(lambda m, v: m(v))
+def run(net: nnx.Module, batches):
+    while batches:
+        predict(net, batches.pop())  # NNX901
+""",
+            """\
+from flax.nnx import jit as compiled
+@partial(compiled, static_argnames="n")
+def step(model, n):
+    return model(x) * n
+for i in range(9):
+    step(model, n=3)  # NNX901
+""",
+            """\
+class Trainer:
+    def __init__(self, model: nnx.Module):
+        self.model = model
+    def fit(self, batches):
+        predict = nnx.jit(lambda m, v: m(v))
+        for batch in batches:
+            predict(self.model, batch)  # NNX901
+""",
+        ),
+        clean=(
+            _STEP + "step(model, optimizer, x)\n",
+            _PURE + "for batch in batches:\n    state, loss = step(state, batch)\n",
+            _STEP + "fast = nnx.cached_partial(step, model, optimizer)\nfor batch in batches:\n    fast(batch)\n",
+            """\
+@jax.jit
+def double(x):
+    return x * 2
+for batch in batches:
+    double(batch)
+""",
+            _STEP + "def test_step():\n    for batch in batches:\n        step(model, optimizer, batch)\n",
+        ),
+    ),
+    "NNX902": Cases(
+        bad=(
+            """\
+@nnx.jit  # NNX902
+def double(x):
+    return x * 2
+double(x)
+""",
+            """\
+from flax.nnx import jit as compiled
+f = compiled(lambda a, b: a + b)  # NNX902
+f(x, x)
+""",
+            """\
+@partial(nnx.jit, static_argnames="n")  # NNX902
+def power(x, n):
+    return x**n
+power(x, 2)
+""",
+        ),
+        clean=(
+            """\
+@nnx.jit
+def predict(model, x):
+    return model(x)
+predict(model, x)
+""",
+            """\
+@jax.jit
+def double(x):
+    return x * 2
+double(x)
+""",
+            """\
+@nnx.jit
+def unknown(x):
+    return x * 2
+""",
+            """\
+@nnx.jit
+def draw(rngs, x):
+    return x + jax.random.normal(rngs.noise(), x.shape)
+draw(nnx.Rngs(0), x)
+""",
+            """\
+@nnx.jit
+def build(n):
+    return nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+build(jnp.ones(3))
+""",
+        ),
+    ),
+    "NNX903": Cases(
+        bad=(
+            "for batch in batches:\n    y = jax.jit(lambda v: v * 2)(batch)  # NNX903\n",
+            """\
+def double(v):
+    return v * 2
+while True:
+    f = nnx.jit(double)  # NNX902 NNX903
+    f(x)
+""",
+            """\
+from jax import jit as fast
+def scale(v, n):
+    return v * n
+for batch in batches:
+    y = fast(partial(scale, n=2))(batch)  # NNX903
+""",
+            """\
+for batch in batches:
+    @jax.jit  # NNX903
+    def double(v):
+        return v * 2
+    double(batch)
+""",
+            """\
+def double(batch):
+    return jax.jit(lambda v: v * 2)(batch)  # NNX903
+for batch in batches:
+    double(batch)
+""",
+        ),
+        clean=(
+            "f = jax.jit(lambda v: v * 2)\nfor batch in batches:\n    f(batch)\n",
+            """\
+def double(v):
+    return v * 2
+for batch in batches:
+    y = jax.jit(double)(batch)
+""",
+            "y = jax.jit(lambda v: v * 2)(x)\n",
+            """\
+for n in (1, 2):
+    f = jax.jit(lambda v: v * n)
+    f(x)
+""",
+            """\
+def test_many():
+    for batch in batches:
+        jax.jit(lambda v: v * 2)(batch)
+""",
+            "fast = [jax.jit(f) for f in (jnp.sin, jnp.cos)]\n",
+        ),
+    ),
+    "NNX904": Cases(
+        bad=(
+            """\
+for batch in batches:
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    optimizer.update(model, grads)  # NNX904
+""",
+            """\
+def step(model, opt, x):
+    grads = nnx.grad(lambda m: m(x).sum())(model)
+    opt.update(model, grads)  # NNX904
+for batch in batches:
+    step(model, optimizer, batch)
+""",
+            """\
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.opt = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+    def fit(self, batches):
+        for batch in batches:
+            grads = nnx.grad(lambda m: m(batch).sum())(self.model)
+            self.opt.update(self.model, grads)  # NNX904
+""",
+        ),
+        clean=(
+            _STEP + "step(model, optimizer, x)\n",
+            """\
+grads = nnx.grad(lambda m: m(x).sum())(model)
+optimizer.update(model, grads)
+""",
+            _PURE + "for batch in batches:\n    state, loss = step(state, batch)\n",
+            """\
+@nnx.jit
+def epoch(model, optimizer, xs):
+    for v in xs:
+        grads = nnx.grad(lambda m: m(v).sum())(model)
+        optimizer.update(model, grads)
+""",
+            """\
+table = {}
+for batch in batches:
+    table.update(a=batch)
+""",
+        ),
+    ),
+    "NNX905": Cases(
+        bad=(
+            _PURE + "for batch in batches:\n    state, loss = step(state, batch)\n    print(loss)  # NNX905\n",
+            _PURE
+            + """\
+total = 0.0
+for batch in batches:
+    state, loss = step(state, batch)
+    total += float(loss)  # NNX905
+""",
+            _PURE
+            + """\
+losses = []
+for batch in batches:
+    state, loss = step(state, batch)
+    losses.append(loss.item())  # NNX905
+""",
+            _PURE
+            + """\
+for epoch in range(3):
+    for batch in batches:
+        state, loss = step(state, batch)
+        print(f"loss {loss:.3f}")  # NNX905
+""",
+        ),
+        clean=(
+            _PURE
+            + """\
+for i, batch in enumerate(batches):
+    state, loss = step(state, batch)
+    if i % 100 == 0:
+        print(loss)
+""",
+            _PURE
+            + """\
+losses = []
+for batch in batches:
+    state, loss = step(state, batch)
+    losses.append(loss)
+print(float(sum(losses)))
+""",
+            _PURE
+            + """\
+for epoch in range(3):
+    for batch in batches:
+        state, loss = step(state, batch)
+    print(epoch, loss)
+""",
+            "for batch in batches:\n    print(batch)\n",
+            _PURE + "for batch in batches:\n    print(batch.shape)\n    state, loss = step(state, batch)\n",
+        ),
+    ),
+    "NNX906": Cases(
+        bad=(
+            """\
+step = jax.jit(lambda g, s, v: s)
+for batch in batches:
+    graphdef, state = nnx.split(model)  # NNX906
+    state = step(graphdef, state, batch)
+    nnx.update(model, state)
+""",
+            """\
+from flax.nnx import split, update
+step = jax.jit(lambda g, s, v: s)
+def train(net, opt):
+    while True:
+        graphdef, state = split((net, opt))  # NNX906
+        state = step(graphdef, state, x)
+        update((net, opt), state)
+""",
+            """\
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+    def fit(self, step, batches):
+        for batch in batches:
+            graphdef, state = nnx.split(self.model)  # NNX906
+            nnx.update(self.model, step(graphdef, state, batch))
+""",
+        ),
+        clean=(
+            """\
+step = jax.jit(lambda g, s, v: s)
+graphdef, state = nnx.split(model)
+for batch in batches:
+    state = step(graphdef, state, batch)
+nnx.update(model, state)
+""",
+            """\
+for i in range(9):
+    if i % 3 == 0:
+        graphdef, state = nnx.split(model)
+        nnx.update(model, state)
+""",
+            """\
+for net in (model, model):
+    graphdef, state = nnx.split(net)
+    nnx.update(net, state)
+""",
+            """\
+for i in range(3):
+    graphdef, state = nnx.split(model)
+    print(jax.tree.leaves(state))
+""",
+        ),
+    ),
+    "NNX907": Cases(
+        bad=(
+            """\
+f = jax.jit(lambda v: v @ v)
+start = time.perf_counter()
+y = f(x)
+print(time.perf_counter() - start)  # NNX907
+""",
+            """\
+@jax.jit
+def f(v):
+    return v @ v
+def measure(v):
+    begin = time.time()
+    for _ in range(10):
+        y = f(v)
+    return time.time() - begin  # NNX907
+""",
+            """\
+from time import perf_counter
+@nnx.jit
+def predict(m, v):
+    return m(v)
+t0 = perf_counter()
+predict(model, x)
+t1 = perf_counter()
+elapsed = t1 - t0  # NNX907
+""",
+        ),
+        clean=(
+            """\
+f = jax.jit(lambda v: v @ v)
+f(x).block_until_ready()
+start = time.perf_counter()
+y = jax.block_until_ready(f(x))
+print(time.perf_counter() - start)
+""",
+            """\
+start = time.perf_counter()
+total = sum(range(1000))
+print(time.perf_counter() - start)
+""",
+            """\
+f = jax.jit(lambda v: v.sum())
+start = time.time()
+y = float(f(x))
+print(time.time() - start)
+""",
+            """\
+f = jax.jit(lambda v: v.sum())
+f(x)
+start = time.time()
+print("hello")
+print(time.time() - start)
+""",
+        ),
+    ),
+    "NNX908": Cases(
+        bad=(
+            """\
+@partial(jax.jit, static_argnames="n")
+def f(x, n):
+    return x * n
+for i in range(10):
+    f(x, n=i)  # NNX908
+""",
+            """\
+f = jax.jit(lambda v, n: v * n, static_argnums=1)
+for i, batch in enumerate(batches):
+    f(batch, i)  # NNX908
+""",
+            """\
+@partial(nnx.jit, static_argnums=1)
+def step(x, epoch):
+    return x * epoch
+def train(x):
+    for epoch in range(100):
+        x = step(x, epoch)  # NNX908
+    return x
+""",
+        ),
+        clean=(
+            """\
+@partial(jax.jit, static_argnames="n")
+def f(x, n):
+    return x * n
+for i in range(10):
+    f(x, n=3)
+""",
+            """\
+@jax.jit
+def f(x, n):
+    return x * n
+for i in range(10):
+    f(x, i)
+""",
+            """\
+@partial(jax.jit, static_argnames="mode")
+def f(x, mode):
+    return x
+for mode in ("train", "test"):
+    f(x, mode="train")
+""",
+            """\
+@partial(jax.jit, static_argnums=1)
+def f(x, n):
+    return x * n
+f(x, 1)
+f(x, 2)
+""",
+        ),
+    ),
+    "NNX909": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x):
+    for i in range(100):  # NNX909
+        x = x * 2
+    return x
+""",
+            """\
+N = 64
+def repeat(v):
+    for i in range(N):  # NNX909
+        v = jnp.sin(v)
+    return v
+fast = nnx.jit(lambda v: repeat(v))
+""",
+            """\
+@partial(jax.jit, static_argnames="n")
+def f(x, n):
+    for i in range(0, 1000, 2):  # NNX909
+        x = x + n
+    return x
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x):
+    for i in range(4):
+        x = x * 2
+    return x
+""",
+            """\
+def f(x):
+    for i in range(100):
+        x = x * 2
+    return x
+f(x)
+""",
+            """\
+@jax.jit
+def f(x):
+    return jax.lax.fori_loop(0, 100, lambda i, c: c * 2, x)
+""",
+            """\
+@jax.jit
+def f(x):
+    table = []
+    for i in range(500):
+        table.append(i * i)
+    return x * sum(table)
+""",
+            """\
+step = jax.jit(lambda v: v * 2)
+for i in range(100):
+    x = step(x)
+""",
+        ),
+    ),
+    "NNX910": Cases(
+        bad=(
+            """\
+@jax.jit  # NNX910
+def step(state, x):
+    state = state + x
+    return state, x
+""",
+            """\
+def step(graphdef, state, x):
+    return state, x
+fast = jax.jit(step, static_argnums=0)  # NNX910
+""",
+            """\
+@partial(jax.jit, static_argnames="n")  # NNX910
+def step(state, n):
+    return state * n
+""".replace("state * n", "(state, n)"),
+        ),
+        clean=(
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(state, x):
+    return state, x
+""",
+            """\
+@jax.jit
+def predict(state, x):
+    return x * 2
+""",
+            """\
+@partial(jax.jit, donate_argnames="state")
+def step(state, x):
+    return state, x
+""",
+            """\
+def step(state, x):
+    return state, x
+""",
+        ),
+    ),
+    "NNX911": Cases(
+        bad=(
+            """\
+from torch.utils.data import DataLoader
+loader = DataLoader(data, batch_size=32)  # NNX911
+""".replace("data,", "[1, 2, 3],"),
+            "def load(ds):\n    return ds.shuffle(9).batch(32)  # NNX911\n",
+            """\
+from torch.utils import data
+def load(items):
+    return data.DataLoader(items, 32, shuffle=True)  # NNX911
+""",
+        ),
+        clean=(
+            """\
+from torch.utils.data import DataLoader
+loader = DataLoader([1, 2, 3], batch_size=32, drop_last=True)
+""",
+            "def load(ds):\n    return ds.batch(32, drop_remainder=True)\n",
+            "def load(ds):\n    return ds.batch(32, True)\n",
+            "class Queue:\n    def batch(self):\n        return 1\nn = Queue().batch()\n",
+        ),
+    ),
+    "NNX912": Cases(
+        bad=(
+            """\
+for batch in batches:
+    y = model(batch)  # NNX912
+""",
+            """\
+def evaluate(net: nnx.Module, batches):
+    total = 0.0
+    for batch in batches:
+        total += net(batch).mean()  # NNX912
+    return total
+""",
+            """\
+class Trainer:
+    def __init__(self, rngs):
+        self.net = nnx.Linear(2, 2, rngs=rngs)
+    def predict(self, batches):
+        out = []
+        while batches:
+            out.append(self.net(batches.pop()))  # NNX912
+        return out
+""",
+        ),
+        clean=(
+            "y = model(x)\n",
+            """\
+predict = nnx.cached_partial(nnx.jit(lambda m, v: m(v)), model)
+for batch in batches:
+    y = predict(batch)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(3)])
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+""",
+            """\
+@nnx.jit
+def rollout(model, x):
+    for _ in range(3):
+        x = model(x)
+    return x
+""",
+            """\
+def test_model():
+    for batch in batches:
+        assert model(batch).shape == (2,)
+""",
+            """\
+for dtype in (jnp.float32, jnp.float16):
+    print(model(x.astype(dtype)).dtype)
+""",
+        ),
+    ),
+    "NNX913": Cases(
+        bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(12)])
+    def __call__(self, x):
+        for layer in self.layers:  # NNX913
+            x = layer(x)
+        return x
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, depth, rngs):
+        self.blocks = [nnx.Linear(2, 2, rngs=rngs) for _ in range(depth)]
+    def __call__(self, x):
+        for i, block in enumerate(self.blocks):  # NNX913
+            x = x + block(x)
+        return x
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, depth, rngs):
+        layers = []
+        for _ in range(depth):
+            layers.append(nnx.Linear(2, 2, rngs=rngs))
+        self.layers = nnx.data(layers)
+    def encode(self, x):
+        for layer in self.layers:  # NNX913
+            x = layer(x)
+        return x
+""",
+        ),
+        clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(2, 2, rngs=rngs)
+        self.second = nnx.Linear(2, 2, rngs=rngs)
+    def __call__(self, x):
+        for layer in (self.first, self.second):
+            x = layer(x)
+        return x
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, sizes, rngs):
+        self.layers = nnx.List([nnx.Linear(a, b, rngs=rngs) for a, b in zip(sizes, sizes[1:])])
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(3)])
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, depth, rngs):
+        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(depth)])
+    def names(self):
+        return [type(layer).__name__ for layer in self.layers]
+    def freeze(self):
+        for layer in self.layers:
+            layer.frozen = True
+""",
+            """\
+class Stack:
+    def __init__(self, depth):
+        self.layers = [jnp.tanh for _ in range(depth)]
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+""",
+        ),
+    ),
+    "NNX914": Cases(
+        bad=(
+            """\
+f = jax.jit(lambda v, s: v * s)
+f(x, 1)
+f(x, 2.0)  # NNX914
+""",
+            """\
+@jax.jit
+def step(x, mask):
+    return x
+step(x, None)
+step(x, jnp.ones(3))  # NNX914
+""",
+            """\
+@nnx.jit
+def step(model, batch):
+    return model(batch["x"])
+step(model, {"x": x})
+step(model, {"x": x, "y": x})  # NNX914
+""",
+            """\
+@jax.jit
+def f(v, scale):
+    return v * scale
+f(x, scale=3)
+f(x, scale=np.float32(3))  # NNX914
+""",
+        ),
+        clean=(
+            """\
+f = jax.jit(lambda v, s: v * s)
+f(x, 1.0)
+f(x, 2.0)
+""",
+            """\
+@partial(jax.jit, static_argnames="n")
+def f(x, n):
+    return x * n
+f(x, n=1)
+f(x, n=2.0)
+""",
+            """\
+@nnx.jit
+def step(model, batch):
+    return model(batch["x"])
+step(model, {"x": x, "y": x})
+step(model, {"y": x, "x": x})
+""",
+            """\
+def f(v, s):
+    return v * s
+f(x, 1)
+f(x, 2.0)
+""",
+            """\
+def test_kinds():
+    f = jax.jit(lambda v, s: v * s)
+    f(x, 1)
+    f(x, 2.0)
+""",
+        ),
+    ),
+    "NNX915": Cases(
+        bad=(
+            """\
+loss = jax.jit(lambda p, v: (p * v).sum())
+update = jax.jit(lambda p, g: p - g)
+p = x
+for batch in batches:
+    value = loss(p, batch)
+    p = update(p, value)  # NNX915
+""",
+            """\
+@jax.jit
+def forward(p, v):
+    return p * v
+@jax.jit
+def backward(p, y):
+    return p - y
+def train(p, batches):
+    for batch in batches:
+        p = backward(p, forward(p, batch))  # NNX915
+    return p
+""",
+            """\
+grads_of = nnx.jit(nnx.grad(lambda m, v: m(v).sum()))
+apply = nnx.jit(lambda m, o, g: o.update(m, g))
+for batch in batches:
+    grads = grads_of(model, batch)  # NNX901
+    apply(model, optimizer, grads)  # NNX901 NNX915
+""",
+        ),
+        clean=(
+            _PURE + "for batch in batches:\n    state, loss = step(state, batch)\n",
+            """\
+train = jax.jit(lambda p, v: p - v)
+check = jax.jit(lambda p: p.sum())
+p = x
+for i, batch in enumerate(batches):
+    p = train(p, batch)
+    if i % 100 == 0:
+        print(check(p))
+""",
+            """\
+f = jax.jit(lambda v: v * 2)
+g = jax.jit(lambda v: v + 1)
+y = g(f(x))
+""",
+            """\
+f = jax.jit(lambda v: v * 2)
+g = jax.jit(lambda v: v + 1)
+for batch in batches:
+    f(batch)
+    g(batch)
+""",
+        ),
+    ),
+    "NNX916": Cases(
+        bad=(
+            "f = jax.pmap(lambda v: v * 2)  # NNX916\n",
+            """\
+@partial(jax.pmap, axis_name="d")  # NNX916
+def f(x):
+    return jax.lax.pmean(x, "d")
+""",
+            """\
+from flax.nnx import pmap
+@pmap  # NNX916
+def f(model, x):
+    return model(x)
+""",
+        ),
+        clean=(
+            "f = jax.vmap(lambda v: v * 2)\n",
+            "f = jax.jit(lambda v: v * 2)\n",
+            "def pmap(f):\n    return f\ng = pmap(len)\n",
+            "from concurrent.futures import ThreadPoolExecutor\ny = list(ThreadPoolExecutor().map(len, ['a']))\n",
+        ),
+    ),
+    "NNX917": Cases(
+        bad=(
+            "y = jnp.zeros(3, dtype=jnp.float64)  # NNX917\n",
+            "y = x.astype(jnp.int64)  # NNX917\n",
+            "y = jnp.array([1.0], dtype='float64')  # NNX917\n",
+            "net = nnx.Linear(2, 2, param_dtype=jnp.float64, rngs=nnx.Rngs(1))  # NNX917\n",
+        ),
+        clean=(
+            "y = jnp.zeros(3, dtype=jnp.float32)\n",
+            "y = np.zeros(3, dtype=np.float64)\n",
+            "jax.config.update('jax_enable_x64', True)\ny = jnp.zeros(3, dtype=jnp.float64)\n",
+            "wide = x.dtype == jnp.float64\n",
+            "y = jnp.zeros(3, dtype=float)\n",
+        ),
+    ),
+    "NNX920": Cases(
+        bad=(
+            _STEP + "for batch in batches:\n    step(model, optimizer, batch)  # NNX901 NNX920\n",
+            """\
+@nnx.jit
+def predict(model, x):
+    return model(x)
+def run(net: nnx.Module, batches):
+    out = []
+    for batch in batches:
+        out.append(predict(net, batch))  # NNX901 NNX920
+    return out
+""",
+            """\
+from flax.nnx import jit as compiled
+@compiled
+def update(model, optimizer, grads):
+    optimizer.update(model, grads)
+grads = nnx.grad(lambda m: m(x).sum())(model)
+while True:
+    update(model, optimizer, grads)  # NNX901 NNX920
+""",
+        ),
+        clean=_COLD,
+    ),
+    "NNX921": Cases(
+        bad=(
+            _STEP + "for batch in batches:\n    step(model, optimizer, batch)  # NNX901 NNX921\n",
+            _STEP
+            + """\
+def train(model, optimizer, batches):
+    for batch in batches:
+        loss = step(model, optimizer, batch)  # NNX901 NNX921
+    return loss
+train(model, optimizer, batches)
+""",
+            """\
+from flax.nnx import jit as compiled
+@compiled
+def update(model, optimizer, grads):
+    optimizer.update(model, grads)
+grads = nnx.grad(lambda m: m(x).sum())(model)
+while True:
+    update(model, optimizer, grads)  # NNX901 NNX921
+""",
+        ),
+        clean=_COLD,
+    ),
+}

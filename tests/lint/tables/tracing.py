@@ -1,0 +1,726 @@
+"""Values that are not known while a function is compiled: decisions, numbers, shapes and static arguments."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+CASES = {
+    "NNX819": Cases(
+        bad=(
+            "graphdef, others, params = nnx.split(model, nnx.Param, ...)  # NNX819\n",
+            """\
+from flax.nnx import split
+def parts(m: nnx.Module):
+    graphdef, batch_stats, params = split(m, nnx.Param, nnx.BatchStat)  # NNX819
+    return params
+""",
+            "rest, params = nnx.state(model, nnx.Param, ...)  # NNX819\n",
+            "params, graphdef = nnx.split(model)  # NNX819\n",
+        ),
+        clean=(
+            "graphdef, params, others = nnx.split(model, nnx.Param, ...)\n",
+            "graphdef, params, batch_stats, rest = nnx.split(model, nnx.Param, nnx.BatchStat, ...)\n",
+            "graphdef, trainable, frozen = nnx.split(model, nnx.Param, ...)\n",
+            "graphdef, rest, params = nnx.split(model, nnx.Not(nnx.Param), ...)\n",
+            "graphdef, state = nnx.split(model)\n",
+            "def f(model, wanted):\n    graphdef, others, params = nnx.split(model, wanted, ...)\n    return params\n",
+            "a, b = nnx.state(model, nnx.Param, ...)\n",
+        ),
+    ),
+    "NNX820": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x):
+    if x.sum() > 0:  # NNX820
+        return x
+    return -x
+""",
+            """\
+@nnx.jit
+def step(model, x):
+    loss = model(x).mean()
+    while loss > 1:  # NNX820
+        loss = loss / 2
+    return loss
+""",
+            """\
+@partial(jax.jit, static_argnames="n")
+def f(x, n):
+    assert jnp.all(x > 0)  # NNX820
+    return x * n
+""",
+            """\
+def clip(v, limit):
+    return limit if v > limit else v  # NNX820
+fast = jax.jit(lambda v: clip(v, 3.0))
+""",
+            """\
+def body(carry, v):
+    carry = v if v > carry else carry  # NNX820
+    return carry, v
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+@jax.jit
+def f(x, y):
+    return max(x, y)  # NNX820
+""",
+            """\
+@jax.jit
+def f(x, mask):
+    if not mask.any() or x[0] > 1:  # NNX820
+        return x
+    return x * mask
+""".replace("mask.any() or x[0] > 1", "mask.any()"),
+            """\
+@jax.jit
+def f(x, y):
+    good = x > 0 and y > 0  # NNX820
+    return jnp.where(good, x, y)
+""",
+            """\
+@jax.jit
+def f(x):
+    return jnp.where(not x, 1.0, x)  # NNX820
+""",
+            """\
+@jax.jit
+def f(x):
+    return sorted(x * 2)  # NNX820
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x, mask=None):
+    if mask is not None and x.ndim == 2:
+        x = x * mask
+    return x
+""",
+            """\
+@partial(jax.jit, static_argnames=("train",))
+def f(x, train):
+    return x if train else -x
+""",
+            """\
+@nnx.jit
+def step(model, x):
+    if model.use_bias and isinstance(x, jax.Array):
+        return model(x)
+    return x
+""",
+            """\
+@jax.jit
+def f(batch):
+    if "mask" in batch:
+        return batch["x"] * batch["mask"]
+    return batch["x"]
+""",
+            """\
+@jax.jit
+def f(x):
+    return jnp.where(x > 0, x, -x) & (x > 1)
+""",
+            """\
+y = jax.jit(lambda v: v.sum())(x)
+if y > 3:
+    print("large")
+""",
+            """\
+@jax.jit
+def f(x):
+    if x.dtype == jnp.float32 and x.shape[0] > 2 and len(x) > 1:
+        return x
+    return x.astype(jnp.float32)
+""",
+            """\
+@jax.jit
+def f(params):
+    for name, value in sorted(params.items()):
+        if name.startswith("bias"):
+            params = {**params, name: value * 2}
+    return params
+""",
+            """\
+@jax.jit
+def f(x, ys):
+    total = x
+    for y in ys:
+        total = total + y
+    assert x.shape == (3,), x.shape
+    return total if ys else x
+""".replace("total if ys else x", "total"),
+            """\
+@jax.jit
+def f(x):
+    assert x.ndim in (1, 2) and not x.weak_type
+    return x
+""",
+            """\
+loss = nnx.grad(lambda m: m(x).sum())
+def f(v):
+    return v if v > 0 else -v
+jax.grad(f)(1.0)
+""",
+        ),
+    ),
+    "NNX821": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x):
+    return float(x.sum())  # NNX821
+""",
+            """\
+@nnx.jit
+def step(model, x):
+    loss = model(x).mean()
+    return loss.item()  # NNX821
+""",
+            """\
+def norm(v):
+    return math.pi * int(v)  # NNX821
+fast = jit(lambda v: norm(v[0]))
+""",
+            """\
+@jax.jit
+def f(x, n):
+    for i in range(n):  # NNX821
+        x = x * 2
+    return x
+""",
+            """\
+@jax.jit
+def f(x):
+    return x.tolist()  # NNX821
+""",
+            """\
+f = jax.vmap(lambda v: bool(v))  # NNX821
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x):
+    return x.sum() / float(x.shape[0])
+""",
+            """\
+@partial(jax.jit, static_argnames="n")
+def f(x, n):
+    for i in range(int(n)):
+        x = x * 2
+    return x
+""",
+            """\
+@jax.jit
+def f(x):
+    return x.astype(float) * int(math.prod(x.shape))
+""",
+            """\
+loss = jax.jit(lambda v: v.sum())(x)
+print(float(loss), loss.item())
+""",
+            """\
+@jax.jit
+def f(x):
+    for i in range(x.shape[0]):
+        x = x * i
+    return x
+""",
+            """\
+@jax.jit
+def f(x):
+    return x * int("3") + len(x)
+""",
+            """\
+@jax.jit
+def f(items):
+    for name, item in items.items():
+        yield_ = item * 2
+    return yield_
+""",
+        ),
+    ),
+    "NNX822": Cases(
+        bad=(
+            """\
+@nnx.jit
+def f(model, x, train: bool):
+    if train:  # NNX822
+        return model(x)
+    return x
+""",
+            """\
+@jax.jit
+def f(x, mode="mean"):
+    if mode == "mean":  # NNX822
+        return x.mean()
+    return x.sum()
+f(x, "sum")
+""",
+            """\
+def f(x, flip: bool):
+    return -x if flip else x  # NNX822
+fast = jax.jit(f)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def f(x, flip: bool = False):
+    return -x if flip else x  # NNX822
+f(x, True)
+""",
+            """\
+@jax.jit
+def f(x, train):
+    if train:  # NNX822
+        return x * 2
+    return x
+f(x, True)
+f(x, train=False)
+""",
+        ),
+        clean=(
+            """\
+@partial(nnx.jit, static_argnames="train")
+def f(model, x, train: bool):
+    if train:
+        return model(x)
+    return x
+""",
+            """\
+@nnx.jit(static_argnums=2)
+def f(model, x, train: bool):
+    return model(x) if train else x
+""",
+            """\
+def f(x, train: bool):
+    return x if train else -x
+f(x, True)
+""",
+            """\
+@jax.jit
+def f(x, flip: bool):
+    return jnp.where(flip, -x, x)
+""",
+            """\
+def f(x, train: bool):
+    return x if train else -x
+fast = jax.jit(partial(f, train=True))
+""",
+            """\
+fast = jax.jit(lambda x, flip: jax.lax.cond(flip, jnp.negative, jnp.abs, x))
+fast(x, True)
+""",
+        ),
+    ),
+    "NNX823": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x, n):
+    return jnp.zeros(n) + x[0]  # NNX823
+""",
+            """\
+@jax.jit
+def f(x, n):
+    return x.reshape(n, -1)  # NNX823
+""",
+            """\
+@nnx.jit
+def f(model, x, n):
+    return model(x)[:n]  # NNX823
+""",
+            """\
+def one_hot(labels, classes):
+    return jax.nn.one_hot(labels, classes)  # NNX823
+@jax.jit
+def f(x, classes):
+    return one_hot(x, classes)
+""",
+            """\
+@jax.jit
+def f(x):
+    n = x.sum().astype(int)
+    return jnp.arange(n)  # NNX823
+""",
+            """\
+@jax.jit
+def f(key, n):
+    return jax.random.split(key, n)  # NNX823
+""",
+            """\
+@jax.jit
+def f(x, start, size):
+    return jax.lax.dynamic_slice(x, (start,), (size,))  # NNX823
+""",
+            """\
+@jax.jit
+def f(x, parts):
+    return jnp.split(x, parts)  # NNX823
+""",
+        ),
+        clean=(
+            """\
+@partial(jax.jit, static_argnames="n")
+def f(x, n):
+    return jnp.zeros(n) + x[:n].sum()
+""",
+            """\
+@jax.jit
+def f(x):
+    return x.reshape(x.shape[0], -1)[: x.shape[0] // 2]
+""",
+            """\
+@jax.jit
+def f(x, i):
+    return x[i] + jax.lax.dynamic_slice_in_dim(x, i, 2)
+""",
+            """\
+@jax.jit
+def f(x):
+    return jnp.zeros_like(x) + jnp.ones(x.shape) + jnp.arange(len(x))
+""",
+            """\
+@jax.jit
+def f(x, value):
+    return jnp.full(x.shape, value)
+""",
+            """\
+@jax.jit
+def f(x, k):
+    return jnp.where(jnp.arange(x.shape[0]) < k, x, 0)
+""",
+            """\
+def f(x, n):
+    return jnp.zeros(n) + x[:n].sum()
+f(x, 3)
+""",
+            """\
+@jax.jit
+def f(x, start):
+    return jax.lax.dynamic_slice(x, (start,), (2,))
+""",
+            """\
+@jax.jit
+def f(key, x):
+    keys = jax.random.split(key, x.shape[0])
+    return jax.vmap(jax.random.normal)(keys)
+""",
+        ),
+    ),
+    "NNX824": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x):
+    return x[x > 0]  # NNX824
+""",
+            """\
+@jax.jit
+def f(x):
+    mask = jnp.isnan(x)
+    return x.at[mask].set(0.0)  # NNX824
+""",
+            """\
+def drop(v):
+    keep = (v > 0) & (v < 3)
+    return v[keep].sum()  # NNX824
+@nnx.jit
+def f(model, x):
+    return drop(model(x))
+""",
+            """\
+@jax.jit
+def f(x, mask: jax.Array):
+    return x[mask]  # NNX824
+f(x, x > 2)
+""",
+            """\
+@jax.jit
+def f(x):
+    mask = ~jnp.isnan(x)
+    return x[:, mask]  # NNX824
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x):
+    return jnp.where(x > 0, x, 0.0)
+""",
+            """\
+@jax.jit
+def f(x, i):
+    return x[i] + x.at[i].set(3.0)
+""",
+            "y = x[x > 0]\n",
+            """\
+@jax.jit
+def f(x):
+    order = jnp.argsort(x)
+    return x[order]
+""",
+            """\
+@jax.jit
+def f(x):
+    mask = np.array([True, False, True])
+    return x[mask]
+""",
+            """\
+@jax.jit
+def f(x):
+    return x * (x > 0)
+""",
+        ),
+    ),
+    "NNX825": Cases(
+        bad=(
+            """\
+@jax.jit
+def f(x):
+    return jnp.nonzero(x)  # NNX825
+""",
+            """\
+@nnx.jit
+def f(model, x):
+    return jnp.where(model(x) > 0)  # NNX825
+""",
+            """\
+from jax.numpy import unique as distinct
+@jax.jit
+def f(x):
+    return distinct(x)  # NNX825
+""",
+            """\
+@jax.jit
+def f(x, counts):
+    return jnp.repeat(x, counts)  # NNX825
+""",
+            """\
+def count(labels):
+    return jnp.bincount(labels)  # NNX825
+fast = jax.jit(lambda v: count(v))
+""",
+            """\
+@jax.jit
+def f(x):
+    return x.nonzero()  # NNX825
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def f(x):
+    return jnp.nonzero(x, size=2)
+""",
+            """\
+@jax.jit
+def f(x):
+    return jnp.where(x > 0, x, 0)
+""",
+            "y = jnp.unique(x)\n",
+            """\
+@jax.jit
+def f(x):
+    return jnp.repeat(x, 3)
+""",
+            """\
+@jax.jit
+def f(labels):
+    return jnp.bincount(labels, length=10)
+""",
+            """\
+@jax.jit
+def f(x):
+    return x * jnp.unique(np.array([1, 2, 2]), size=2).sum()
+""",
+            """\
+@jax.jit
+def f(x, counts):
+    return jnp.repeat(x, counts, total_repeat_length=8)
+""",
+        ),
+    ),
+    "NNX826": Cases(
+        bad=(
+            """\
+@partial(jax.jit, static_argnames="shape")
+def f(x, shape):
+    return jnp.zeros(shape) + x
+f(1.0, [2, 3])  # NNX826
+""",
+            """\
+def f(x, config):
+    return x * config["scale"]
+fast = jax.jit(f, static_argnums=1)
+fast(x, {"scale": 2})  # NNX826
+""",
+            """\
+@partial(nnx.jit, static_argnums=(1,))
+def f(model, sizes):
+    return sizes
+f(model, sizes=[3])  # NNX826
+""",
+            """\
+@partial(jax.jit, static_argnums=1)
+def f(x, y):
+    return x * y
+f(x, jnp.ones(3))  # NNX826
+""",
+        ),
+        clean=(
+            """\
+@partial(jax.jit, static_argnames="shape")
+def f(x, shape):
+    return jnp.zeros(shape) + x
+f(1.0, (2, 3))
+""",
+            """\
+@jax.jit
+def f(x, parts):
+    return x + sum(parts)
+f(x, [x, x])
+""",
+            """\
+fast = jax.jit(lambda v, n: v * n, static_argnums=1)
+fast(jnp.ones(3), 2)
+""",
+            """\
+@partial(jax.jit, static_argnames="mode")
+def f(batch, mode):
+    return batch["x"]
+f({"x": x}, "train")
+""",
+            """\
+@partial(jax.jit, static_argnames="axes")
+def f(x, axes):
+    return x.sum(axes)
+f(x, tuple([0]))
+""",
+        ),
+    ),
+    "NNX827": Cases(
+        bad=(
+            """\
+@partial(jax.jit, static_argnames=["model"])  # NNX827
+def predict(model: nnx.Module, x):
+    return model(x)
+""",
+            """\
+def predict(net, x):
+    return net(x)
+fast = jax.jit(predict, static_argnums=0)  # NNX827
+fast(model, x)
+""",
+            """\
+@partial(nnx.jit, static_argnums=(0, 1))  # NNX827
+def step(n, optimizer: nnx.Optimizer, x):
+    return x * n
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+    @partial(jax.jit, static_argnums=0)  # NNX827
+    def __call__(self, x):
+        return self.linear(x)
+""",
+        ),
+        clean=(
+            """\
+@nnx.jit
+def predict(model: nnx.Module, x):
+    return model(x)
+""",
+            """\
+@partial(jax.jit, static_argnames="graphdef")
+def predict(graphdef: nnx.GraphDef, state, x):
+    return nnx.merge(graphdef, state)(x)
+""",
+            """\
+@partial(nnx.jit, static_argnames=("n",))
+def predict(model: nnx.Module, x, n):
+    return model(x) * n
+""",
+            """\
+class Scaler:
+    @partial(jax.jit, static_argnums=0)
+    def apply(self, x):
+        return x * 2
+""",
+            """\
+@partial(jax.jit, static_argnames=("tx",))
+def update(params, tx: optax.GradientTransformation):
+    return params
+""",
+        ),
+    ),
+    "NNX828": Cases(
+        bad=(
+            """\
+@partial(jax.jit, static_argnum=1)  # NNX828
+def f(x, n):
+    return x * n
+""",
+            "f = nnx.jit(lambda m, n: m, static_argname='n')  # NNX828\n",
+            """\
+@partial(jax.jit, static_argnames=("trian",))  # NNX828
+def f(x, train):
+    return x
+""",
+            """\
+from jax import jit as fast
+f = fast(lambda v: v, donate_argnum=0)  # NNX828
+""",
+        ),
+        clean=(
+            """\
+@partial(jax.jit, static_argnums=1)
+def f(x, n):
+    return x * n
+""",
+            """\
+@partial(jax.jit, static_argnames=("n",), donate_argnums=(0,))
+def f(x, n):
+    return x * n
+""",
+            """\
+@partial(jax.jit, static_argnames="mode")
+def f(x, **options):
+    return x
+""",
+            "f = jax.jit(lambda v: v, keep_unused=True, inline=True)\n",
+            """\
+def jit(fn, static_argnum=0):
+    return fn
+f = jit(lambda v: v, static_argnum=1)
+""",
+        ),
+    ),
+    "NNX829": Cases(
+        bad=(
+            "y = jax.lax.fori_loop(start=0, stop=3, body_fun=lambda i, c: c, init_val=x)  # NNX829\n",
+            "y = jax.lax.while_loop(cond=lambda c: False, body=lambda c: c, init_val=x)  # NNX829\n",
+            """\
+from jax import lax
+y = lax.fori_loop(0, 3, body=lambda i, c: c, init_val=x)  # NNX829
+""",
+            """\
+from flax.nnx import while_loop
+y = while_loop(cond_fun=lambda c: False, body_fun=lambda c: c, init=x)  # NNX829
+""",
+        ),
+        clean=(
+            "y = jax.lax.fori_loop(lower=0, upper=3, body_fun=lambda i, c: c, init_val=x)\n",
+            "y = jax.lax.fori_loop(0, 3, lambda i, c: c, x)\n",
+            "y = jax.lax.while_loop(cond_fun=lambda c: False, body_fun=lambda c: c, init_val=x)\n",
+            "y = jax.lax.scan(f=lambda c, v: (c, v), init=0, xs=x)\n",
+            """\
+def fori_loop(start, stop, body):
+    return [body(i) for i in range(start, stop)]
+y = fori_loop(start=0, stop=3, body=print)
+""",
+        ),
+    ),
+}

@@ -1,0 +1,98 @@
+"""What each lint rule finds, and what it leaves alone: more right code than wrong code."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from codemods.nnx.catalogue import RULES
+from codemods.nnx.options import Options
+from codemods.nnx.rule import Kind
+from tests.lint.tables import Cases, arrays, gradients, purity, randomness, speed, tracing
+from tests.migration import look
+
+HEAD = """\
+import functools
+import math
+import random
+import time
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+from jax import jit
+
+model = nnx.Linear(2, 2, rngs=nnx.Rngs(77))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+key = jax.random.key(0)
+x = jnp.ones(3)
+batches = [x, x]
+"""
+
+CASES: dict[str, Cases] = {
+    **purity.CASES,
+    **tracing.CASES,
+    **randomness.CASES,
+    **arrays.CASES,
+    **gradients.CASES,
+    **speed.CASES,
+}
+LINT = [rule for rule in RULES if rule.kind is Kind.LINT]
+USUAL = tuple(rule.code for rule in LINT if rule.default)
+
+
+@cache
+def found(code: str, body: str) -> list[tuple[str, str]]:
+    """Return the code and the line of every finding of the usual lint rules and of one more."""
+    text = HEAD + body
+    compile(text, "main.py", "exec")
+    analysis = look(text, Options(origin="0.12", targets=("0.12",), lint=True, select=(*USUAL, code)))
+    assert not analysis.failures
+    lines = text.splitlines()
+    return [(f.code, lines[text.encode()[: f.start].count(b"\n")].strip()) for f in analysis.findings]
+
+
+def marked(body: str) -> list[tuple[str, str]]:
+    """Return the codes that the comments of a text name, with their lines."""
+    lines = [(re.search(r"# (NNX\d+.*)$", line), line.strip()) for line in body.splitlines()]
+    return [(code, line) for match, line in lines if match for code in match.group(1).split()]
+
+
+def _params(which: str) -> list[object]:
+    return [
+        pytest.param(code, body, id=f"{code}-{number}")
+        for code, cases in CASES.items()
+        for number, body in enumerate(getattr(cases, which))
+    ]
+
+
+@pytest.mark.parametrize(("code", "body"), _params("bad"))
+def test_found(code: str, body: str) -> None:
+    """The marked lines are found with the marked codes, and nothing else is."""
+    assert found(code, body) == marked(body)
+    assert code in {one for one, _ in marked(body)}
+
+
+@pytest.mark.parametrize(("code", "body"), _params("clean"))
+def test_left_alone(code: str, body: str) -> None:
+    """Look-alikes of the mistake have no findings."""
+    assert found(code, body) == []
+
+
+@pytest.mark.parametrize("code", [rule.code for rule in LINT])
+def test_enough_cases(code: str) -> None:
+    """Every lint rule has three bad programs, and more clean ones."""
+    cases = CASES[code]
+    assert len(set(cases.bad)) >= 3
+    assert len(set(cases.clean)) >= 4
+    assert len(set(cases.clean)) > len(set(cases.bad))
+
+
+def test_no_other_tables() -> None:
+    """Every table belongs to a lint rule of the catalogue."""
+    assert set(CASES) == {rule.code for rule in LINT}
