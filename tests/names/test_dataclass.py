@@ -155,3 +155,11 @@ def test_only_what_differs_changes_for_0_12_alone() -> None:
     plain = f"{HEAD}@nnx.dataclass\n{BODY}"
     assert codes(plain, options("0.12")) == []
     assert codes(f"{HEAD}{TREE}    a: int\n", options("0.12")) == ["NNX503"]
+
+
+def test_a_value_marked_for_0_12_is_no_field() -> None:
+    text = "from flax import nnx\n\n\nclass Net(nnx.Module):\n    def __init__(self):\n        self.a = nnx.static(1)\n"
+    assert codes(text, options("0.12")) == []
+    (found,) = look(text, options("0.11")).findings
+    assert (found.code, found.fix) == ("NNX503", None)
+    assert "0.12 only" in found.message

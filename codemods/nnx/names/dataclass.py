@@ -24,12 +24,24 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     found: dict[ModuleFacts, list[Reference]] = {}
+    newer = {event.node.func for event in context.project.calls() if event.node.args}
     for reference in context.nnx_references:
-        if reference.base == "flax.nnx" and reference.last in _SUCCESSORS and not guarded(reference):
+        if reference.base != "flax.nnx" or reference.last not in _SUCCESSORS or guarded(reference):
+            continue
+        if reference.last == "static" and reference.node in newer:
+            yield from _newer(context, reference)
+        else:
             found.setdefault(reference.scope.module, []).append(reference)
     for module, references in found.items():
         if not _as_before(context, module, references):
             yield from _findings(context, module, references)
+
+
+def _newer(context: Context, reference: Reference) -> Iterator[Finding]:
+    """Yield ``nnx.static(value)``, which 0.12 alone has."""
+    if set(context.options.targets) != {"0.12"}:
+        message = "nnx.static(value) exists in Flax 0.12 only"
+        yield finding("NNX503", reference.scope, reference.node, message, "assign the plain value")
 
 
 def _as_before(context: Context, module: ModuleFacts, references: list[Reference]) -> bool:

@@ -13,7 +13,11 @@ from codemods.nnx.rule import Example, Kind, Rule
 
 # beginnings of texts up to Flax 0.10; the text since 0.11 where one can be put for the other
 _TEXTS = {"No RNG named": "No RngStream named", "VariableState(type=": None}
-_METHODS = frozenset({"assertRaisesRegex", "assertRaisesWithLiteralMatch", "assertRaisesWithPredicateMatch"})
+_METHODS = frozenset(
+    {"assertRaisesRegex", "assertRaisesWithLiteralMatch", "assertRaisesWithPredicateMatch", "startswith"}
+)
+_PATTERNS = frozenset({"match", "search", "fullmatch", "findall"})  # of the module re
+_OTHER = " or 'default'"  # 0.10 named it as well
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -32,7 +36,10 @@ def _compared(node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.Compare):
         return [node.left, *node.comparators]
     if isinstance(node, ast.Call):
-        method = isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS
+        method = isinstance(node.func, ast.Attribute) and (
+            node.func.attr in _METHODS
+            or (node.func.attr in _PATTERNS and isinstance(node.func.value, ast.Name) and node.func.value.id == "re")
+        )
         return [k.value for k in node.keywords if k.arg == "match"] + (node.args if method else [])
     return []
 
@@ -44,7 +51,7 @@ def _old(context: Context, module: ModuleFacts, node: ast.expr) -> Iterator[Find
         if old in node.value:
             help = f"it says {new!r} now" if new else "the leaf of a state prints as Param(...) and the like now"
             message = f"Flax says {old!r} no more since 0.11"
-            fix = _fix(context, module, node, old, new) if new and " or " not in node.value else None
+            fix = _fix(context, module, node, old, new) if new else None
             yield finding("NNX511", module.scope, node, message, help, fix)
 
 
@@ -55,8 +62,15 @@ def _fix(context: Context, module: ModuleFacts, node: ast.Constant, old: str, ne
     written = source.data[start:end]
     if "0.10" in context.options.targets or written.count(old.encode()) != 1:
         return None
-    start += written.index(old.encode())
-    return Fix(((source.path, Edit(start, start + len(old), new.encode())),))
+    first = start + written.index(old.encode())
+    edits = [Edit(first, first + len(old), new.encode())]
+    alternatives = str(node.value).count(" or ")
+    if alternatives:
+        if written.count(_OTHER.encode()) != 1 or alternatives != 1:
+            return None
+        second = start + written.index(_OTHER.encode())
+        edits.append(Edit(second, second + len(_OTHER), b""))
+    return Fix(tuple((source.path, edit) for edit in edits))
 
 
 _BEFORE = """\

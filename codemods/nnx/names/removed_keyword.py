@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.findings import Finding, finding
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.rewrite import RewriteError, remove_keyword
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Const, Value
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -15,17 +18,43 @@ def check(context: Context) -> Iterator[Finding]:
         return
     flow = context.flow
     for event in context.project.calls():
-        if event.value.keyword("return_variables") is None:
+        asked = event.value.keyword("return_variables")
+        if asked is None or flow.callee_name(flow.here(event.value, event.scope)) != "flax.nnx.graph.flatten":
             continue
-        if flow.callee_name(flow.here(event.value, event.scope)) == "flax.nnx.graph.flatten":
-            yield finding(
-                "NNX512",
-                event.scope,
-                event.node,
-                "graph.flatten takes no return_variables since Flax 0.11",
-                "leave it out: the leaves are Variables on every way; without it, 0.10 returned VariableState",
-            )
+        paths = event.value.keyword("with_paths")
+        same = _is_true(context, asked, event.scope) and (paths is None or _is_true(context, paths, event.scope))
+        yield finding(
+            "NNX512",
+            event.scope,
+            event.node,
+            "graph.flatten takes no return_variables since Flax 0.11",
+            "leave it out: the leaves with paths are Variables, those without paths arrays",
+            _fix(context, event) if same else None,
+        )
 
+
+def _is_true(context: Context, value: Value, scope: Scope) -> bool:
+    return context.flow.resolve(context.flow.here(value, scope)).value == Const(True)
+
+
+def _fix(context: Context, event: CallEvent) -> Fix | None:
+    """Return the edit that leaves the keyword out, where it asked for what 0.11 always gives."""
+    source = event.scope.module.source
+    if "0.10" in context.options.targets or not source.faithful(event.node):
+        return None
+    try:
+        return Fix(((source.path, remove_keyword(source, event.node, "return_variables")),))
+    except RewriteError:
+        return None
+
+
+_BEFORE = """\
+from flax import nnx
+from flax.nnx import graph
+
+graphdef, flat = graph.flatten(nnx.Linear(1, 2, rngs=nnx.Rngs(0)), return_variables=True)
+print([type(leaf).__name__ for leaf in flat.leaves])
+"""
 
 RULE = Rule(
     code="NNX512",
@@ -33,22 +62,20 @@ RULE = Rule(
     summary="graph.flatten(..., return_variables=...)",
     why="""\
 `flax.nnx.graph.flatten` of Flax 0.10 took `return_variables`. Since 0.11 the leaves are Variables always, and the
-keyword raises TypeError. Code that asked for False has to do with Variables now, so that no rewrite is offered.
+keyword raises TypeError. Where it was True it can go; code that asked for False has to do with Variables now. With
+`with_paths=False` the leaves are plain arrays since 0.11, whatever was asked for.
 """,
     kind=Kind.REQUIRED,
-    safety=None,
+    safety=Safety.SAFE,
     since="0.11.0",
     source="measured on Flax 0.10.7 and 0.11.2",
     examples=(
         Example(
-            before="""\
-from flax import nnx
-from flax.nnx import graph
-
-graphdef, flat = graph.flatten(nnx.Rngs(0), return_variables=True)
-""",
-            run=False,
+            _BEFORE,
+            _BEFORE.replace(", return_variables=True", ""),
+            targets=("0.11", "0.12"),
         ),
+        Example(_BEFORE.replace("True", "False"), run=False),
     ),
     check=check,
 )
