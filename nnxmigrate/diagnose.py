@@ -32,13 +32,20 @@ def diagnostic(
         finding.message,
         help_text,
         document.line(document.line_and_column(finding.start)[0]),
-        finding.fix.safety if finding.fix and replacements else None,
+        finding.fix.safety if finding.fix and (replacements or (not reason and drafted(finding.fix))) else None,
         replacements,
     )
 
 
+def drafted(fix: Fix) -> bool:
+    """Say whether parts of a fix were left open, as lint leaves them unless it makes fixes."""
+    return any(edit.draft for _, edit in fix.edits)
+
+
 def _replacements(fix: Fix, documents: Mapping[str, Document]) -> tuple[Replacement, ...]:
-    """Return the parts of a fix; none if a file cannot take them."""
+    """Return the parts of a fix; none if a file cannot take them, or if some were left open."""
+    if drafted(fix):
+        return ()
     parts = []
     for path, wanted in fix.edits:
         document = documents.get(path, ABSENT)

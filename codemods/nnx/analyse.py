@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from codemods.nnx.catalogue import RULES
 from codemods.nnx.context import Context
@@ -11,6 +12,7 @@ from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Analysis, Failure, Finding
 from codemods.nnx.options import Options
 from codemods.nnx.project import Project
+from codemods.nnx.rewrite import drafts
 from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
 
@@ -48,7 +50,8 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
     defects: dict[str, Failure] = {}
     for rule in chosen(options):
         try:
-            found += rule.check(context)
+            with nullcontext() if options.fixes else drafts():
+                found += rule.check(context)
         except Exception as error:  # nor one rule the others theirs
             defect = _defect(modules[0].source, f"rule {rule.code}", error)
             defects.setdefault(defect.message.partition(" failed: ")[2], defect)

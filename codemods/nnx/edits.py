@@ -20,12 +20,14 @@ class Edit:
         end: offset behind the last replaced byte; equal to ``start`` for an insertion.
         text: the new bytes, UTF-8.
         joins: whether other insertions at the same place do no harm, as names added to an import.
+        draft: whether the text is left open, because nobody is going to make the edit.
     """
 
     start: int
     end: int
     text: bytes
     joins: bool = False
+    draft: bool = False
 
 
 def merged(edits: Iterable[Edit]) -> list[Edit]:

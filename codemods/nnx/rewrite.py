@@ -1,12 +1,14 @@
 """Changes of one expression with LibCST, returned as the smallest edit of its source.
 
-LibCST is imported when the first expression changes, never before.
+LibCST is imported when the first expression changes, never before, and not at all inside of :func:`drafts`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from codemods.nnx.edits import Edit, minimal
@@ -16,15 +18,30 @@ if TYPE_CHECKING:
     import libcst as cst
 
 
+_drafting: ContextVar[bool] = ContextVar("drafting", default=False)
+
+
+@contextmanager
+def drafts() -> Iterator[None]:
+    """Do without LibCST inside: changes of calls that are not simple become drafts, which cannot be made."""
+    token = _drafting.set(True)
+    try:
+        yield
+    finally:
+        _drafting.reset(token)
+
+
 class RewriteError(ValueError):
     """An expression cannot be changed as asked for, for example because its arguments are unpacked."""
 
 
 def _changed(source: Source, node: ast.Call, change: Callable[[cst.Call], cst.Call]) -> Edit:
     """Parse a call with LibCST, change it and return the difference."""
+    start, end = source.span(node)
+    if _drafting.get():
+        return Edit(end - 1, end - 1, b"", joins=True, draft=True)
     import libcst as cst
 
-    start, end = source.span(node)
     old = source.data[start:end]
     text = old.decode("utf-8")
     # in parentheses an expression may go on over line ends, as it may in its statement
@@ -53,6 +70,11 @@ def add_keyword(source: Source, node: ast.Call, name: str, value: str) -> Edit:
         RewriteError: if the call cannot be parsed.
     """
 
+    if _drafting.get() and _simple(source, node):
+        _, end = source.span(node)
+        comma = ", " if node.args or node.keywords else ""
+        return Edit(end - 1, end - 1, f"{comma}{name}={value}".encode())
+
     def change(call: cst.Call) -> cst.Call:
         import libcst as cst
 
@@ -64,6 +86,15 @@ def add_keyword(source: Source, node: ast.Call, name: str, value: str) -> Edit:
         return _with_last(call, argument)
 
     return _changed(source, node, change)
+
+
+def _simple(source: Source, node: ast.Call) -> bool:
+    """Say whether a call stands in one line, with its parentheses next to the function and to the arguments."""
+    start, end = source.span(node)
+    _, opening = source.span(node.func)
+    text, arguments = source.data[start:end], source.data[opening:end]
+    inner = arguments[1:-1]
+    return b"\n" not in text and b"\r" not in text and arguments[:1] == b"(" and inner == inner.strip(b" \t,#")
 
 
 def _with_last(call: cst.Call, argument: cst.Arg) -> cst.Call:
@@ -126,6 +157,11 @@ def insert_first(source: Source, node: ast.Call, values: list[str], drop: str | 
     Raises:
         RewriteError: if the call cannot be parsed.
     """
+
+    if _drafting.get() and drop is None and _simple(source, node):
+        _, opening = source.span(node.func)
+        comma = ", " if node.args or node.keywords else ""
+        return Edit(opening + 1, opening + 1, f"{', '.join(values)}{comma}".encode())
 
     def change(call: cst.Call) -> cst.Call:
         import libcst as cst

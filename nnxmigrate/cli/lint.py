@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -25,7 +26,7 @@ def lint(paths: tuple[str, ...], **given: Any) -> None:
     """
     choices = Choices(paths, given)
     settings = Settings(
-        options=choices.options(lint=True),
+        options=replace(choices.options(lint=True), fixes=given["fix"]),
         fix=given["fix"],
         unsafe_fixes=bool(choices.get("unsafe_fixes", "unsafe-fixes", False)),
         jobs=choices.jobs(),
