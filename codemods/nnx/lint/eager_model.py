@@ -10,10 +10,12 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import in_test, jit_of, kinds_of, scopes
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Attr, Class, Function, Ref
+from codemods.nnx.values import Attr, Call, Class, Function, Ref
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -42,6 +44,11 @@ def _eager(context: Context, event: CallEvent, loop: ast.For | ast.While) -> boo
         return False
     callee = event.value.callee
     found = context.flow.resolve(context.flow.here(callee, event.scope)).value
+    holder = callee
+    while isinstance(holder, Attr):
+        holder = holder.base
+    if varies(holder, loop) or (isinstance(found, Call) and inside(found.node, loop)):
+        return False  # another model in every round
     if isinstance(found, Class | Function | Ref) or kinds_of(context, callee, event.scope) != {Kind.MODULE}:
         return False
     if context.bodies.sometimes(event.node, event.scope, loop) or jit_of(context, event):

@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import NNX_OBJECTS, jit_of, kinds_of
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.project import enclosing_function
 
 _STRUCTURE = frozenset({"sow", "perturb", "pop", "train", "eval", "set_attributes", "set_mode", "add_module"})
@@ -161,19 +162,18 @@ def metric_touch(context: Context, hot: HotLoop, name: ast.Name) -> bool:
     return False
 
 
-def reached(context: Context, function: FunctionFacts) -> set[FunctionFacts]:
-    """Return the project's functions that a function runs, those it defines among them."""
-    found = {function}
+def reached(context: Context, function: FunctionFacts) -> OrderedSet[FunctionFacts]:
+    """Return the project's functions that a function runs, those it defines among them, nearest first."""
+    found = {function: None}
     queue = [function]
-    while queue:
-        current = queue.pop()
-        more = {f for f in context.project.functions() if enclosing_function(f.scope.parent) is current}
+    for current in queue:
+        more = [f for f in context.project.functions() if enclosing_function(f.scope.parent) is current]
         for event in context.bodies.calls.get(current.scope, ()):
             call = context.flow.here(event.value, event.scope)
-            more |= {callee.function for callee, _ in context.flow.invoked(call)}
-        queue += more - found
-        found |= more
-    return found
+            more += [callee.function for callee, _ in context.flow.invoked(call)]
+        queue += [one for one in dict.fromkeys(more) if one not in found]
+        found |= dict.fromkeys(more)
+    return OrderedSet(found)
 
 
 def _structural(context: Context, function: FunctionFacts) -> str | None:

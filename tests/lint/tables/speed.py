@@ -633,6 +633,16 @@ def test_model():
 for dtype in (jnp.float32, jnp.float16):
     print(model(x.astype(dtype)).dtype)
 """,
+            """\
+for width in range(2, 9):
+    net = nnx.Linear(2, width, rngs=nnx.Rngs(width))
+    print(net(x).shape)
+""",
+            """\
+models = [nnx.Linear(2, 2, rngs=nnx.Rngs(seed)) for seed in range(5)]
+for net in models:
+    print(net(x).mean())
+""",
         ),
     ),
     "NNX913": Cases(
