@@ -116,7 +116,8 @@ CHANGES: tuple[Change, ...] = (
         4,
         "a State that a function under `nnx.jit` or `nnx.grad` changes in place changes for the caller too",
         "0.11.0",
-        "A function that changes its argument and returns it is right on every version, and far more frequent.",
+        "NNX401 copies the argument where the caller reads it later; callers outside the project, and those that hand it "
+        "to `nnx.cond`, are not seen.",
         "Begin the function with `state = nnx.clone(state)`.",
     ),
     Change(
