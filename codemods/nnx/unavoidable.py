@@ -116,8 +116,8 @@ CHANGES: tuple[Change, ...] = (
         4,
         "a State that a function under `nnx.jit` or `nnx.grad` changes in place changes for the caller too",
         "0.11.0",
-        "NNX401 copies the argument where the caller reads it later; callers outside the project, and those that hand it "
-        "to `nnx.cond`, are not seen.",
+        "NNX401 copies the argument where the caller reads it later; callers outside the project, and those that hand "
+        "it to `nnx.cond`, are not seen.",
         "Begin the function with `state = nnx.clone(state)`.",
     ),
     Change(

@@ -35,8 +35,8 @@ FIXED = {
     "remat": f"@nnx.remat\n{BODY}f(s)",
     "own copy": f"s = nnx.clone(s)\n\n\n@nnx.jit\n{BODY}f(s)",
     "split": f"graphdef, s = nnx.split(model)\n\n\n@nnx.jit\n{BODY}f(s)",
-    "all leaves": "@nnx.jit\ndef f(s):\n    for path, leaf in nnx.to_flat_state(s):\n        leaf.value = 0 * leaf.value + 1\n"
-    "\n\nf(s)",
+    "all leaves": "@nnx.jit\ndef f(s):\n    for path, leaf in nnx.to_flat_state(s):\n"
+    "        leaf.value = 0 * leaf.value + 1\n\n\nf(s)",
     "helper": "def change(s):\n    s['bias'].value = one\n\n\n@nnx.jit\ndef f(s):\n    change(s)\n\n\nf(s)",
     "leaf in a variable": "@nnx.jit\ndef f(s):\n    bias = s['bias']\n    bias.value = one\n\n\nf(s)",
     "held by an object": f"class Trainer:\n    def __init__(self):\n        self.state = nnx.state(model)\n\n"
