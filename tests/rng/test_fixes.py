@@ -62,6 +62,7 @@ FIXED = {
     ),
     # draws
     "rngs.fork(splits=5)": "rngs.fork(split=5)",
+    'Stream(tag="a", key=0).fork(splits=5)': 'Stream(tag="a", key=0).fork(split=5)',
     "jax.random.uniform(rngs.uniform())": 'jax.random.uniform(rngs["uniform"]())',
     "rngs.choice()": 'rngs["choice"]()',
     "nnx.GRUCell(2, 3, rngs=rngs).initialize_carry((1, 2))": (

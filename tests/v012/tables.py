@@ -64,6 +64,14 @@ FIXED: dict[str, dict[str, str]] = {
     },
     "NNX605": {
         "weight += 1; print(weight[0])": "weight.value += 1; print(weight[0])",
+        "def add(p):\n    p += 1\n    return p\nprint(add(weight)[0])": (
+            "def add(p):\n    p.value += 1\n    return p\nprint(add(weight)[0])"
+        ),
+        "def outer(p):\n    def inner(q):\n        q += 1\n        return q[0]\n    p -= 1\n    return p, inner(other)\n"
+        "print(outer(3))": (
+            "def outer(p):\n    def inner(q):\n        q.value += 1\n        return q[0]\n    p -= 1\n"
+            "    return p, inner(other)\nprint(outer(3))"
+        ),
         "net.inner.bias -= 1.0; print(net.inner.bias[0])": "net.inner.bias.value -= 1.0; print(net.inner.bias[0])",
         "weights = [weight]; weights[0] += 1; print(weights[0][0])": (
             "weights = [weight]; weights[0].value += 1; print(weights[0][0])"
@@ -205,6 +213,9 @@ REPORTED: dict[str, list[str]] = {
         "names = {}; names[weight] = 1; print(len(names))",
         "print({1: 2}.get(weight))",
         "print({1: 2}.setdefault(weight, 3))",
+        "print({1: 2}.pop(weight, 3))",
+        "print(any((lambda p: p == other)(w) for w in [weight]) is False)",
+        "def same(p):\n    def inner(q):\n        return q == p\n    return inner\nprint(same(weight)(other) is False)",
         "print([weight, other].index(other))",
         "print([weight, other].count(other))",
         "both = [weight, other]; both.remove(other); print(len(both))",
@@ -270,6 +281,11 @@ SILENT: dict[str, list[str]] = {
         "class Own(Net):\n    def __init__(self, rngs):\n        super().__init__(rngs)\n        self.encode = abs\n"
         "print(nnx.jit(Own(rngs).encode)(-1))",
         "print(nnx.jit(nnx.relu)(1.0))",
+        "class Env:\n    def reset(self, x):\n        return x + 1\nenv = Env(); print(nnx.vmap(env.reset)(x))",
+        "class Env:\n    def loss(self, model):\n        return model(x).sum()\n"
+        "env = Env(); print(nnx.grad(env.loss)(net.inner).bias[...])",
+        "class Loss(nnx.metrics.Average):\n    def twice(self, x):\n        return 2 * x\n"
+        "mean = Loss(); print(nnx.jit(mean.twice)(x))",
     ],
     "NNX607": [
         "print(nnx.MultiHeadAttention(2, 4, 4, 4, decode=False, rngs=rngs).in_kv_features)",
@@ -303,7 +319,7 @@ SILENT: dict[str, list[str]] = {
     "NNX610": [
         "print(weight == None, weight != None, weight is other)",
         "print(len([w for w in (weight, other)]), len({1: weight}), id(weight) == id(weight))",
-        "print([1, 2][count], [i for i in range(3)][count], [weight].append(weight))",
+        "print([1, 2][count], [1, 2].pop(count), [i for i in range(3)][count], [weight].append(weight))",
         "print(jnp.ones(2).at[0].add(count))",
         "class Bag:\n    def add(self, v):\n        return 1\n\n    def __getitem__(self, v):\n        return 2\n"
         "print(Bag().add(weight), Bag()[weight])",

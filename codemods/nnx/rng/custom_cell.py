@@ -11,8 +11,9 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.rng.layers import CELLS
+from codemods.nnx.rng.sampler_names import SAMPLERS
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Const, Item, Value
+from codemods.nnx.values import Attr, Item, Value
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -37,7 +38,7 @@ def _streams(context: Context, method: FunctionFacts) -> Iterator[Finding]:
     source = method.scope.module.source
     for event in method.scope.module.calls:
         callee = event.value.callee
-        if event.scope is method.scope and isinstance(callee, Attr | Item) and callee.base is param and _stream(callee):
+        if event.scope is method.scope and isinstance(callee, Attr | Item) and callee.base is param and _draws(event):
             rngs = spell(context.flow, event.scope, "Rngs")
             fix = None
             if rngs is not None:
@@ -48,11 +49,11 @@ def _streams(context: Context, method: FunctionFacts) -> Iterator[Finding]:
             yield finding(RULE.code, event.scope, event.node, message, "take the stream if it is one", fix)
 
 
-def _stream(callee: Value) -> bool:
-    """Say whether a stream is named, and not a method of a stream."""
-    if isinstance(callee, Item):
-        return isinstance(callee.index, Const) and isinstance(callee.index.value, str)
-    return isinstance(callee, Attr) and callee.name not in {"fork", "split", "normal", "uniform"}
+def _draws(event: CallEvent) -> bool:
+    """Say whether a key of a named stream is drawn, and no method of a stream is called."""
+    callee = event.value.callee
+    method = isinstance(callee, Attr) and callee.name in SAMPLERS | {"fork"}
+    return not method and not event.node.args and not event.node.keywords
 
 
 def _own_rngs(context: Context, cls: ClassFacts) -> Iterator[Finding]:
@@ -87,11 +88,8 @@ def _stored(init: FunctionFacts, parent: CallEvent) -> Fix | None:
         return None
     receiver = next(iter(init.params))
     end = source.span(statement)[1]
-    newline = source.newline
-    text = newline + b" " * statement.col_offset + f"{receiver}.rngs = rngs".encode()
-    spaces = source.line(statement.lineno)[: statement.col_offset]
-    if spaces.strip(" "):
-        text = newline + spaces.encode() + f"{receiver}.rngs = rngs".encode()
+    indent = source.line(statement.lineno)[: statement.col_offset]
+    text = source.newline + f"{indent}{receiver}.rngs = rngs".encode()
     return Fix(((source.path, Edit(end, end, text)),)) if isinstance(statement, ast.Expr) else None
 
 

@@ -37,8 +37,6 @@ def check(context: Context) -> Iterator[Finding]:
             yield finding(
                 RULE.code, cls.scope.parent, cls.node, message, "write __init__ and call super().__init__(rate, ...)"
             )
-
-
     yield from _compared(context)
 
 

@@ -47,7 +47,4 @@ def scalar_only(only: Bound) -> bool:
         return False
     node = value.facts.node
     tests = [n for n in ast.walk(node) if isinstance(n, ast.Compare)]
-    return any(
-        isinstance(t.left, ast.Attribute) and t.left.attr in {"shape", "ndim"} and isinstance(t.ops[0], ast.Eq)
-        for t in tests
-    )
+    return any(ast.unparse(test).endswith((".shape == ()", ".ndim == 0")) for test in tests)

@@ -14,7 +14,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind as Object
 from codemods.nnx.rng.layers import constructor, layer
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Const, Function, Mapping, Value
+from codemods.nnx.values import Const, Mapping, Value
 
 _LAYERS = frozenset({"flax.nnx.Dropout"})
 
@@ -62,12 +62,13 @@ def _called(context: Context, event: CallEvent, given: Value) -> Iterator[Findin
     if not isinstance(bound.value, Mapping):
         return
     source = event.scope.module.source
-    key = _drawn(bound)
+    node = _node(event)
+    key = _drawn(node)
     fix = None
-    if key is not None and given is bound.value and "0.10" not in context.options.targets:
-        fix = Fix(((source.path, Edit(*source.span(_node(event)), source.text(key).encode())),))
+    if key is not None and "0.10" not in context.options.targets:
+        fix = Fix(((source.path, Edit(*source.span(node), source.text(key).encode())),))
     message = "a Dropout is called with a Rngs, a stream or a key since Flax 0.11, not with a dictionary"
-    yield finding(RULE.code, event.scope, _node(event), message, "pass the key itself", fix)
+    yield finding(RULE.code, event.scope, node, message, "pass the key itself", fix)
 
 
 def _dropout(context: Context, source: Bound) -> bool:
@@ -75,13 +76,14 @@ def _dropout(context: Context, source: Bound) -> bool:
     return made is not None and made.name in _LAYERS
 
 
-def _drawn(mapping: Bound) -> ast.expr | None:
-    """Return what ``{"dropout": lambda: key}`` draws."""
-    assert isinstance(mapping.value, Mapping)
-    for name, value in mapping.value.items:
-        if name == Const("dropout") and isinstance(value, Function) and isinstance(value.facts.node, ast.Lambda):
-            return None if value.facts.params else value.facts.node.body
-    return None
+def _drawn(node: ast.expr) -> ast.expr | None:
+    """Return what ``{"dropout": lambda: key}`` draws; only as it stands here, names mean what they shall mean."""
+    if not isinstance(node, ast.Dict) or len(node.keys) != 1:
+        return None
+    key, value = node.keys[0], node.values[0]
+    if not isinstance(key, ast.Constant) or key.value != "dropout" or not isinstance(value, ast.Lambda):
+        return None
+    return value.body if ast.unparse(value).startswith("lambda:") else None
 
 
 def _node(event: CallEvent) -> ast.expr:

@@ -19,7 +19,7 @@ _NEEDY = frozenset(
      "geometric", "loggamma", "multinomial", "multivariate_normal", "orthogonal", "pareto", "permutation", "poisson",
      "randint", "t", "triangular", "truncated_normal", "wald", "weibull_min"}
 )  # fmt: skip
-_SAMPLERS = _NEEDY | {
+SAMPLERS = _NEEDY | {
     "bernoulli", "bits", "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal",
     "maxwell", "normal", "rademacher", "rayleigh", "uniform",
 }  # fmt: skip
@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for event in context.project.calls():
         callee = event.value.callee
-        if isinstance(callee, Attr) and callee.name in _SAMPLERS and not event.node.args and not event.node.keywords:
+        if isinstance(callee, Attr) and callee.name in SAMPLERS and not event.node.args and not event.node.keywords:
             yield from _drawn(context, event, callee)
 
 

@@ -72,10 +72,11 @@ def _only_passed(variables: Variables, module: ModuleFacts, node: ast.AST) -> bo
     value = module.values.get(holder)
     if value is None:
         return False
-    bound = variables.flow.here(value, scope_of(module, holder))
-    if isinstance(node, ast.Subscript) and isinstance(variables.flow.resolve(bound).value, Sequence | Comprehension):
+    bound = variables.flow.resolve(variables.flow.here(value, scope_of(module, holder)))
+    position = isinstance(node, ast.Subscript) or (isinstance(node.func, ast.Attribute) and node.func.attr == "pop")
+    if position and isinstance(bound.value, Sequence | Comprehension):
         return True
-    return variables.flow.class_of(variables.flow.resolve(bound)) is not None or bool(variables.context.kinds.of(bound))
+    return variables.flow.class_of(bound) is not None or bool(variables.context.kinds.of(bound))
 
 
 def _is_variable(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:

@@ -46,13 +46,16 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def scope_of(module: ModuleFacts, node: ast.stmt | ast.expr) -> Scope:
-    """Return the scope of the innermost function around a node, or that of the module."""
-    around = [
-        f.scope
-        for f in module.functions
-        if not isinstance(f.node, ast.Lambda) and f.node.lineno <= node.lineno <= (f.node.end_lineno or 0)
-    ]
-    return max(around, key=lambda scope: scope.node.lineno) if around else module.scope  # type: ignore[attr-defined]
+    """Return the scope of the innermost function or lambda around a node, or that of the module."""
+    source = module.source
+    place, _ = source.span(node)
+    around: list[tuple[int, Scope]] = []
+    for function in module.functions:
+        body = function.node.body
+        start, _ = source.span(body[0] if isinstance(body, list) else body)
+        if start <= place < source.span(function.node)[1]:
+            around.append((start, function.scope))
+    return max(around, key=lambda found: found[0])[1] if around else module.scope
 
 
 _BEFORE = """\
