@@ -67,10 +67,10 @@ FIXED: dict[str, dict[str, str]] = {
         "def add(p):\n    p += 1\n    return p\nprint(add(weight)[0])": (
             "def add(p):\n    p.value += 1\n    return p\nprint(add(weight)[0])"
         ),
-        "def outer(p):\n    def inner(q):\n        q += 1\n        return q[0]\n    p -= 1\n    return p, inner(other)\n"
-        "print(outer(3))": (
-            "def outer(p):\n    def inner(q):\n        q.value += 1\n        return q[0]\n    p -= 1\n"
-            "    return p, inner(other)\nprint(outer(3))"
+        "def outer(p):\n    def inner(q):\n        q += 1\n        return q\n    p -= 1\n    return p, inner(other)\n"
+        "print(outer(3)[0])": (
+            "def outer(p):\n    def inner(q):\n        q.value += 1\n        return q\n    p -= 1\n"
+            "    return p, inner(other)\nprint(outer(3)[0])"
         ),
         "net.inner.bias -= 1.0; print(net.inner.bias[0])": "net.inner.bias.value -= 1.0; print(net.inner.bias[0])",
         "weights = [weight]; weights[0] += 1; print(weights[0][0])": (
@@ -123,11 +123,20 @@ FIXED: dict[str, dict[str, str]] = {
             "print(bool((weight is other).all() if weight is other else 0))"
         ),
         "print((weight)   !=  (other))": "print((weight)   is not  (other))",
+        "print(any((lambda p: p == other)(w) for w in [weight]) is False)": (
+            "print(any((lambda p: p is other)(w) for w in [weight]) is False)"
+        ),
+        "def same(p):\n    def f(q):\n        return q == p\n    return f\nprint(same(weight)(other) is False)": (
+            "def same(p):\n    def f(q):\n        return q is p\n    return f\nprint(same(weight)(other) is False)"
+        ),
         "print((weight\n    == other) is False)": "print((weight\n    is other) is False)",
     },
     "NNX612": {
         "print(rngs.fork( split = 3 ).params.key.shape)": "print(rngs.split( 3 ).params.key.shape)",
         "n = 3; print(rngs.fork(split=n).params.key.shape)": "n = 3; print(rngs.split(n).params.key.shape)",
+        'print(nnx.RngStream(tag="a", key=0).fork(split=3).key.shape)': (
+            'print(nnx.RngStream(tag="a", key=0).split(3).key.shape)'
+        ),
     },
     "NNX613": {
         "print(len([nnx.tanh] + deep.layers))": "print(len([nnx.tanh] + list(deep.layers)))",
@@ -149,6 +158,9 @@ FIXED: dict[str, dict[str, str]] = {
         "print(len(list(net.iter_modules())))": "print(len(list(nnx.iter_modules(net))))",
         "print(len(list((net).iter_children())))": "print(len(list(nnx.iter_children(net))))",
         "print(len(list(Net(rngs).iter_children())))": "print(len(list(nnx.iter_children(Net(rngs)))))",
+        "def walk(m):\n    return m.iter_children()\nprint(len(list(walk(net))))": (
+            "def walk(m):\n    return nnx.iter_children(m)\nprint(len(list(walk(net))))"
+        ),
     },
 }
 
@@ -214,8 +226,6 @@ REPORTED: dict[str, list[str]] = {
         "print({1: 2}.get(weight))",
         "print({1: 2}.setdefault(weight, 3))",
         "print({1: 2}.pop(weight, 3))",
-        "print(any((lambda p: p == other)(w) for w in [weight]) is False)",
-        "def same(p):\n    def inner(q):\n        return q == p\n    return inner\nprint(same(weight)(other) is False)",
         "print([weight, other].index(other))",
         "print([weight, other].count(other))",
         "both = [weight, other]; both.remove(other); print(len(both))",
@@ -228,6 +238,8 @@ REPORTED: dict[str, list[str]] = {
         'print(nnx.Param(jnp.ones((2, 2)), sharding_names=("a", None)).shape)',
         'print(nnx.Param(jnp.ones((2, 2)), out_sharding=("a", None)).shape)',
         'init = nnx.with_partitioning(nnx.initializers.ones, ("a", None))\n'
+        "print(nnx.Linear(2, 2, kernel_init=init, rngs=rngs).kernel.shape)",
+        'from flax.nnx import with_partitioning as part\ninit = part(nnx.initializers.ones, ("a", None))\n'
         "print(nnx.Linear(2, 2, kernel_init=init, rngs=rngs).kernel.shape)",
         'init = nnx.with_partitioning(nnx.initializers.ones, sharding=("a", None))\n'
         "print(nnx.Linear(2, 2, kernel_init=init, rngs=rngs).kernel.shape)",
@@ -244,6 +256,7 @@ REPORTED: dict[str, list[str]] = {
         'class Own(nnx.Module):\n    __slots__ = ("a",)  # kept\n    b = 1\nprint(1)',
     ],
     "NNX616": [
+        "print(len(list(net.iter_modules(*()))))",
         'class Own(nnx.Module):\n    def __call__(self):\n        self.sow(nnx.Intermediate, "a", 1)\nprint(Own()())',
         'class Own(nnx.Module):\n    def __call__(self):\n        return self.perturb("a", 1.0)\nprint(Own()())',
     ],
@@ -315,6 +328,7 @@ SILENT: dict[str, list[str]] = {
             for base in ("Module", "Object")
         ),
         "net.inner.kernel_init = max; print(net.inner.in_features)",
+        "import collections\nprint(callable(collections.namedtuple('Own', 'kernel_init')(max).kernel_init))",
     ],
     "NNX610": [
         "print(weight == None, weight != None, weight is other)",
@@ -337,6 +351,7 @@ SILENT: dict[str, list[str]] = {
     ],
     "NNX612": [
         "print(nnx.Rngs(0).fork().params.key.shape)",
+        "print(nnx.Rngs(0).fork(split=None).params.key.shape)",
         "class Own:\n    def fork(self, split):\n        return split\nprint(Own().fork(split=3))",
     ],
     "NNX613": [
@@ -346,6 +361,7 @@ SILENT: dict[str, list[str]] = {
         "class Own(nnx.Module):\n    def __init__(self):\n        self.layers = [nnx.relu]\n"
         "print(len(Own().layers + [1]), isinstance(Own().layers, list))",
         "print(isinstance(deep, nnx.Module), net.inner.in_features + 1)",
+        "deep.number = 2; print(deep.number + 1, isinstance(deep.number, int))",
     ],
     "NNX614": [
         "opt = nnx.Optimizer(net.inner, optax.sgd(0.1), wrt=nnx.Param)\n"
@@ -360,6 +376,7 @@ SILENT: dict[str, list[str]] = {
         'class Own(nnx.Module):\n    slots = ("a",)\nprint(1)',
     ],
     "NNX616": [
+        "print(len(list(enumerate([net]))), net.encode(x).shape)",
         "class Own(nnx.Module):\n    def iter_modules(self):\n        return [1]\nprint(len(Own().iter_modules()))",
         "class Own:\n    def iter_modules(self):\n        return [1]\nprint(len(Own().iter_modules()))",
     ],

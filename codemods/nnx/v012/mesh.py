@@ -12,7 +12,9 @@ from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Const
 
 _OFF = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh", "flax.nnx.use_eager_sharding"})
-_KEYWORDS = frozenset({"sharding", "sharding_names"})
+_KEYWORDS = frozenset({"sharding", "sharding_names", "out_sharding"})
+# a module that names none of these makes annotated Variables by keywords only
+_WORDS = (b"with_partitioning", b"set_mesh", b"use_mesh", b"use_eager_sharding")
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -21,14 +23,17 @@ def check(context: Context) -> Iterator[Finding]:
         return
     flow = context.flow
     annotated: list[CallEvent] = []
+    naming = {m for m in context.project.modules if any(word in m.source.data for word in _WORDS)}
     for event in context.project.calls():
-        name = flow.callee_name(flow.here(event.value, event.scope)) if _may_matter(event) else ""
+        if event.scope.module not in naming and not event.node.keywords:
+            continue
+        name = flow.callee_name(flow.here(event.value, event.scope))
         if name in _OFF:
             return
         keywords = {k for k, v in event.value.keywords if k and not (isinstance(v, Const) and v.value is None)}
         if name == "flax.nnx.with_partitioning" and "mesh" not in keywords and len(event.value.args) < 3:
             annotated.append(event)
-        elif keywords & (_KEYWORDS | {"out_sharding"}) and "mesh" not in keywords:
+        elif keywords & _KEYWORDS and "mesh" not in keywords:
             callee = flow.here(event.value.callee, event.scope)
             if context.kinds.class_kinds(callee) == {Objects.VARIABLE}:
                 annotated.append(event)
@@ -40,11 +45,6 @@ def check(context: Context) -> Iterator[Finding]:
             "since Flax 0.12 a Variable with names of mesh axes is sharded when it is made, and no mesh is set here",
             "make it within `jax.set_mesh(mesh)`, or turn that off: nnx.use_eager_sharding(False)",
         )
-
-
-def _may_matter(event: CallEvent) -> bool:
-    text = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
-    return text in {"with_partitioning", "set_mesh", "use_mesh", "use_eager_sharding"} or bool(event.node.keywords)
 
 
 RULE = Rule(
