@@ -86,7 +86,10 @@ class Sources:
         elif isinstance(value, Changed):
             found |= dict.fromkeys(self.of(flow.with_value(bound, value.before)))
         elif isinstance(value, Indexed | Item | Round):
-            for element in flow.elements(flow.with_value(bound, value.base)):
+            base = flow.with_value(bound, value.base)
+            if isinstance(value, Round) and flow.containers.is_mapping(base):
+                return {bound: None}  # a key
+            for element in flow.elements(base):
                 found |= dict.fromkeys(self.of(element))
         elif isinstance(value, Attr):
             for field in flow.field(flow.with_value(bound, value.base), value.name):

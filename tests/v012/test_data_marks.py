@@ -9,13 +9,17 @@ from tests.migration import codes, migrate_text, options
 HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n\n\n"
 
 
-def net(*body: str, base: str = "nnx.Module", declared: str = "", after: str = "") -> str:
+def net(*body: str, base: str = "nnx.Module", declared: str = "", after: str = "", given: str = "layers=()") -> str:
     """Return a module class whose constructor has a body."""
     lines = "".join(f"        {line}\n" for line in body)
-    return f"{HEAD}class Net({base}):\n{declared}    def __init__(self, rngs, layers=()):\n{lines}{after}"
+    return f"{HEAD}class Net({base}):\n{declared}    def __init__(self, rngs, {given}):\n{lines}{after}"
 
 
 LINEAR = "nnx.Linear(2, 2, rngs=rngs)"
+_BUILT = (
+    "    def build(self, rngs):\n        self.made = nnx.Dict({{'a': nnx.Linear(1, 1, rngs=rngs)}})\n"
+    "        self.a = tuple({})\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +70,19 @@ def test_marked(before: str, after: str) -> None:
         net(f"self.a = [{LINEAR}]", declared="    a: nnx.Data[list]\n\n"),
         net("self.a = list(layers)"),
         net("a = [1]", f"a.append({LINEAR})", "self.b = 2"),
+        # a class, and one module among other types, are no containers
+        net("self.a = kind", given="kind: type[nnx.Param] = nnx.Param"),
+        net("self.a = value", given="value: 'float | nnx.Param' = 0.0"),
+        net("self.a = value", given="value: Optional[nnx.Module] = None"),
+        # going over a dict gives its keys
+        net("self.a = ()", after=_BUILT.format("n for n, _ in self.made.items()")),
+        net("self.a = ()", after=_BUILT.format("n for n in self.made")),
+        # what is deleted before the object is used
+        net(
+            "self.a = {}",
+            after="    def build(self, rngs):\n        self.a[0] = nnx.Linear(1, 1, rngs=rngs)\n"
+            "        self.b = nnx.Dict(self.a)\n        del self.a\n",
+        ),
     ],
 )
 def test_left_alone(text: str) -> None:

@@ -85,6 +85,25 @@ class Containers:
             return self.item(self.flow.follow(base, changed.before), index)
         return None
 
+    def is_mapping(self, container: Bound, depth: int = 0) -> bool:
+        """Say whether a container may be a dict, so that going over it gives keys and not its elements."""
+        container = self.flow.resolve(container)
+        value = container.value
+        if depth > 8:
+            return False
+        if isinstance(value, Mapping) or (isinstance(value, Comprehension) and value.key is not None):
+            return True
+        if isinstance(value, Changed | Loop):
+            return self.is_mapping(self.flow.with_value(container, value.before), depth + 1)
+        if isinstance(value, Choice):
+            return any(self.is_mapping(self.flow.with_value(container, way), depth + 1) for way in value.options)
+        if isinstance(value, Part):
+            return self.is_mapping(value.of, depth + 1)
+        if isinstance(value, Attr):
+            fields = self.flow.fields.field(Bound(value.base, container.frame, container.stale), value.name)
+            return any(self.is_mapping(field, depth + 1) for field in fields)
+        return isinstance(value, Call) and self.flow.calls.callee_name(container) == "builtins.dict"
+
     def elements(self, container: Bound, seen: set[Bound] | None = None) -> Iterator[Bound]:
         """Yield the values that a container may hold."""
         seen = set() if seen is None else seen

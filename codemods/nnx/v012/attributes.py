@@ -48,6 +48,14 @@ _HOLDERS = frozenset({Kind.GRADIENT, Kind.STATE})
 _OWNERS = frozenset({Kind.MODULE, Kind.METRIC, Kind.OPTIMIZER, Kind.RNGS})
 _MARKS = frozenset({"flax.nnx.data", "flax.nnx.static", "flax.nnx.List", "flax.nnx.Dict"})
 _FILLING = frozenset({"extend", "update"})
+# generic annotations of containers, and those that name several types of which a value has one
+_CONTAINERS = frozenset(
+    [
+        "Collection", "DefaultDict", "Deque", "Dict", "Iterable", "List", "Mapping", "MutableMapping",
+        "MutableSequence", "OrderedDict", "Sequence", "Tuple", "defaultdict", "deque", "dict", "list", "tuple",
+    ]
+)  # fmt: skip
+_ONE_OF = frozenset({"Annotated", "Final", "Optional", "Union"})
 _DEPTH = 6  # how deep containers, calls and arguments are looked into
 _STEPS = 1_000  # how many values one search for data may see
 
@@ -75,10 +83,12 @@ class Attribute:
 
     Attributes:
         owner: the class that declares it, the outermost one of the project.
+        deleted: whether it is deleted again, as what is kept only while an object is being built.
     """
 
     owner: ClassFacts
     name: str
+    deleted: bool = False
     stores: list[Store] = field(default_factory=list)
 
 
@@ -110,9 +120,12 @@ class Attributes:
     def all(self) -> list[Attribute]:
         """The attributes, in order of their first store."""
         found: dict[tuple[ClassFacts, str], Attribute] = {}
+        deleted: list[AttrEvent] = []
         for event in self.context.project.attributes():
             store = self._store(event)
             if store is None:
+                if event.context == "del":
+                    deleted.append(event)
                 continue
             for cls in self._classes(event):
                 if self.is_owner(cls):
@@ -124,6 +137,11 @@ class Attributes:
                 attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
                 if attribute is not None:
                     attribute.stores.append(Store(event, added, True, self._method(event)))
+        for event in deleted:
+            for cls in self._classes(event):
+                attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
+                if attribute is not None:
+                    attribute.deleted = True
         return list(found.values())
 
     def _extensions(self) -> Iterator[tuple[AttrEvent, Value]]:
@@ -300,15 +318,22 @@ def _changes(stored: Changed, event: AttrEvent) -> bool:
 
 
 def _annotates(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether an annotation is a list, tuple, dict or the like of an NNX class."""
+    """Say whether an annotation is a list, tuple, dict or the like of an NNX class, or may be one among others."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             node = ast.parse(node.value, mode="eval").body
         except SyntaxError:
             return False
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _annotates(context, node.left, scope) or _annotates(context, node.right, scope)
     if not isinstance(node, ast.Subscript):
         return False
+    generic = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
     members = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if generic in _ONE_OF:
+        return any(_annotates(context, m, scope) for m in members)
+    if generic not in _CONTAINERS:  # type[nnx.Variable], Callable[..., nnx.Module]
+        return False
     return any(_names_data(context, m, scope) or _annotates(context, m, scope) for m in members)
 
 

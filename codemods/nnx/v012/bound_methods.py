@@ -10,6 +10,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.kinds import class_kind
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Choice, Class, Param, Ref
 
@@ -20,7 +21,7 @@ _TRANSFORMS = frozenset(
         "shard_map", "checkpoint",
     )
 )  # fmt: skip
-_OBJECTS = frozenset({Objects.MODULE, Objects.OPTIMIZER, Objects.METRIC})
+_PLAIN = frozenset({"flax.nnx.Pytree", "flax.nnx.Object"})
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -53,10 +54,12 @@ def _is_bound(context: Context, event: CallEvent, method: Attr) -> bool:
         return False
     cls = flow.class_of(base)
     if cls is not None:
+        if not any(class_kind(name) is Objects.MODULE and name not in _PLAIN for name in flow.mro(cls)[1]):
+            return False  # only methods of modules are refused
         found = flow.method(cls, method.name)
         stored = any(method.name in parent.stores for parent in flow.mro(cls)[0])
         return found is not None and found.binding == "instance" and not found.is_property and not stored
-    return bool(context.kinds.of(base) & _OBJECTS) and method.name == "__call__"
+    return Objects.MODULE in context.kinds.of(base) and method.name == "__call__"
 
 
 def _fix(context: Context, event: CallEvent, method: Attr) -> Fix | None:

@@ -43,7 +43,9 @@ def marks(context: Context) -> list[Mark]:
 
 def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Mark]:
     direct = [store for store in attribute.stores if not store.filling]
-    if any(attributes.is_marked(store) for store in direct) or _declared(flow, attribute.owner, attribute.name):
+    if attribute.deleted or _declared(flow, attribute.owner, attribute.name):
+        return
+    if any(attributes.is_marked(store) for store in direct):
         return
     filled = next((s for s in attribute.stores if s.filling and _gives_data(flow, attributes, s)), None)
     initial = [s for s in direct if s.function is not None and s.function.name in {"__init__", "setup"}] or direct
