@@ -11,6 +11,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, foreign, shown
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.traced import Root
 
 _OPTIONS = frozenset(
     {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings",
@@ -48,18 +49,48 @@ def _check(context: Context) -> Iterator[Finding]:
                     Fix(((source.path, edit),)),
                 )
     for root in compiled_roots(context):
-        node = keyword(root.options, "static_argnames") if root.options is not None else None
-        names = constant(node)
-        if node is None or names is None or root.function.kwarg is not None:
+        yield from _numbers(root)
+        for word in ("static_argnames", "donate_argnames"):
+            yield from _names(root, word)
+
+
+def _names(root: Root, word: str) -> Iterator[Finding]:
+    """Yield names of arguments that the function does not have."""
+    node = keyword(root.options, word) if root.options is not None else None
+    names = constant(node)
+    if node is None or names is None or root.function.kwarg is not None:
+        return
+    for one in names if isinstance(names, tuple | list) else (names,):
+        if isinstance(one, str) and one not in root.function.params:
+            what = "static" if word.startswith("static") else "donated"
+            yield finding(
+                RULE.code,
+                root.scope,
+                node,
+                f"{shown(root.function)} has no parameter `{one}` that could be {what}",
+                "name one of its parameters",
+            )
+
+
+def _numbers(root: Root) -> Iterator[Finding]:
+    """Yield numbers of arguments beyond those that the function takes by position."""
+    function = root.function
+    if root.options is None or function.vararg is not None or root.partial:
+        return
+    count = function.positional - root.bound
+    for word in ("static_argnums", "donate_argnums"):
+        node = keyword(root.options, word)
+        numbers = constant(node)
+        if node is None or numbers is None:
             continue
-        for one in names if isinstance(names, tuple | list) else (names,):
-            if isinstance(one, str) and one not in root.function.params:
+        for one in numbers if isinstance(numbers, tuple | list) else (numbers,):
+            if type(one) is int and not -count <= one < count:
                 yield finding(
                     RULE.code,
                     root.scope,
                     node,
-                    f"{shown(root.function)} has no parameter `{one}` that could be static",
-                    "name one of its parameters",
+                    f"{shown(function)} takes {count} positional arguments, and {word} asks for number {one}",
+                    "count from 0",
                 )
 
 

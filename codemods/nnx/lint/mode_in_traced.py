@@ -10,33 +10,53 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.lint.traced import Root, original, root_param
 from codemods.nnx.values import Param
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("train", "eval"):
         func = event.node.func
-        tracing = context.traced.get(event.scope.function)
-        if tracing is None or not isinstance(func, ast.Attribute) or event.node.args or event.used:
+        if event.scope.function not in context.traced or not isinstance(func, ast.Attribute):
             continue
-        roots = [r for r in tracing.roots if r.transform in {"jax.jit", "flax.nnx.jit"}]
-        param = event.scope.module.values.get(func.value)
-        if not roots or not isinstance(param, Param) or param.function is not event.scope.function:
+        if event.node.args or event.used:
             continue
-        kinds = kinds_of(context, param, event.scope)
-        if kinds and Kind.MODULE not in kinds:
+        value = event.scope.module.values.get(func.value)
+        param = root_param(value) if value is not None else None
+        if value is None or param is None or param.function is not event.scope.function:
             continue
-        lost = roots[0].transform == "jax.jit"
+        kinds = kinds_of(context, value, event.scope)
+        if Kind.MODULE not in kinds and (kinds or value is not param):
+            continue
+        root = next(iter(_roots(context, param)), None)
+        if root is None:
+            continue
         yield finding(
             RULE.code,
             event.scope,
             event.node,
-            f"the mode of `{param.name}` changes "
+            f"the mode of `{event.scope.module.source.text(func.value)}` changes "
             + (
-                "inside of the compiled function only" if lost else "outside of the compiled function too, and stays so"
+                "inside of the compiled function only"
+                if root.transform == "jax.jit"
+                else "outside of the compiled function too, and stays so"
             ),
             "set the mode where the function is called, or keep two views of the model",
         )
+
+
+def _roots(context: Context, param: Param, depth: int = 0) -> Iterator[Root]:
+    """Yield the applications of ``jit`` that hand an argument to a parameter, through calls of other functions too."""
+    tracing = context.traced.get(param.function)
+    if tracing is None or depth > 3:
+        return
+    yield from (r for r in tracing.roots if r.transform in {"jax.jit", "flax.nnx.jit"} and param.name not in r.static)
+    for frame in tracing.sites:
+        own = param is param.function.self_param
+        given = frame.receiver if own else context.flow.argument(frame, param.name)
+        value = root_param(original(given).value) if given is not None else None
+        if value is not None and value is not param:
+            yield from _roots(context, value, depth + 1)
 
 
 RULE = lint_rule(

@@ -22,15 +22,15 @@ def _check(context: Context) -> Iterator[Finding]:
     if not context.traced.roots:
         return
     for scope in scopes(context):
-        starts = _starts(context, scope)
-        if not starts:
+        started = starts(context, scope)
+        if not started:
             continue
         for node in context.bodies.nodes(scope):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
-                lines = [line for line in starts.get(node.right.id, ()) if line < node.lineno]
+                lines = [line for line in started.get(node.right.id, ()) if line < node.lineno]
                 if not lines or _progress(context, scope, max(lines), node):
                     continue
-                if _clock(context, node.left, scope) and _unfinished(context, scope, max(lines), node):
+                if clock(context, node.left, scope) and _unfinished(context, scope, max(lines), node):
                     yield finding(
                         RULE.code,
                         scope,
@@ -40,7 +40,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     )
 
 
-def _clock(context: Context, node: ast.expr, scope: Scope) -> bool:
+def clock(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression reads a clock."""
     value = scope.module.values.get(node)
     return value is not None and context.flow.callee_name(context.flow.here(value, scope)) in _CLOCKS
 
@@ -53,7 +54,7 @@ def _progress(context: Context, scope: Scope, start: int, node: ast.AST) -> bool
     )
 
 
-def _starts(context: Context, scope: Scope) -> dict[str, list[int]]:
+def starts(context: Context, scope: Scope) -> dict[str, list[int]]:
     """Return the lines in which names get a time."""
     found: dict[str, list[int]] = {}
     for event in context.bodies.calls.get(scope, ()):
@@ -65,7 +66,7 @@ def _starts(context: Context, scope: Scope) -> dict[str, list[int]]:
             and isinstance(statement, ast.Assign)
             and statement.value is event.node
         ):
-            if _clock(context, event.node, scope):
+            if clock(context, event.node, scope):
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
                         found.setdefault(target.id, []).append(statement.lineno)

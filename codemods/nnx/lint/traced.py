@@ -37,6 +37,7 @@ class Root:
         options: the call that holds the transform's keyword arguments; None if there are none.
         bound: whether the function is a bound method.
         decorator: whether the transform is applied as a decorator.
+        partial: whether some of its arguments are bound before.
     """
 
     function: FunctionFacts
@@ -47,6 +48,7 @@ class Root:
     options: ast.Call | None
     bound: bool = False
     decorator: bool = False
+    partial: bool = False
 
 
 @dataclass(eq=False)
@@ -154,8 +156,8 @@ class Traced:
     def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None) -> Root:
         given = frozenset(keyword for keyword, _ in callee.keywords)
         static = _static(callee.function, name, options, len(callee.args) + (callee.receiver is not None), given)
-        bound = callee.receiver is not None
-        return Root(callee.function, name, event.node, event.scope, static, options, bound)
+        bound, partial = callee.receiver is not None, bool(callee.args or callee.keywords)
+        return Root(callee.function, name, event.node, event.scope, static, options, bound, partial=partial)
 
     # -- spreading ----------------------------------------------------------------------------------
 

@@ -88,4 +88,103 @@ def step(model: nnx.Module, optimizer, y):
             "g = jax.grad(lambda p: p**2)(2.0)\n",
         ),
     ),
+    "NNX854": Cases(
+        bad=(
+            """\
+other = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+grads = nnx.grad(lambda m: m(x).sum())(model)
+optimizer.update(other, grads)  # NNX854
+""",
+            """\
+other = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+@nnx.jit
+def step(net, opt):
+    grads = nnx.grad(lambda m: m(x).sum())(net)
+    opt.update(net, grads)
+def run():
+    online, target = nnx.Linear(2, 2, rngs=nnx.Rngs(1)), nnx.Linear(2, 2, rngs=nnx.Rngs(2))
+    opt = nnx.Optimizer(online, optax.sgd(0.1), wrt=nnx.Param)
+    grads = nnx.grad(lambda m: m(x).sum())(target)
+    opt.update(target, grads)  # NNX854
+""",
+            """\
+from flax.nnx import Linear, Optimizer, Rngs
+class Agent:
+    def __init__(self):
+        self.actor = Linear(2, 2, rngs=Rngs(1))
+        self.critic = Linear(2, 2, rngs=Rngs(2))
+        self.opt = Optimizer(self.actor, optax.sgd(0.1), wrt=nnx.Param)
+    def learn(self):
+        grads = nnx.grad(lambda m: m(x).sum())(self.critic)
+        self.opt.update(self.critic, grads)  # NNX854
+""",
+        ),
+        clean=(
+            "grads = nnx.grad(lambda m: m(x).sum())(model)\noptimizer.update(model, grads)\n",
+            """\
+def step(net, opt):
+    grads = nnx.grad(lambda m: m(x).sum())(net)
+    opt.update(net, grads)
+step(model, optimizer)
+""",
+            """\
+class Agent:
+    def __init__(self):
+        self.actor = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+        self.critic = nnx.Linear(2, 2, rngs=nnx.Rngs(2))
+        self.actor_opt = nnx.Optimizer(self.actor, optax.sgd(0.1), wrt=nnx.Param)
+        self.critic_opt = nnx.Optimizer(self.critic, optax.sgd(0.1), wrt=nnx.Param)
+    def learn(self):
+        grads = nnx.grad(lambda m: m(x).sum())(self.critic)
+        self.critic_opt.update(self.critic, grads)
+""",
+            """\
+net = nnx.merge(*nnx.split(model))
+grads = nnx.grad(lambda m: m(x).sum())(net)
+optimizer.update(net, grads)
+""",
+            """\
+nets = [nnx.Linear(2, 2, rngs=nnx.Rngs(seed)) for seed in range(3)]
+opts = [nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param) for net in nets]
+def learn(i):
+    grads = nnx.grad(lambda m: m(x).sum())(nets[i])
+    opts[i].update(nets[i], grads)
+""",
+        ),
+    ),
+    "NNX855": Cases(
+        bad=(
+            'weights = nnx.state(model, lambda path, leaf: "rngs" not in path)  # NNX855\n',
+            """\
+flat = nnx.to_flat_state(nnx.state(model))
+keep = {path: leaf for path, leaf in flat if "rngs" not in path}  # NNX855
+""",
+            """\
+from flax.nnx import split
+def is_stream(path, value):
+    return "rngs" in path  # NNX855
+graphdef, streams, rest = split(model, is_stream, ...)
+""",
+            """\
+keep = {}
+for path, leaf in nnx.state(model).flat_state():
+    if "rngs" in path:  # NNX855
+        continue
+    keep[path] = leaf
+""",
+        ),
+        clean=(
+            "weights = nnx.state(model, nnx.Not(nnx.RngState))\n",
+            'config = {"rngs": 1}\nif "rngs" in config:\n    print(config["rngs"])\n',
+            'def call(layer, x, **options):\n    return layer(x) if "rngs" in options else x\n',
+            """\
+flat = nnx.to_flat_state(nnx.state(model))
+keep = {path: leaf for path, leaf in flat if "kernel" in path}
+""",
+            """\
+flat = nnx.to_flat_state(nnx.state(model))
+keep = {path: leaf for path, leaf in flat if not isinstance(leaf, nnx.RngState)}
+""",
+        ),
+    ),
 }

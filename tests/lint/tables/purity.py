@@ -1219,6 +1219,14 @@ def evaluate(net, x):
     return net(x)
 fast = nnx.jit(evaluate)
 """,
+            """\
+def quiet(net: nnx.Module, x):
+    net.eval()  # NNX814
+    return net(x)
+@nnx.jit
+def evaluate(model, x):
+    return quiet(model, x)
+""",
         ),
         clean=(
             """\
@@ -1245,6 +1253,14 @@ def predict(graphdef, state, x):
 import pandas as pd
 def parse(frame, x):
     return frame.eval("a + b")
+""",
+            """\
+def quiet(net: nnx.Module, x):
+    net.eval()
+    return net(x)
+@jax.jit
+def evaluate(graphdef, state, x):
+    return quiet(nnx.merge(graphdef, state), x)
 """,
         ),
     ),

@@ -883,6 +883,67 @@ def f(model, x):
             "y = jnp.zeros(3, dtype=float)\n",
         ),
     ),
+    "NNX918": Cases(
+        bad=(
+            """\
+f = jax.jit(lambda v: v @ v)
+start = time.perf_counter()
+jax.block_until_ready(f(x))
+print(time.perf_counter() - start)  # NNX918
+""",
+            """\
+@nnx.jit
+def predict(m, v):
+    return m(v)
+def measure():
+    begin = time.time()
+    y = predict(model, x).block_until_ready()
+    return time.time() - begin  # NNX918
+""",
+            """\
+from time import perf_counter
+from jax import jit as fast
+f = fast(lambda v: v.sum())
+t0 = perf_counter()
+y = float(f(x))
+t1 = perf_counter()
+elapsed = t1 - t0  # NNX918
+""",
+        ),
+        clean=(
+            """\
+f = jax.jit(lambda v: v @ v)
+jax.block_until_ready(f(x))
+start = time.perf_counter()
+jax.block_until_ready(f(x))
+print(time.perf_counter() - start)
+""",
+            """\
+f = jax.jit(lambda v: v @ v)
+start = time.perf_counter()
+for _ in range(100):
+    y = f(x)
+jax.block_until_ready(y)
+print(time.perf_counter() - start)
+""",
+            """\
+start = time.perf_counter()
+jax.block_until_ready(x @ x)
+print(time.perf_counter() - start)
+""",
+            """\
+@jax.jit
+def f(v):
+    return v @ v
+def measure(v):
+    begin = time.time()
+    f(v).block_until_ready()
+    return time.time() - begin
+f(x)
+measure(x)
+""",
+        ),
+    ),
     "NNX920": Cases(
         bad=(
             _STEP + "for batch in batches:\n    step(model, optimizer, batch)  # NNX901 NNX920\n",

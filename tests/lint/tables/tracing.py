@@ -673,6 +673,12 @@ def f(x, train):
 from jax import jit as fast
 f = fast(lambda v: v, donate_argnum=0)  # NNX828
 """,
+            "f = jax.jit(lambda v, n: v * n, static_argnums=2)  # NNX828\n",
+            """\
+@partial(jax.jit, donate_argnames=("states",))  # NNX828
+def f(state, x):
+    return state
+""",
         ),
         clean=(
             """\
@@ -691,6 +697,18 @@ def f(x, **options):
     return x
 """,
             "f = jax.jit(lambda v: v, keep_unused=True, inline=True)\n",
+            "f = jax.jit(lambda *v: v, static_argnums=2)\n",
+            "f = jax.jit(lambda v, n: v * n, static_argnums=-1)\n",
+            """\
+class Scaler:
+    @partial(jax.jit, static_argnums=(0, 2))
+    def apply(self, x, n):
+        return x * n
+    def other(self, x, n):
+        return x * n
+    def run(self, x):
+        return jax.jit(self.other, static_argnums=1)(x, 2)
+""",
             """\
 def jit(fn, static_argnum=0):
     return fn
