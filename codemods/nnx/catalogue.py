@@ -39,6 +39,7 @@ from codemods.nnx.state.rules import RULES as STATE_RULES
 from codemods.nnx.v012 import (
     attention,
     bound_methods,
+    bridge,
     containers,
     deprecated,
     equality,
@@ -93,6 +94,7 @@ RULES: tuple[Rule, ...] = tuple(
             unknown.RULE,
             attention.RULE,
             bound_methods.RULE,
+            bridge.RULE,
             containers.RULE,
             deprecated.RULE,
             equality.RULE,

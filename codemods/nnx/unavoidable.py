@@ -194,7 +194,7 @@ CHANGES: tuple[Change, ...] = (
         7,
         "`bridge.ToNNX` keeps its streams at `to_nnx__rngs/...` in the state, up to 0.11 at `rngs/...`",
         "0.12.0",
-        "The attribute `rngs` still works; only checkpoints that hold streams of such modules see it.",
+        "NNX619 renames what code reads from the state; checkpoints that hold streams of such modules see it too.",
         "Save `nnx.state(model, nnx.Param)`, or rename that part of the state after restoring it.",
     ),
     Change(

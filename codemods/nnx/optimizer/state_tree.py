@@ -44,7 +44,7 @@ def _key(node: ast.AST) -> object:
 
 def _state_of_optimizer(context: Context, state: Bound) -> bool:
     """Say whether a value is the state of an ``nnx.Optimizer`` on every way."""
-    holders = [_holder(context, source) for source in context.sources.originals(state)]
+    holders = [state_holder(context, source) for source in context.sources.originals(state)]
     return bool(holders) and all(
         holder is not None
         and all(
@@ -55,7 +55,7 @@ def _state_of_optimizer(context: Context, state: Bound) -> bool:
     )
 
 
-def _holder(context: Context, state: Bound) -> Bound | None:
+def state_holder(context: Context, state: Bound) -> Bound | None:
     """Return the object whose state a value is, made by ``nnx.state``, with one filter at most, or by ``nnx.split``."""
     flow, value, wanted = context.flow, state.value, "flax.nnx.state"
     if isinstance(value, Item | Indexed):
