@@ -10,12 +10,14 @@ from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.values import Attr, Call, Choice, Class, Item, Loop, Unknown
 
-# methods and attributes of arrays that give arrays; among them those of `array.at[index]`
+# attributes of arrays that are arrays, or hold them as `array.at` does
+_ATTRIBUTES = frozenset({"T", "at", "imag", "mT", "real"})
+# methods of arrays that give arrays; among them those of `array.at[index]`
 _METHODS = frozenset(
     [
-        "T", "add", "apply", "astype", "at", "clip", "copy", "cumsum", "divide", "dot", "flatten", "get", "imag", "mT",
-        "max", "mean", "min", "mul", "multiply", "power", "prod", "ravel", "real", "reshape", "round", "set", "std",
-        "squeeze", "sum", "swapaxes", "transpose", "var",
+        "add", "apply", "astype", "clip", "copy", "cumsum", "divide", "dot", "flatten", "get", "max", "mean", "min",
+        "mul", "multiply", "power", "prod", "ravel", "reshape", "round", "set", "std", "squeeze", "sum", "swapaxes",
+        "transpose", "var",
     ]
 )  # fmt: skip
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)
@@ -33,10 +35,12 @@ class Arrays:
         """Say whether a value is an array on every way."""
         if depth > _DEPTH:
             return False
-        if self.kinds.only(bound) in {Kind.ARRAY, Kind.KEY}:
-            return not self._maybe_other(bound)
         found = self.flow.resolve(bound)
         value = found.value
+        if isinstance(value, Item | Indexed) and _is_slice(value):  # a part of a list is no array, whatever is in it
+            return self.is_array(self.flow.with_value(found, value.base), depth + 1)
+        if self.kinds.only(bound) in {Kind.ARRAY, Kind.KEY}:
+            return not self._maybe_other(bound)
         if isinstance(value, Choice | Loop):
             ways = value.options if isinstance(value, Choice) else (value.before, value.again)
             return all(way is not None and self.is_array(self.flow.with_value(found, way), depth + 1) for way in ways)
@@ -44,7 +48,7 @@ class Arrays:
             return self._operation(found, value.node, depth)
         if isinstance(value, Attr):
             base = self.flow.with_value(found, value.base)
-            return value.name in _METHODS and self.is_array(base, depth + 1)
+            return value.name in _ATTRIBUTES and self.is_array(base, depth + 1)
         if isinstance(value, Item | Indexed):
             return self.is_array(self.flow.with_value(found, value.base), depth + 1)
         return isinstance(value, Call) and self._call(found, value, depth)
@@ -103,6 +107,11 @@ class Arrays:
             owner = self.kinds.of(self.flow.with_value(source, value.base))
             return bool(owner & {Kind.MODULE, Kind.OPTIMIZER})
         return False
+
+
+def _is_slice(value: Item | Indexed) -> bool:
+    index = value.index.value if isinstance(value, Indexed) else value.index
+    return isinstance(index, Unknown) and isinstance(index.node, ast.Slice)
 
 
 # layers whose call gives one array
