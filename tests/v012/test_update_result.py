@@ -98,7 +98,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Out
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_fixed(name: str, outputs: dict[str, dict[str, Output]]) -> None:
+def test_fixed_under_the_releases(name: str, outputs: dict[str, dict[str, Output]]) -> None:
     """The program broke under 0.12, and prints what it printed under 0.11 once migrated, under both."""
     broken = outputs["0.12 as it was"][name]
     assert "must have the same pytree structure" in broken.err
@@ -114,7 +114,7 @@ def test_a_second_run_changes_nothing(name: str) -> None:
     assert "NNX618" not in codes(once, chosen)
 
 
-def test_the_form_of_0_10_is_migrated_as_a_whole(tmp_path: Path) -> None:
+def test_the_form_of_0_10_is_migrated_as_a_whole_under_the_releases(tmp_path: Path) -> None:
     head = HEAD.replace(", wrt=nnx.Param", "")
     calls = {
         "operand": "nnx.cond(True, lambda o, g: o.update(g), lambda o, g: None, optimizer, grads)",
@@ -133,7 +133,7 @@ def test_left_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_what_is_left_alone_runs(name: str, outputs: dict[str, dict[str, Output]]) -> None:
+def test_what_is_left_alone_runs_under_the_releases(name: str, outputs: dict[str, dict[str, Output]]) -> None:
     assert_same({"0.10": outputs["0.11"], "0.12": outputs["0.12 as it was"]}, name)
 
 
