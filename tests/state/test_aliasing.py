@@ -44,6 +44,15 @@ COPIED = [
     ),
     ("s = copy.copy(nnx.state(model))\nbump(model)\nprint(s)\n", "s = copy.copy(nnx.clone(nnx.state(model)))\n"),
     ("s = nnx.state(model)\nnnx.update(model, nnx.state(other))\nprint(s)\n", "s = nnx.clone(nnx.state(model))\n"),
+    (
+        "def train():\n    bump(model)\n    return nnx.state(model)\nkept = [train() for _ in 'ab']\nprint(kept[0])\n",
+        "    return nnx.clone(nnx.state(model))\n",
+    ),
+    (
+        "s = nnx.state(model)\ns['kernel'] = s['kernel'].replace(1)\nfor _, leaf in nnx.to_flat_state(s):\n"
+        "    leaf.value = 0\nprint(model(1))\n",
+        "s = nnx.clone(nnx.state(model))\n",
+    ),
     ("t = nnx.merge(*nnx.split(model))\nbump(model)\nprint(t(1))\n", "t = nnx.clone(model)\n"),
     ("g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(t)\nprint(model(1))\n", "t = nnx.merge(g, s, copy=True)\n"),
     ("g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(model)\nprint(t(1))\n", "t = nnx.merge(g, s, copy=True)\n"),
@@ -105,6 +114,12 @@ def test_spelling_for_all_versions(body: str, expected: str) -> None:
     assert expected in migrate_text(HEAD + body, options("0.10", "0.11"))
 
 
+def test_merge_in_a_trace_for_all_versions() -> None:
+    """A merged object that is cloned needs nothing more."""
+    body = "g, s = nnx.split(nnx.BatchNorm(2, rngs=nnx.Rngs(0)))\n@jax.jit\ndef f(x):\n    return nnx.merge(g, s)(x)\n"
+    assert "nnx.clone(nnx.merge(g, s))(x)" in migrate_text(HEAD + body, options("0.10", "0.11"))
+
+
 def test_merge_for_all_versions() -> None:
     """``copy=True`` is not known before 0.11.2: the merged object is cloned where 0.10 is asked for."""
     body = "g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(model)\nprint(t(1))\n"
@@ -129,6 +144,28 @@ TRACED = [
     ),
     ("@functools.partial(jax.jit, donate_argnums=())\ndef step(p, r):\n    return nnx.merge(g, p, r)(x)\n", False),
     ("def plain(p):\n    return nnx.merge(g, p, r)(x)\n", False),
+    (
+        "def f(g, p, r):\n    return nnx.merge(g, p, r)(x)\ndef loss(p):\n    return f(g, p, r=r)\njax.grad(loss)(p)\n",
+        True,
+    ),
+    (
+        "def f(p, r):\n    return nnx.merge(g, p, r)(x)\ndef loss(p, r):\n    return f(p, r)\njax.grad(loss)(p, r)\n",
+        False,
+    ),
+    (
+        "class Trainer:\n    def __init__(self):\n        self.r = r\n    def loss(self, p):\n"
+        "        return nnx.merge(g, p, self.r)(x)\n    def step(self):\n        jax.grad(self.loss)(p)\n",
+        True,
+    ),
+    (
+        "class Trainer(nnx.Module):\n    @nnx.jit\n    def step(self, x):\n"
+        "        return nnx.merge(*nnx.split(self))(x)\n",
+        False,
+    ),
+    (
+        "parts = nnx.split(nnx.BatchNorm(2, rngs=nnx.Rngs(0)))\n@jax.jit\ndef f(x):\n    return nnx.merge(*parts)(x)\n",
+        True,
+    ),
 ]
 
 

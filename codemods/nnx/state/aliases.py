@@ -22,17 +22,19 @@ class Alias:
     """A call whose result is no copy any more, where that matters.
 
     Attributes:
-        node: the call.
+        node: the call, or the argument that a transform of NNX hands on.
         scope: its scope.
         merged: whether it is a merge.
+        handed: whether it is such an argument.
         forward: whether the result follows what the call was given, and not the other way round.
         changed: the code that changes the one handle.
         read: the code that then reads the other.
     """
 
-    node: ast.Call
+    node: ast.expr
     scope: Scope
     merged: bool
+    handed: bool
     forward: bool
     changed: ast.AST
     read: ast.AST
@@ -42,14 +44,14 @@ def find(context: Context) -> Iterator[Alias]:
     """Run the project's programs and yield every such call once."""
     if not any(_sharing(context, module) for module in context.project.modules):
         return
-    found: dict[ast.Call, Alias] = {}
+    found: dict[tuple[ast.expr, bool], Alias] = {}
     for run in _runs(context):
         for change, read in run.reads.items():
             share = _cut(change)
-            alias = Alias(share.site, share.scope, share.merged, change.forward, change.node, read)
-            other = found.get(share.site)
-            if other is None or _order(alias) < _order(other):
-                found[share.site] = alias
+            alias = Alias(share.site, share.scope, share.merged, share.handed, change.forward, change.node, read)
+            key = (share.site, share.handed)
+            if key not in found or _order(alias) < _order(found[key]):
+                found[key] = alias
     yield from found.values()
 
 
@@ -63,8 +65,9 @@ def _line(node: ast.AST) -> int:
 
 
 def _cut(change: Change) -> Share:
-    """Return the share to undo: a merge on the way if there is one, since it is meant to make a new object."""
-    return next((share for share in change.over if share.merged), change.share)
+    """Return the share to undo: a merge on the way, which is meant to make a new object, or a transform's argument."""
+    made = [share for share in change.over if share.merged] or [share for share in change.over if share.handed]
+    return made[0] if made else change.share
 
 
 def _sharing(context: Context, module: ModuleFacts) -> bool:

@@ -24,20 +24,23 @@ def wrapped(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     return Fix(tuple((source.path, edit) for edit in edits))
 
 
-def snapshot(context: Context, scope: Scope, node: ast.Call) -> Fix | None:
+def snapshot(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     """Return a fix for ``nnx.state(model)`` or ``nnx.split(model)``: a copy of the state, or the split of a copy."""
     value = scope.module.values.get(node)
-    if not isinstance(value, Call) or not node.args or isinstance(node.args[0], ast.Starred):
+    if not isinstance(node, ast.Call) or not isinstance(value, Call) or not node.args:
+        return None
+    if isinstance(node.args[0], ast.Starred):
         return None
     name = context.flow.callee_name(context.flow.here(value, scope))
     return wrapped(context, scope, node.args[0] if name == "flax.nnx.split" else node)
 
 
-def merged(context: Context, scope: Scope, node: ast.Call) -> Fix | None:
+def merged(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     """Return a fix for ``nnx.merge``: ``nnx.clone(x)`` for ``nnx.merge(*nnx.split(x))``, else ``copy=True``.
 
     Flax below 0.11.2 does not know ``copy``; where such a version is asked for, the merged object is cloned.
     """
+    assert isinstance(node, ast.Call)
     whole = _whole(context, scope, node)
     source = scope.module.source
     if whole is not None:

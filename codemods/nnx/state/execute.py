@@ -15,7 +15,7 @@ from codemods.nnx.flow import Callee
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.state.heap import ANY, Change, Heap, Thing
+from codemods.nnx.state.heap import ANY, Change, Heap, Share, Thing
 from codemods.nnx.state.library import Library
 from codemods.nnx.values import Call, Class
 
@@ -301,15 +301,17 @@ class Execution:
                 self.read(one | two, node)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> set[Thing]:
-        for generator in node.generators:
-            self.store(generator.target, self.elements(self.value(generator.iter)))
-            for condition in generator.ifs:
-                self.value(condition)
-        if isinstance(node, ast.DictComp):
-            self.value(node.key)
-            element = self.value(node.value)
-        else:
-            element = self.value(node.elt)
+        element: set[Thing] = set()
+        for _ in range(2):  # as every loop: what one round keeps, the next may change
+            for generator in node.generators:
+                self.store(generator.target, self.elements(self.value(generator.iter)))
+                for condition in generator.ifs:
+                    self.value(condition)
+            if isinstance(node, ast.DictComp):
+                self.value(node.key)
+                element |= self.value(node.value)
+            else:
+                element |= self.value(node.elt)
         return {Thing(fields={ANY: element})}
 
     def name(self, name: str) -> set[Thing]:
@@ -344,9 +346,8 @@ class Execution:
         """Return everything that containers hold; of an object that is no known container a part stands for all."""
         found: set[Thing] = set()
         for thing in things:
-            if thing.fields:
-                found |= {value for values in thing.fields.values() for value in values}
-            else:
+            found |= {value for values in thing.fields.values() for value in values}
+            if not thing.fields or (thing.kind in {Kind.STATE, Kind.MODULE} and ANY not in thing.fields):
                 found |= self._taken(thing, ANY)
         return found
 
@@ -425,6 +426,9 @@ class Execution:
             for things in (*args, *keywords.values()):
                 self.read(things, node)
             return {Thing()}  # JAX hands copies in and out
+        if any(name.startswith("flax.nnx.") for name in wrappers):
+            args = [self.handed(a, things) for a, things in zip(node.args, args, strict=True)]
+            keywords = {k.arg or "**": self.handed(k.value, keywords[k.arg or "**"]) for k in node.keywords}
         found: set[Thing] = set()
         for callee in callees[:4]:
             mine: set[Thing] = set()
@@ -437,6 +441,18 @@ class Execution:
             if with_value:
                 return {Thing(fields={"0": found, "1": grads})}
             return {Thing(fields={"0": grads, "1": self.item(found, "1")})} if found else grads
+        return found
+
+    def handed(self, node: ast.expr, things: set[Thing]) -> set[Thing]:
+        """Return what a function gets that a transform of NNX runs: up to 0.10 a copy of a state."""
+        found: set[Thing] = set()
+        for thing in things:
+            if thing.kind is Kind.STATE:
+                inner = self.library.copied(thing)
+                self.heap.shares.append(Share(node, self.scope, False, {thing}, {inner}, handed=True))
+                found.add(inner)
+            else:
+                found.add(thing)
         return found
 
     def _super(self, node: ast.Call) -> bool:

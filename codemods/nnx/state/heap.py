@@ -57,20 +57,23 @@ class Share:
     """Two handles on the same Variables that were copies up to 0.10.
 
     Attributes:
-        site: the call of ``nnx.state``, ``nnx.split`` or ``nnx.merge`` that made the second from the first.
+        site: the call of ``nnx.state``, ``nnx.split`` or ``nnx.merge`` that made the second from the first, or the
+            argument that a transform handed on.
         scope: the scope of the call.
         merged: whether the call is a merge.
         first: what the call was given.
         second: what it returned.
         params: whether only parameters are shared, so that a change of other Variables does not matter.
+        handed: whether a transform of NNX handed the first on to the function that it runs.
     """
 
-    site: ast.Call
+    site: ast.expr
     scope: Scope
     merged: bool
     first: set[Thing]
     second: set[Thing]
     params: bool = False
+    handed: bool = False
 
 
 @dataclass(frozen=True)

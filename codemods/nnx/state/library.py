@@ -76,7 +76,7 @@ class Library:
             return {self._object(name, kind, args, keywords)}
         run.read(everything, node)
         if name in _CLONES:
-            return {self._copied(thing) for thing in everything} or {Thing()}
+            return {self.copied(thing) for thing in everything} or {Thing()}
         if tree_function(name) is not None or kind in {Kind.STATE, None}:
             return {Thing()} if not name.startswith(("builtins.", "numpy.", "jax.numpy.")) else set()
         return set()
@@ -94,7 +94,7 @@ class Library:
                 made.fields["layers"] = {Thing(fields=dict(made.fields))}
         return made
 
-    def _copied(self, thing: Thing) -> Thing:
+    def copied(self, thing: Thing) -> Thing:
         """Return an independent copy with the same structure."""
         copies: dict[Thing, Thing] = {}
         for part in thing.inside():
@@ -142,8 +142,12 @@ class Library:
             states |= self.run.elements(args[0])
         states = {thing for state in states for thing in ([state] if state.kind else self._parts(state))}
         made.kind = Kind.MODULE
+        given = set(states)
+        for share in reversed(self.run.heap.shares):  # what a transform handed on, back to what was split
+            if share.handed and share.second & given:
+                given |= share.first
         for share in self.run.heap.shares:
-            if share.second & states and len(share.first) == 1:
+            if share.second & given and len(share.first) == 1 and not share.handed:
                 self._like(made, next(iter(share.first)))
         if "copy" not in keywords and states and not any(k.arg == "copy" for k in node.keywords):
             self.run.heap.shares.append(Share(node, self.run.scope, True, states, {made}))
@@ -156,7 +160,7 @@ class Library:
 
     def _like(self, made: Thing, original: Thing) -> None:
         """Give a merged object the structure of what was split."""
-        copy = self._copied(original)
+        copy = self.copied(original)
         made.kind, made.cls, made.name, made.fields, made.steps = (
             copy.kind,
             copy.cls,

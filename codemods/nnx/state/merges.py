@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.copies import merged
 from codemods.nnx.state.stateful import may_change
 from codemods.nnx.state.tracing import traced_functions
-from codemods.nnx.values import Attr, Free, Item, Star, Value
+from codemods.nnx.values import Attr, Free, Item, Param, Star, Value
+
+_CALLERS = 4  # how many callers up an argument is followed
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -48,24 +52,47 @@ def check(context: Context) -> Iterator[Finding]:
 def _in_traced_code(context: Context) -> Iterator[CallEvent]:
     """Yield merges in traced functions of states that come from outside of them."""
     traced = traced_functions(context)
+    cloned = _cloned(context)
     for event in context.project.calls():
         function = enclosing_function(event.scope)
-        if function is None or event.value.keyword("copy") is not None:
+        if function is None or event.value.keyword("copy") is not None or event.node in cloned:
             continue
         if context.flow.callee_name(context.flow.here(event.value, event.scope)) != "flax.nnx.merge":
             continue
-        scopes = [scope for value in event.value.args[1:] for scope in _outer(value)]
-        around = list(_around(context, function, traced)) if scopes else []
-        if any(not _within(scope, inner) for scope in scopes for inner in around) and _changing(context, event):
+        states = event.value.args[1:] or event.value.args  # of `nnx.merge(*parts)` all
+        if any(_outer(context, value, function, traced, 0) for value in states) and _changing(context, event):
             yield event
 
 
-def _outer(value: Value) -> Iterator[Scope]:
-    """Yield the scope of the variable that an expression of a closure starts from."""
+def _cloned(context: Context) -> set[ast.expr]:
+    """Return what is given to ``nnx.clone``, which copies what it gets."""
+    return {
+        event.node.args[0]
+        for event in context.project.calls()
+        if event.node.args and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.clone"
+    }
+
+
+def _outer(
+    context: Context, value: Value, function: FunctionFacts, traced: frozenset[FunctionFacts], depth: int
+) -> bool:
+    """Say whether a value in a function was made outside of a trace that the function runs in."""
     while isinstance(value, Attr | Item | Star):
         value = value.value if isinstance(value, Star) else value.base
+    around = list(_around(context, function, traced))
     if isinstance(value, Free):
-        yield value.scope
+        return any(not _within(value.scope, inner) for inner in around)
+    if not isinstance(value, Param) or value.function is not function or depth > _CALLERS:
+        return False
+    if function in traced:  # what is traced gets tracers, but for the object that a method is bound to
+        mine = value is function.self_param
+        return mine and ObjectKind.MODULE not in context.kinds.of(context.flow.here(value, function.scope))
+    for frame in context.flow.entries(function):
+        given = context.flow.argument(frame, value.name)
+        caller = given.frame.function if given is not None and given.frame is not None else None
+        if given is not None and caller is not None and _outer(context, given.value, caller, traced, depth + 1):
+            return True
+    return False
 
 
 def _around(context: Context, function: FunctionFacts, traced: frozenset[FunctionFacts]) -> Iterator[FunctionFacts]:

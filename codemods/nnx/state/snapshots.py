@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.state.copies import snapshot
+from codemods.nnx.state.copies import snapshot, wrapped
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -18,7 +18,10 @@ def check(context: Context) -> Iterator[Finding]:
         if alias.merged:
             continue
         changed, read = alias.changed, alias.read
-        if alias.forward:
+        if alias.handed:
+            message = "since Flax 0.11 NNX transforms hand on the Variables of a state, no copies: "
+            message += f"line {_line(changed)} changes them"
+        elif alias.forward:
             message = f"this state is no copy since Flax 0.11: it follows the change in line {_line(changed)}"
         else:
             message = f"this state is no copy since Flax 0.11: line {_line(changed)} changes the object behind it too"
@@ -28,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
             alias.node,
             f"{message}, and line {_line(read)} reads the result",
             "take a copy with nnx.clone(...)",
-            snapshot(context, alias.scope, alias.node),
+            wrapped(context, alias.scope, alias.node) if alias.handed else snapshot(context, alias.scope, alias.node),
         )
 
 
@@ -44,7 +47,8 @@ RULE = Rule(
 Up to Flax 0.10 `nnx.state(model)` and `nnx.split(model)` returned copies of the Variables. Since 0.11 they return the
 model's own: a state kept while the model goes on training follows it, so that restoring the best weights restores the
 last ones, an average starts from the wrong values and a comparison of before and after finds no difference; and
-changing such a state changes the model. Nothing raises an error. `nnx.clone(nnx.state(model))` is a copy on every
+changing such a state changes the model. States given to functions under `nnx.jit` or another transform of NNX were
+copied too, and are changed in place now. Nothing raises an error. `nnx.clone(nnx.state(model))` is a copy on every
 version.
 
 The rule follows the program: it speaks only where one of the two is changed and the other is read afterwards.
