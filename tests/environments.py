@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PYTHON = "3.11"
+#: Set in the environment of tests that shall be quick: those that need a real Flax are skipped.
+WITHOUT = "NNXMIGRATE_TESTS_WITHOUT_FLAX"
 TOOLS = ("click", "rich", "pathspec")
 PINS = {
     "0.10": ("flax==0.10.7", "jax==0.6.2", "jaxlib==0.6.2", "orbax-checkpoint==0.11.19", "optax==0.2.8", *TOOLS),
@@ -57,6 +59,10 @@ def python(version: str) -> Path:
     Raises:
         subprocess.CalledProcessError: if the packages cannot be installed.
     """
+    if os.environ.get(WITHOUT):
+        import pytest
+
+        pytest.skip("runs real Flax")
     return environment(f"flax-{version}", PINS[version])
 
 
