@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from codemods.nnx.catalogue import RULES
 from codemods.nnx.options import Options
 from codemods.nnx.rule import Kind
+from tests.batch import execute_all
 from tests.lint.tables import Cases, arrays, gradients, purity, randomness, speed, tracing
 from tests.migration import look
 
@@ -27,7 +30,7 @@ import optax
 from flax import nnx
 from jax import jit
 
-model = nnx.Linear(2, 2, rngs=nnx.Rngs(77))
+model = nnx.Linear(3, 3, rngs=nnx.Rngs(77))
 optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
 key = jax.random.key(0)
 x = jnp.ones(3)
@@ -63,7 +66,7 @@ def marked(body: str) -> list[tuple[str, str]]:
     return [(code, line) for match, line in lines if match for code in match.group(1).split()]
 
 
-def _params(which: str) -> list[object]:
+def _params(which: str) -> list[Any]:
     return [
         pytest.param(code, body, id=f"{code}-{number}")
         for code, cases in CASES.items()
@@ -82,6 +85,14 @@ def test_found(code: str, body: str) -> None:
 def test_left_alone(code: str, body: str) -> None:
     """Look-alikes of the mistake have no findings."""
     assert found(code, body) == []
+
+
+@pytest.mark.parametrize("version", ["0.11", "0.12"])
+def test_clean_programs_run(version: str, tmp_path: Path) -> None:
+    """What is called right runs."""
+    programs = {param.id: HEAD + param.values[1] for param in _params("clean")}
+    done = execute_all(version, programs, tmp_path / version)
+    assert {name: output.err for name, output in done.items() if output.code} == {}
 
 
 @pytest.mark.parametrize("code", [rule.code for rule in LINT])

@@ -50,8 +50,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
     for root in compiled_roots(context):
         yield from _numbers(root)
-        for word in ("static_argnames", "donate_argnames"):
-            yield from _names(root, word)
+        for option in ("static_argnames", "donate_argnames"):
+            yield from _names(root, option)
 
 
 def _names(root: Root, word: str) -> Iterator[Finding]:

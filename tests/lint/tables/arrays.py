@@ -152,7 +152,7 @@ y = mean([x[0], x[1]])  # NNX844
     ),
     "NNX846": Cases(
         bad=(
-            "model.kernel = jnp.zeros((2, 2))  # NNX846\n",
+            "model.kernel = jnp.zeros((3, 3))  # NNX846\n",
             "model.bias = model.bias * 2  # NNX846\n",
             """\
 class Net(nnx.Module):
@@ -172,12 +172,12 @@ class Net(nnx.Module):
 """,
             """\
 def reset(net: nnx.Linear):
-    net.kernel = jnp.zeros((2, 2))  # NNX846
+    net.kernel = jnp.zeros((3, 3))  # NNX846
 """,
         ),
         clean=(
-            "model.kernel[...] = jnp.zeros((2, 2))\n",
-            "model.kernel = nnx.Param(jnp.zeros((2, 2)))\n",
+            "model.kernel[...] = jnp.zeros((3, 3))\n",
+            "model.kernel = nnx.Param(jnp.zeros((3, 3)))\n",
             """\
 class Net(nnx.Module):
     def __init__(self):

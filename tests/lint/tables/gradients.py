@@ -46,7 +46,7 @@ def step(p, x):
         ),
         clean=(
             "g = jax.grad(lambda v: v * v)(3.0)\n",
-            "g = jax.grad(lambda v: v * v, allow_int=True)(3)\n",
+            "g = jax.grad(lambda v: 0.5 * v, allow_int=True)(3)\n",
             "g = jax.grad(lambda n, v: v * n, argnums=1)(3, 2.0)\n",
             "g = jax.grad(lambda v, n: v * n)(2.0, 3)\n",
             "g = jax.grad(lambda v: v * v)(jnp.array(3.0))\n",
@@ -72,7 +72,7 @@ def step(model: nnx.Module, optimizer, y):
             "g = nnx.grad(lambda m, v: m(v).sum())(model, x)\n",
             "g = nnx.grad(lambda v, m: m(v).sum(), argnums=1)(x, model)\n",
             "g = jax.grad(lambda v, m: m(v).sum())(x, model)\n",
-            "g = nnx.grad(lambda a, b: a(b(x)).sum())(model, model)\n",
+            "head = nnx.Linear(3, 1, rngs=nnx.Rngs(5))\ng = nnx.grad(lambda a, b: a(b(x)).sum())(head, model)\n",
         ),
     ),
     "NNX853": Cases(
@@ -91,18 +91,18 @@ def step(model: nnx.Module, optimizer, y):
     "NNX854": Cases(
         bad=(
             """\
-other = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+other = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
 grads = nnx.grad(lambda m: m(x).sum())(model)
 optimizer.update(other, grads)  # NNX854
 """,
             """\
-other = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+other = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
 @nnx.jit
 def step(net, opt):
     grads = nnx.grad(lambda m: m(x).sum())(net)
     opt.update(net, grads)
 def run():
-    online, target = nnx.Linear(2, 2, rngs=nnx.Rngs(1)), nnx.Linear(2, 2, rngs=nnx.Rngs(2))
+    online, target = nnx.Linear(3, 3, rngs=nnx.Rngs(1)), nnx.Linear(3, 3, rngs=nnx.Rngs(2))
     opt = nnx.Optimizer(online, optax.sgd(0.1), wrt=nnx.Param)
     grads = nnx.grad(lambda m: m(x).sum())(target)
     opt.update(target, grads)  # NNX854
@@ -111,8 +111,8 @@ def run():
 from flax.nnx import Linear, Optimizer, Rngs
 class Agent:
     def __init__(self):
-        self.actor = Linear(2, 2, rngs=Rngs(1))
-        self.critic = Linear(2, 2, rngs=Rngs(2))
+        self.actor = Linear(3, 3, rngs=Rngs(1))
+        self.critic = Linear(3, 3, rngs=Rngs(2))
         self.opt = Optimizer(self.actor, optax.sgd(0.1), wrt=nnx.Param)
     def learn(self):
         grads = nnx.grad(lambda m: m(x).sum())(self.critic)
@@ -130,8 +130,8 @@ step(model, optimizer)
             """\
 class Agent:
     def __init__(self):
-        self.actor = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
-        self.critic = nnx.Linear(2, 2, rngs=nnx.Rngs(2))
+        self.actor = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+        self.critic = nnx.Linear(3, 3, rngs=nnx.Rngs(2))
         self.actor_opt = nnx.Optimizer(self.actor, optax.sgd(0.1), wrt=nnx.Param)
         self.critic_opt = nnx.Optimizer(self.critic, optax.sgd(0.1), wrt=nnx.Param)
     def learn(self):
@@ -144,7 +144,7 @@ grads = nnx.grad(lambda m: m(x).sum())(net)
 optimizer.update(net, grads)
 """,
             """\
-nets = [nnx.Linear(2, 2, rngs=nnx.Rngs(seed)) for seed in range(3)]
+nets = [nnx.Linear(3, 3, rngs=nnx.Rngs(seed)) for seed in range(3)]
 opts = [nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param) for net in nets]
 def learn(i):
     grads = nnx.grad(lambda m: m(x).sum())(nets[i])

@@ -108,14 +108,14 @@ def draw(key, n):
     "NNX831": Cases(
         bad=(
             """\
-a = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
-b = nnx.Linear(2, 2, rngs=nnx.Rngs(0))  # NNX831
+a = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+b = nnx.Linear(3, 3, rngs=nnx.Rngs(0))  # NNX831
 """,
-            "layers = [nnx.Linear(2, 2, rngs=nnx.Rngs(0)) for _ in range(3)]  # NNX831\n",
+            "layers = [nnx.Linear(3, 3, rngs=nnx.Rngs(0)) for _ in range(3)]  # NNX831\n",
             """\
 class Net(nnx.Module):
     def __init__(self):
-        self.a = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+        self.a = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
         self.b = nnx.Dropout(0.5, rngs=nnx.Rngs(1))  # NNX831
 """,
             """\
@@ -124,33 +124,33 @@ class Net(nnx.Module):
     def __init__(self):
         self.layers = []
         for _ in range(3):
-            self.layers.append(Linear(2, 2, rngs=Rngs(0)))  # NNX831
+            self.layers.append(Linear(3, 3, rngs=Rngs(0)))  # NNX831
 """,
         ),
         clean=(
             """\
 rngs = nnx.Rngs(0)
-a = nnx.Linear(2, 2, rngs=rngs)
-b = nnx.Linear(2, 2, rngs=rngs)
+a = nnx.Linear(3, 3, rngs=rngs)
+b = nnx.Linear(3, 3, rngs=rngs)
 """,
-            "layers = [nnx.Linear(2, 2, rngs=nnx.Rngs(i)) for i in range(3)]\n",
+            "layers = [nnx.Linear(3, 3, rngs=nnx.Rngs(i)) for i in range(3)]\n",
             """\
-a = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
-b = nnx.Linear(2, 2, rngs=nnx.Rngs(2))
+a = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+b = nnx.Linear(3, 3, rngs=nnx.Rngs(2))
 """,
             """\
 def test_same_weights():
-    a = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
-    b = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    a = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    b = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
 """,
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
-        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(3)])
+        self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(3)])
 """,
             """\
 if x.sum() > 0:
-    net = nnx.Linear(2, 2, rngs=nnx.Rngs(3))
+    net = nnx.Linear(3, 3, rngs=nnx.Rngs(3))
 else:
     net = nnx.Linear(2, 4, rngs=nnx.Rngs(3))
 """,
@@ -204,7 +204,7 @@ def step(drop, x, seed):
             """\
 @nnx.jit
 def build():
-    return nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    return nnx.Linear(3, 3, rngs=nnx.Rngs(0))
 """,
             """\
 drop = nnx.Dropout(0.5)

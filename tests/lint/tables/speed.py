@@ -37,7 +37,7 @@ for batch in batches:
 """,
     """\
 for depth in range(3):
-    net = nnx.Linear(2, 2, rngs=nnx.Rngs(depth))
+    net = nnx.Linear(3, 3, rngs=nnx.Rngs(depth))
     print(net)
 """,
 )
@@ -131,7 +131,7 @@ draw(nnx.Rngs(0), x)
             """\
 @nnx.jit
 def build(n):
-    return nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    return nnx.Linear(3, 3, rngs=nnx.Rngs(0))
 build(jnp.ones(3))
 """,
         ),
@@ -569,7 +569,9 @@ def load(items):
         ),
         clean=(
             """\
-from torch.utils.data import DataLoader
+class DataLoader(list):
+    def __init__(self, data, batch_size, drop_last):
+        super().__init__(data[:batch_size])
 loader = DataLoader([1, 2, 3], batch_size=32, drop_last=True)
 """,
             "def load(ds):\n    return ds.batch(32, drop_remainder=True)\n",
@@ -593,7 +595,7 @@ def evaluate(net: nnx.Module, batches):
             """\
 class Trainer:
     def __init__(self, rngs):
-        self.net = nnx.Linear(2, 2, rngs=rngs)
+        self.net = nnx.Linear(3, 3, rngs=rngs)
     def predict(self, batches):
         out = []
         while batches:
@@ -611,7 +613,7 @@ for batch in batches:
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
-        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(3)])
+        self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(3)])
     def __call__(self, x):
         for layer in self.layers:
             x = layer(x)
@@ -635,11 +637,11 @@ for dtype in (jnp.float32, jnp.float16):
 """,
             """\
 for width in range(2, 9):
-    net = nnx.Linear(2, width, rngs=nnx.Rngs(width))
+    net = nnx.Linear(3, width, rngs=nnx.Rngs(width))
     print(net(x).shape)
 """,
             """\
-models = [nnx.Linear(2, 2, rngs=nnx.Rngs(seed)) for seed in range(5)]
+models = [nnx.Linear(3, 3, rngs=nnx.Rngs(seed)) for seed in range(5)]
 for net in models:
     print(net(x).mean())
 """,
@@ -650,7 +652,7 @@ for net in models:
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
-        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(12)])
+        self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(12)])
     def __call__(self, x):
         for layer in self.layers:  # NNX913
             x = layer(x)
@@ -659,7 +661,7 @@ class Net(nnx.Module):
             """\
 class Net(nnx.Module):
     def __init__(self, depth, rngs):
-        self.blocks = [nnx.Linear(2, 2, rngs=rngs) for _ in range(depth)]
+        self.blocks = [nnx.Linear(3, 3, rngs=rngs) for _ in range(depth)]
     def __call__(self, x):
         for i, block in enumerate(self.blocks):  # NNX913
             x = x + block(x)
@@ -670,7 +672,7 @@ class Net(nnx.Module):
     def __init__(self, depth, rngs):
         layers = []
         for _ in range(depth):
-            layers.append(nnx.Linear(2, 2, rngs=rngs))
+            layers.append(nnx.Linear(3, 3, rngs=rngs))
         self.layers = nnx.data(layers)
     def encode(self, x):
         for layer in self.layers:  # NNX913
@@ -682,8 +684,8 @@ class Net(nnx.Module):
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
-        self.first = nnx.Linear(2, 2, rngs=rngs)
-        self.second = nnx.Linear(2, 2, rngs=rngs)
+        self.first = nnx.Linear(3, 3, rngs=rngs)
+        self.second = nnx.Linear(3, 3, rngs=rngs)
     def __call__(self, x):
         for layer in (self.first, self.second):
             x = layer(x)
@@ -701,7 +703,7 @@ class Net(nnx.Module):
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
-        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(3)])
+        self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(3)])
     def __call__(self, x):
         for layer in self.layers:
             x = layer(x)
@@ -710,7 +712,7 @@ class Net(nnx.Module):
             """\
 class Net(nnx.Module):
     def __init__(self, depth, rngs):
-        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(depth)])
+        self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(depth)])
     def names(self):
         return [type(layer).__name__ for layer in self.layers]
     def freeze(self):
@@ -873,7 +875,7 @@ def f(model, x):
             "y = jnp.zeros(3, dtype=jnp.float64)  # NNX917\n",
             "y = x.astype(jnp.int64)  # NNX917\n",
             "y = jnp.array([1.0], dtype='float64')  # NNX917\n",
-            "net = nnx.Linear(2, 2, param_dtype=jnp.float64, rngs=nnx.Rngs(1))  # NNX917\n",
+            "net = nnx.Linear(3, 3, param_dtype=jnp.float64, rngs=nnx.Rngs(1))  # NNX917\n",
         ),
         clean=(
             "y = jnp.zeros(3, dtype=jnp.float32)\n",

@@ -621,7 +621,7 @@ def step(n, optimizer: nnx.Optimizer, x):
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
-        self.linear = nnx.Linear(2, 2, rngs=rngs)
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
     @partial(jax.jit, static_argnums=0)  # NNX827
     def __call__(self, x):
         return self.linear(x)
