@@ -11,6 +11,7 @@ from functools import cached_property
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Part
+from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.known import CALLS_BODY
 from codemods.nnx.rng.chains import MAPS, SPLIT, Step, chain, decorators
 from codemods.nnx.rng.filters import covers
@@ -158,7 +159,8 @@ class Layouts:
             around = self.ambients(source.frame)
             return frozenset(Shape.UNKNOWN if a is None else Shape.VECTOR if a else Shape.SCALAR for a in around)
         if name in _CONTAINERS:
-            return frozenset(s for a in value.args for s in self.of(self.flow.with_value(source, a)))
+            held = (*value.args, *(v for _, v in value.keywords))
+            return frozenset(s for v in held for s in self.of(self.flow.with_value(source, v)))
         if name.startswith("flax.nnx."):
             last = name.rpartition(".")[2]
             return _NONE if last[:1].isupper() and name.count(".") == 2 and last != "Module" else _UNKNOWN
@@ -266,7 +268,9 @@ class Layouts:
                 return self.any_instance(named.value.facts)
         if self.rngs_like(value):
             return _SCALAR
-        return _UNKNOWN if self.object_like(value) else _NONE
+        classes = (found.value for found in self.flow.annotated(value))
+        module = any(isinstance(cls, Ref) and class_kind(cls.name) is Kind.MODULE for cls in classes)
+        return _UNKNOWN if module or self.object_like(value) else _NONE
 
     def rngs_like(self, param: Param) -> bool:
         """Say whether a parameter is annotated as, used as or called like a Rngs."""
