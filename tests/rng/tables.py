@@ -234,6 +234,10 @@ REPORTED: dict[str, list[str]] = {
         _RESET.format("dropout=0", "r.dropout.key.value = key; r.dropout.count.value = jnp.uint32(0)"),
         _RESET.format("0", "r.default.count.value = jnp.uint32(0)"),
         _RESET.format("0", "nnx.reseed(r, default=0)"),
+        "r = nnx.Rngs(dropout=0)\nd = nnx.Dropout(0.5, rngs=r)\nprint(d.rngs is r)",
+        "r = nnx.Rngs(dropout=0)\na, b = nnx.Dropout(0.5, rngs=r), nnx.Dropout(0.1, rngs=r)\n"
+        "print(a.rngs is not b.rngs)",
+        "r = nnx.Rngs(0)\na = nnx.MultiHeadAttention(2, 4, dropout_rate=0.1, rngs=r)\nprint(r == a.rngs)",
     ],
     "NNX213": [
         "print(isinstance(net.dropout.rngs, (nnx.Rngs, int)))",
@@ -321,6 +325,9 @@ SILENT: dict[str, list[str]] = {
         "r = nnx.Rngs(dropout=0, params=1)\nd = nnx.Dropout(0.5, rngs=r)\nr.params.count.value = jnp.uint32(0)\n"
         "r.value = 3\nnnx.reseed(r, params=0)\nprint(d.rate)",
         "r = nnx.Rngs(dropout=0)\nd = nnx.Dropout(0.5, rngs=r)\nprint(nnx.clone(r).dropout.tag is None)",
+        "r = nnx.Rngs(dropout=0)\nd = nnx.Dropout(0.5, rngs=r)\nprint(d.rngs is None, r is r)",
+        "class Own(nnx.Module):\n    def __init__(self, rngs):\n        self.rngs = rngs\n"
+        "r = nnx.Rngs(0)\nprint(Own(r).rngs is r)",
     ],
     "NNX213": [
         "print(isinstance(net.dropout.rngs, (nnx.Rngs, nnx.RngStream)))",
