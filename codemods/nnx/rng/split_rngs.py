@@ -115,7 +115,9 @@ def _unwrapped(node: ast.Call, source: Source) -> list[Edit]:
 
 def _head(node: ast.expr, source: Source) -> int:
     """Return the offset behind the part of an expression that no parenthesis of its own protects."""
-    return source.span(node.func if isinstance(node, ast.Call) else node)[1]
+    if not isinstance(node, ast.Call):
+        return source.span(node)[1]
+    return source.data.index(b"(", source.span(node.func)[1])
 
 
 def _without_block(statement: ast.stmt, node: ast.expr, source: Source) -> list[Edit]:
