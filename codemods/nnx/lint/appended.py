@@ -47,7 +47,9 @@ def _put(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
 
 
 def _outside(context: Context, function: FunctionFacts, tracing: Tracing, container: ast.expr, node: ast.AST) -> bool:
-    """Say whether a container is a list, dict or set from outside of the traced code."""
+    """Say whether a container is a list, dict or set from outside of the traced code, or in one."""
+    while isinstance(container, ast.Subscript):
+        container = container.value
     if isinstance(container, ast.Attribute):
         return held(context, function, container.value) and _attribute(context, function, container)
     if not isinstance(container, ast.Name):

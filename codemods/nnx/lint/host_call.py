@@ -13,6 +13,8 @@ from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Ref
 
+_PATHS = frozenset({"pathlib.Path"})
+_ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "mkdir", "unlink"})
 _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
                          "random.Random", "random.SystemRandom"})  # fmt: skip
 
@@ -41,12 +43,13 @@ def _found(scope: Scope, node: ast.AST, name: str) -> Finding:
 
 
 def _drawn(context: Context, event: CallEvent) -> str:
-    """Return what a call draws from if it is a method of a random generator of the host; empty if it is not."""
+    """Return what a call asks if it is a method of a random generator or a path of the host; empty if it is not."""
     callee = event.value.callee
     if not isinstance(callee, Attr):
         return ""
     made = context.flow.callee_name(context.flow.resolve(context.flow.here(callee.base, event.scope)))
-    return f"{made}(...).{callee.name}" if made in _GENERATORS else ""
+    host = made in _GENERATORS or (made in _PATHS and callee.name in _ACCESS)
+    return f"{made}(...).{callee.name}" if host else ""
 
 
 def _environ(context: Context, node: ast.Subscript, function: FunctionFacts) -> bool:

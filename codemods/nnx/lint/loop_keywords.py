@@ -12,16 +12,30 @@ from codemods.nnx.lint.places import foreign
 
 _FORI = {"start": "lower", "stop": "upper", "body": "body_fun", "init": "init_val", "low": "lower", "high": "upper",
          "end": "upper", "body_fn": "body_fun", "init_value": "init_val"}  # fmt: skip
+_SCAN = {"body": "f", "body_fun": "f", "fn": "f", "carry": "init", "init_carry": "init", "init_val": "init", "x": "xs",
+         "inputs": "xs"}  # fmt: skip
+_COND = {"true_fn": "true_fun", "false_fn": "false_fun"}
+_MAP = {"fn": "f", "fun": "f", "x": "xs"}
 _WHILE = {"cond": "cond_fun", "body": "body_fun", "init": "init_val", "cond_fn": "cond_fun", "body_fn": "body_fun"}
+
+_RENAMED = {
+    "jax.lax.fori_loop": _FORI,
+    "flax.nnx.fori_loop": _FORI,
+    "jax.lax.while_loop": _WHILE,
+    "flax.nnx.while_loop": _WHILE,
+    "jax.lax.scan": _SCAN,
+    "jax.lax.cond": _COND,
+    "jax.lax.map": _MAP,
+}
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in foreign(context, "fori_loop", "while_loop"):
-        home, _, last = name.rpartition(".")
-        if home not in {"jax.lax", "flax.nnx"}:
+    for event, name in foreign(context, "fori_loop", "while_loop", "scan", "cond", "map"):
+        renamed = _RENAMED.get(name)
+        if renamed is None:
             continue
-        renamed = _FORI if last == "fori_loop" else _WHILE
-        wrong = [k for k in event.node.keywords if k.arg in renamed]
+        given = {k.arg for k in event.node.keywords}
+        wrong = [k for k in event.node.keywords if k.arg in renamed and renamed[k.arg] not in given]
         if not wrong:
             continue
         source = event.scope.module.source
@@ -44,8 +58,11 @@ def _check(context: Context) -> Iterator[Finding]:
 RULE = lint_rule(
     "NNX829",
     "loop-keywords",
-    "wrong keyword arguments of fori_loop or while_loop",
-    why="The names are lower, upper, body_fun and init_val, or cond_fun, body_fun and init_val; others are refused.",
+    "wrong keyword arguments of a loop or branch of jax.lax",
+    why="""\
+The names are lower, upper, body_fun and init_val for fori_loop; cond_fun, body_fun and init_val for while_loop; f, init
+and xs for scan; true_fun and false_fun for cond. Others are refused.
+""",
     source="JAX tutorial, which writes `start` and `stop`; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,
     mended=(
@@ -61,6 +78,13 @@ import jax
 jax.lax.fori_loop(lower=0, upper=10, body_fun=lambda i, v: v * 2, init_val=1)
 """,
         ),
+    ),
+    clean=(
+        """\
+import jax
+
+jax.lax.cond(True, true_fun=lambda v: v, false_fun=lambda v: -v, operand=1)
+""",
     ),
     safety=Safety.SAFE,
 )

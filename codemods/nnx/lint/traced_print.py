@@ -14,7 +14,8 @@ from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr
 
-_PRINTS = ("logging.", "absl.logging.", "loguru.logger.", "pprint.")
+_PRINTS = ("logging.", "absl.logging.", "loguru.logger.", "pprint.", "rich.print", "tqdm.tqdm.write",
+           "tqdm.auto.tqdm.write", "sys.stdout.write", "sys.stderr.write", "warnings.warn", "click.echo")  # fmt: skip
 _LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "absl.logging.get_absl_logger"})
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 

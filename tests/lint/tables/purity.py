@@ -188,6 +188,13 @@ def body(carry, v):
 jax.lax.scan(body, 0.0, x)
 """,
             """\
+import sys
+@jax.jit
+def f(x):
+    sys.stdout.write(f"{x}")  # NNX803
+    return x
+""",
+            """\
 import logging
 log = logging.getLogger(__name__)
 @jax.jit
@@ -434,6 +441,13 @@ class Trainer:
         return x
 """,
             """\
+history = {"loss": []}
+@jax.jit
+def f(x):
+    history["loss"].append(x.sum())  # NNX805
+    return x
+""",
+            """\
 log = []
 def note(v):
     log.append(v)  # NNX805
@@ -517,6 +531,13 @@ def f(x):
 """,
             """\
 @jax.jit
+def f(x):
+    parts = {"a": []}
+    parts["a"].append(x)
+    return parts
+""",
+            """\
+@jax.jit
 def f(d, x):
     d["y"] = x
     return d
@@ -578,6 +599,13 @@ def f(x):
     return x * float(os.environ["SCALE"])  # NNX806
 """,
             """\
+from pathlib import Path
+@jax.jit
+def f(x):
+    Path("log.txt").write_text("called")  # NNX806
+    return x * np.load("scale.npy")  # NNX806
+""",
+            """\
 rng = np.random.default_rng(0)
 @jax.jit
 def f(x):
@@ -636,6 +664,14 @@ DEBUG = os.environ.get("DEBUG")
 @jax.jit
 def f(x):
     return x if DEBUG else x * 2
+""",
+            """\
+from pathlib import Path
+NAME = Path("a") / "b"
+@jax.jit
+def f(x):
+    print(NAME.name, Path("c").suffix)
+    return x
 """,
             """\
 class Timer:

@@ -728,12 +728,16 @@ y = lax.fori_loop(0, 3, body=lambda i, c: c, init_val=x)  # NNX829
 from flax.nnx import while_loop
 y = while_loop(cond_fun=lambda c: False, body_fun=lambda c: c, init=x)  # NNX829
 """,
+            "y = jax.lax.scan(body=lambda c, v: (c, v), carry=0, xs=x)  # NNX829\n",
+            "y = jax.lax.cond(True, true_fn=jnp.sin, false_fn=jnp.cos, operand=x)  # NNX829\n",
         ),
         clean=(
             "y = jax.lax.fori_loop(lower=0, upper=3, body_fun=lambda i, c: c, init_val=x)\n",
             "y = jax.lax.fori_loop(0, 3, lambda i, c: c, x)\n",
             "y = jax.lax.while_loop(cond_fun=lambda c: False, body_fun=lambda c: c, init_val=x)\n",
             "y = jax.lax.scan(f=lambda c, v: (c, v), init=0, xs=x)\n",
+            "y = jax.lax.cond(True, true_fun=jnp.sin, false_fun=jnp.cos, operand=x)\n",
+            "y = jax.lax.map(f=jnp.sin, xs=x)\n",
             """\
 def fori_loop(start, stop, body):
     return [body(i) for i in range(start, stop)]
