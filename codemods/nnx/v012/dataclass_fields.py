@@ -1,0 +1,207 @@
+"""NNX620: fields of module dataclasses that hold data in containers, or None first."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.edits import Edit
+from codemods.nnx.facts import ClassFacts
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.imports import spell
+from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Call, Class, Ref
+
+_DECORATORS = frozenset({"dataclasses.dataclass", "flax.nnx.dataclass"})
+_CONTAINERS = frozenset({"list", "dict", "tuple", "set", "List", "Dict", "Tuple", "Sequence", "Mapping", "Iterable"})
+_SAID = ("Data[", "Static[", "ClassVar", "InitVar")
+_DATA = frozenset({Objects.MODULE, Objects.VARIABLE, Objects.RNGS, Objects.METRIC, Objects.OPTIMIZER})
+_ARRAYS = frozenset({"jax.Array", "jax.numpy.ndarray", "numpy.ndarray"})
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield annotated fields whose values Flax 0.12 takes for static, and finds data in."""
+    if not context.options.crosses("0.12"):
+        return
+    for cls in context.project.classes():
+        if _is_module_dataclass(context, cls):
+            for statement in cls.node.body:
+                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                    yield from _field(context, cls, statement, statement.target.id)
+
+
+def _is_module_dataclass(context: Context, cls: ClassFacts) -> bool:
+    if any(k.arg == "pytree" for k in cls.node.keywords):
+        return False
+    if Objects.MODULE not in context.kinds.class_kinds(Bound(Class(cls))):
+        return False
+    flow = context.flow
+    for decorator in cls.decorators:
+        bound = flow.resolve(flow.here(decorator, cls.scope))
+        name = flow.callee_name(bound) if isinstance(bound.value, Call) else getattr(bound.value, "name", "")
+        if name in _DECORATORS:
+            return True
+    return False
+
+
+def _field(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: str) -> Iterator[Finding]:
+    text = ast.unparse(statement.annotation)
+    if any(word in text for word in _SAID) or _marked(context, cls, statement):
+        return
+    help = "mark the field as data with nnx.data"
+    if _contains_data(context, cls, statement.annotation):
+        message = f"the field `{name}` holds modules or arrays in a container: an error since Flax 0.12"
+        yield finding("NNX620", cls.scope, statement, message, help, _fix(context, cls, statement))
+    elif _is_none(statement.value) and _names_data(context, cls, [statement.annotation]):
+        if _assigned(context, cls, name):
+            message = f"the field `{name}` is None at first: putting data there later is an error since Flax 0.12"
+            yield finding("NNX620", cls.scope, statement, message, help, _fix(context, cls, statement))
+
+
+def _marked(context: Context, cls: ClassFacts, statement: ast.AnnAssign) -> bool:
+    """Say whether ``nnx.data(...)`` or ``nnx.static(...)`` gives the field."""
+    value = cls.scope.module.values.get(statement.value) if statement.value is not None else None
+    if not isinstance(value, Call):
+        return False
+    return context.flow.callee_name(context.flow.here(value, cls.scope)) in {"flax.nnx.data", "flax.nnx.static"}
+
+
+def _contains_data(context: Context, cls: ClassFacts, annotation: ast.expr) -> bool:
+    """Say whether an annotation is a container of data, or may be one."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value.strip(), mode="eval").body
+        except SyntaxError:
+            return False
+    if isinstance(annotation, ast.BinOp):
+        return any(_contains_data(context, cls, side) for side in (annotation.left, annotation.right))
+    if not isinstance(annotation, ast.Subscript):
+        return False
+    inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
+    outer = ast.unparse(annotation.value).rpartition(".")[2]
+    if outer in {"Optional", "Union"}:
+        return any(_contains_data(context, cls, member) for member in inner)
+    return outer in _CONTAINERS and _names_data(context, cls, inner)
+
+
+def _names_data(context: Context, cls: ClassFacts, annotations: list[ast.expr]) -> bool:
+    for node in (node for annotation in annotations for node in ast.walk(annotation)):
+        if isinstance(node, ast.Name | ast.Attribute | ast.Constant):
+            for named in context.flow.named(node, cls.scope):
+                array = isinstance(named.value, Ref) and named.value.name in _ARRAYS
+                if array or context.kinds.class_kinds(named) & _DATA:
+                    return True
+    return False
+
+
+def _assigned(context: Context, cls: ClassFacts, name: str) -> bool:
+    """Say whether something is assigned to the field of an instance."""
+    flow = context.flow
+    return any(
+        event.context == "store"
+        and event.node.attr == name
+        and flow.class_of(flow.resolve(flow.here(event.base, event.scope))) is cls
+        for event in context.project.attributes()
+    )
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _fix(context: Context, cls: ClassFacts, statement: ast.AnnAssign) -> Fix | None:
+    """Return the edits that mark a field: its default in 0.12 alone, and its annotation where 0.11 shall do too."""
+    targets, module = context.options.targets, cls.scope.module
+    if "0.10" in targets:
+        return None
+    source, value = module.source, statement.value
+    if set(targets) != {"0.12"}:
+        postponed = any(
+            isinstance(s, ast.ImportFrom) and s.module == "__future__" and any(a.name == "annotations" for a in s.names)
+            for s in module.imports
+        )
+        spelling = spell(context.flow, module.scope, "Data")
+        if (
+            spelling is None
+            or postponed
+            or any(
+                isinstance(node, ast.Constant) and isinstance(node.value, str)
+                for node in ast.walk(statement.annotation)
+            )
+        ):
+            return None
+        start, end = source.span(statement.annotation)
+        edits = [Edit(start, start, f"{spelling.text}[".encode()), Edit(end, end, b"]"), *spelling.edits]
+        return Fix(tuple((source.path, edit) for edit in edits))
+    spelling = spell(context.flow, module.scope, "data")
+    if spelling is None:
+        return None
+    edits = list(spelling.edits)
+    if value is None:
+        end = source.span(statement.annotation)[1]
+        edits.append(Edit(end, end, f" = {spelling.text}()".encode()))
+    elif isinstance(value, ast.Constant):
+        edits.append(Edit(*source.span(value), f"{spelling.text}(default={source.text(value)})".encode()))
+    elif isinstance(value, ast.Call) and _makes_field(context, cls, value):
+        edits.append(Edit(*source.span(value.func), spelling.text.encode()))
+    else:
+        return None
+    return Fix(tuple((source.path, edit) for edit in edits))
+
+
+def _makes_field(context: Context, cls: ClassFacts, call: ast.Call) -> bool:
+    """Say whether a call is ``dataclasses.field`` with options that ``nnx.data`` has too."""
+    value = cls.scope.module.values.get(call)
+    if not isinstance(value, Call) or call.args or any(k.arg in {None, "metadata"} for k in call.keywords):
+        return False
+    return context.flow.callee_name(context.flow.here(value, cls.scope)) == "dataclasses.field"
+
+
+_BEFORE = """\
+import dataclasses
+
+import jax.numpy as jnp
+from flax import nnx
+
+
+@dataclasses.dataclass
+class Net(nnx.Module):
+    layers: list[nnx.Linear]
+    weights: dict[str, nnx.Param] = dataclasses.field(default_factory=dict)
+    head: nnx.Linear | None = None
+
+
+net = Net([nnx.Linear(2, 3, rngs=nnx.Rngs(0))], {"bias": nnx.Param(jnp.ones(3))})
+net.head = nnx.Linear(3, 1, rngs=nnx.Rngs(1))
+print(len(nnx.to_flat_state(nnx.state(net))))
+"""
+
+RULE = Rule(
+    code="NNX620",
+    name="dataclass-data",
+    summary="a field of a module dataclass that holds data in a container",
+    why="""\
+Since Flax 0.12 a list, tuple or dict is static, and None is, too. Where the field of a dataclass holds modules,
+Variables or arrays in a container, the constructor raises ValueError; a list that is filled later is left out of the
+state without an error. `field: list[...] = nnx.data()` marks the field in 0.12, the annotation `nnx.Data[...]` in 0.11
+and 0.12.
+""",
+    kind=Kind.REQUIRED,
+    safety=Safety.SAFE,
+    since="0.12.0",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    examples=(
+        Example(
+            _BEFORE,
+            _BEFORE.replace("list[nnx.Linear]", "list[nnx.Linear] = nnx.data()")
+            .replace("dataclasses.field(", "nnx.data(")
+            .replace("= None", "= nnx.data(default=None)"),
+            targets=("0.12",),
+        ),
+        Example(_BEFORE, _BEFORE, targets=("0.11",)),
+    ),
+    check=check,
+)
