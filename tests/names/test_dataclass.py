@@ -30,6 +30,8 @@ PROGRAMS = {
     "print(Net(nnx.Param(jnp.ones(2))), Net(nnx.Param(jnp.ones(2)), 3).a)\n",
     "annotated": "from __future__ import annotations\nfrom flax import nnx\n\n@nnx.dataclass\nclass Net(nnx.Module):\n"
     "    a: nnx.Static[int]\n    b: nnx.Static[tuple[int, ...]] = (1, 2)\n\nprint(Net(1))\n",
+    "elsewhere": "from flax import nnx\n\nSize = nnx.Static[int]\n\n\ndef double(x: nnx.Static[int]) -> Size:\n"
+    "    return 2 * x\n\n\n@nnx.dataclass\nclass Net(nnx.Module):\n    a: int\n\n\nprint(Net(double(2)))\n",
     "own_repr": f"{HEAD}@nnx.dataclass\n{BODY}\n    def __repr__(self):\n        return 'mine'\n\n{SHOW}",
     "derived": f"{HEAD}@nnx.dataclass\n{BODY}\n\n@nnx.dataclass\nclass Wide(Net):\n    more: nnx.Static[str] = 'x'\n\n"
     "print(Wide(1), dataclasses.asdict(Wide(2)))\n",
@@ -86,6 +88,10 @@ REFUSED = {
     "class variable": f"{TREE}    a: int\n    b: typing.ClassVar[int] = 1\n",
     "quoted": f"{TREE}    a: 'int'\n",
     "set later": f"{TREE}    a: int\n\n    def __post_init__(self):\n        self.b = nnx.Param(1)\n",
+    "alias": f"Size = nnx.Static[int]\n\n\n{TREE}    a: Size\n",
+    "lines": "@nnx.dataclass\nclass Net(nnx.Module):\n    a: nnx.Static[\n        int\n    ] = 1\n",
+    "comment in a call": "class Net(nnx.Module):\n    a: int = nnx.field(default=1,  # one\n        static=True)\n",
+    "list": f"nets = [nnx.dataclass(made) for made in given]\n\n\n@nnx.dataclass\n{BODY}",
     "own data": f"{TREE}    __data__ = ('b',)\n    a: int\n",
     "base": f"class Base(nnx.Module):\n    pass\n\n\n{TREE.replace('nnx.Module', 'Base')}    a: int\n",
     "hidden static": f"{TREE}    a: int = dataclasses.field(metadata={{'static': True}})\n",
@@ -116,6 +122,18 @@ def test_reported_only(name: str) -> None:
 def test_names_that_cannot_go_are_reported_only(text: str) -> None:
     assert migrate_text(text, options("0.11")) == text
     assert "NNX503" in codes(text, options("0.11"))
+
+
+def test_postponed_annotations_hide_what_is_data() -> None:
+    text = f"from __future__ import annotations\nfrom flax import nnx\n\n\n{TREE}    a: int\n"
+    assert migrate_text(text, options("0.11")) == text
+
+
+def test_an_import_with_nothing_left_goes_with_its_line() -> None:
+    body = "\n\n@{}\nclass Net(nnx.Module):\n    a: int\n"
+    head = "from flax import nnx\nimport dataclasses\n"
+    before = "from flax import nnx\nfrom flax.nnx import dataclass\nimport dataclasses\n" + body.format("dataclass")
+    assert migrate_text(before) == head + body.format("dataclasses.dataclass(repr=False)")
 
 
 def test_a_name_that_another_module_takes_stays() -> None:

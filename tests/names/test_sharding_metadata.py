@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.agreement import assert_same, runs
@@ -55,6 +57,8 @@ SET = {
     "read ahead": "weight = nnx.Param(jnp.ones(2))\nprint(type(weight.sharding).__name__)\nweight.sharding = ('a',)\n",
     "read in a branch": "weight = nnx.Param(jnp.ones(2))\nif weight is not None:\n    weight.sharding = ('a',)\n"
     "    if True:\n        print(weight.sharding)\n",
+    "read at last": "weight = nnx.Param(jnp.ones(2))\ntry:\n    pass\nfinally:\n    weight.sharding = ('a',)\n"
+    "    print(weight.sharding)\n",
     "spec": "weight = nnx.Param(jnp.ones(2))\nweight.sharding = ('a',)\n"
     "print(tuple(nnx.get_partition_spec(nnx.state(nnx.Linear(1, 1, rngs=nnx.Rngs(0))))), weight.sharding)\n",
 }
@@ -75,7 +79,18 @@ def test_prints_the_same_under_the_releases(name: str, outputs: dict[str, dict[s
 def test_every_name_changes(name: str, target: str, new: str) -> None:
     once = migrate_text(HEAD + PROGRAMS[name], options(target))
     assert new in once
+    assert not re.search(r"\.sharding\b|'sharding'", once)
     assert codes(once, options(target, select=("NNX505",))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [("read behind", 2), ("read in a method", 2), ("read ahead", 1), ("read in a branch", 2), ("read at last", 2)],
+)
+def test_an_assignment_changes_with_the_reads_behind_it(name: str, changed: int) -> None:
+    once = migrate_text(HEAD + SET[name], options("0.11"))
+    assert once.count("sharding_names") == changed
+    assert len(re.findall(r"\.sharding\b", once)) == len(re.findall(r"\.sharding\b", SET[name])) - changed
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -132,6 +147,8 @@ def test_metadata_of_an_unknown_object_needs_to_be_asked_for() -> None:
         "layer = nnx.Linear(2, 2, kernel_init=init, rngs=nnx.Rngs(0))\nprint(layer.kernel.sharding)\n",
         "def place(kernel_init):\n"
         "    return nnx.Linear(2, 2, kernel_init=kernel_init, rngs=nnx.Rngs(0)).kernel.sharding\n",
+        "weight = nnx.Param(ones(jax.random.key(0), (2, 2)))\nprint(weight.sharding)\n",
+        "def make(box):\n    return nnx.Param(box).sharding\n",
         "print(jnp.ones(2).sharding, jax.device_put(1).sharding)\n",
         "x = jax.tree.map(lambda leaf: leaf.sharding, nnx.state(nnx.Linear(2, 2, rngs=nnx.Rngs(0))))\n",
         "meta = {'sharding': 1}\nprint(meta['sharding'], 'sharding' in meta)\n",
