@@ -250,6 +250,23 @@ def f(x):
     print("devices", jax.device_count())
     return x
 """,
+            """\
+import logging
+import warnings
+log = logging.getLogger(__name__)
+@jax.jit
+def f(x):
+    log.info("compiling for %s", x.shape)
+    if x.dtype != jnp.float32:
+        warnings.warn(f"slow for {x.dtype}")
+    return x
+""",
+            """\
+import sys
+def report(loss):
+    sys.stdout.write(f"{loss:.3f}")
+report(jax.jit(lambda v: v.sum())(x))
+""",
         ),
     ),
     "NNX804": Cases(
