@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.optimizer.state_tree import state_holder
+from codemods.nnx.rewrite import RewriteError, remove_keyword
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.values import Attr, Call, Const, Item, Value
@@ -42,6 +43,12 @@ class _Bridges:
         self.context = context
         self.flow = context.flow
         self.alone = set(context.options.targets) == {"0.12"}
+        # the calls of lazy_init by what stands before the dot
+        self.later = {
+            event.node.func.value: event.node
+            for event in context.project.calls()
+            if isinstance(event.node.func, ast.Attribute) and event.node.func.attr == "lazy_init"
+        }
 
     def made(self, event: CallEvent) -> Iterator[Finding]:
         if self._streams(event.value) is not None:
@@ -51,7 +58,28 @@ class _Bridges:
                 event.node,
                 "ToNNX forks the streams that it is given since Flax 0.12, so that it draws other parameters and masks",
                 "leave them out and call lazy_init(..., rngs=rngs), which draws the same parameters on all versions",
+                self._handed(event),
             )
+
+    def _handed(self, event: CallEvent) -> Fix | None:
+        """Return the edits that hand the streams to ``lazy_init``; calls that draw masks would then need them too."""
+        source = event.scope.module.source
+        later = self.later.get(event.node)
+        given = next((k for k in event.node.keywords if k.arg == "rngs"), None)
+        if later is None or given is None or not source.faithful(later):
+            return None
+        last = [*later.args, *(k.value for k in later.keywords)]
+        if not last or any(k.arg in {None, "rngs"} for k in later.keywords) or isinstance(last[-1], ast.Starred):
+            return None
+        end = source.span(last[-1])[1]
+        if source.data[end : source.span(later)[1] - 1].strip(b" \t\r\n,"):
+            return None
+        try:
+            removal = remove_keyword(source, event.node, "rngs")
+        except RewriteError:
+            return None
+        added = Edit(end, end, f", rngs={source.text(given.value)}".encode())
+        return Fix(((source.path, removal), (source.path, added)), Safety.UNSAFE)
 
     def _streams(self, call: Call) -> Value | None:
         given = call.argument(1, "rngs")
@@ -167,7 +195,8 @@ RULE = Rule(
 `nnx.bridge.ToNNX(module, rngs=rngs)` used the given streams up to Flax 0.11. Since 0.12 it forks them: `lazy_init`
 draws other parameters from the same seed, and dropout other masks, without an error. They are kept as `to_nnx__rngs`,
 also in the state; `rngs` and `module` can only be read. `ToNNX(module).lazy_init(x, rngs=rngs)` draws the same
-parameters on all versions; a module with dropout then needs `rngs=` in each call.
+parameters on all versions; a module with dropout then needs `rngs=` in each call, so that this change has to be asked
+for.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
@@ -175,6 +204,14 @@ parameters on all versions; a module with dropout then needs `rngs=` in each cal
     source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     examples=(
         Example(_STATE, _STATE.replace('["rngs"]', '["to_nnx__rngs"]'), targets=("0.12",)),
+        Example(
+            _LEFT.replace("nn.Dense(3))", "nn.Dense(3), rngs=nnx.Rngs(0))").replace(
+                ", rngs=nnx.Rngs(0))\nprint", ")\nprint"
+            ),
+            _LEFT,
+            targets=("0.12",),
+            unsafe=True,
+        ),
         Example(_LEFT, _LEFT, targets=("0.11", "0.12")),
     ),
     check=check,
