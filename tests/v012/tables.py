@@ -86,6 +86,19 @@ FIXED: dict[str, dict[str, str]] = {
         "print(nnx.jit(net.encode)(x).shape)": "print(nnx.jit(lambda x: net.encode(x))(x).shape)",
         "print(nnx.jit(net.add)(x, 1).shape)": "print(nnx.jit(lambda x, y: net.add(x, y))(x, 1).shape)",
         "print(nnx.jit(net.size)().shape)": "print(nnx.jit(lambda: net.size())().shape)",
+        **{
+            f"print(callable(nnx.{name}(net.encode)))": f"print(callable(nnx.{name}(lambda x: net.encode(x))))"
+            for name in ("vmap", "pmap", "grad", "value_and_grad", "remat", "scan", "checkify", "custom_vjp")
+        },
+        "print(nnx.eval_shape(net.encode, x).shape)": "print(nnx.eval_shape(lambda x: net.encode(x), x).shape)",
+        'mesh, spec = jax.make_mesh((1,), ("a",)), jax.sharding.PartitionSpec()\n'
+        "print(callable(nnx.shard_map(net.size, mesh=mesh, in_specs=spec, out_specs=spec)))": (
+            'mesh, spec = jax.make_mesh((1,), ("a",)), jax.sharding.PartitionSpec()\n'
+            "print(callable(nnx.shard_map(lambda: net.size(), mesh=mesh, in_specs=spec, out_specs=spec)))"
+        ),
+        "def make():\n    own = Net(rngs)\n    return nnx.jit(own.size)\nprint(make()().shape)": (
+            "def make():\n    own = Net(rngs)\n    return nnx.jit(lambda: own.size())\nprint(make()().shape)"
+        ),
         "print(nnx.jit(net.shift)(x, y=2).shape)": (
             "print(nnx.jit(lambda *args, **kwargs: net.shift(*args, **kwargs))(x, y=2).shape)"
         ),
@@ -294,6 +307,8 @@ SILENT: dict[str, list[str]] = {
         "class Own(Net):\n    def __init__(self, rngs):\n        super().__init__(rngs)\n        self.encode = abs\n"
         "print(nnx.jit(Own(rngs).encode)(-1))",
         "print(nnx.jit(nnx.relu)(1.0))",
+        "class Own(nnx.Object):\n    def double(self, x):\n        return 2 * x\nprint(nnx.jit(Own().double)(1))",
+        "class Own:\n    def double(self, x):\n        return 2 * x\nprint(nnx.jit(Own().double)(1))",
         "class Env:\n    def reset(self, x):\n        return x + 1\nenv = Env(); print(nnx.vmap(env.reset)(x))",
         "class Env:\n    def loss(self, model):\n        return model(x).sum()\n"
         "env = Env(); print(nnx.grad(env.loss)(net.inner).bias[...])",
