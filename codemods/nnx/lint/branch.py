@@ -56,6 +56,11 @@ def _decisions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     elif isinstance(node, ast.comprehension):
         for condition in node.ifs:
             yield from _atoms(condition, "if")
+    elif isinstance(node, ast.Match):
+        if any(isinstance(part, ast.MatchValue) for case in node.cases for part in ast.walk(case.pattern)):
+            yield node.subject, "if"
+        for case in node.cases:
+            yield from _atoms(case.guard, "if") if case.guard is not None else ()
     elif isinstance(node, ast.BoolOp):  # the last operand is given back as it is
         for value in node.values[:-1]:
             yield from ((place, way) for place, way in _atoms(value, "operator") if not isinstance(place, ast.Call))

@@ -124,6 +124,9 @@ class Traced:
         flow = self._flow
         for event in flow.project.calls():
             func = event.node.func
+            if isinstance(func, ast.Call):
+                yield from self._curried(event, func)
+                continue
             word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
             if word not in TRACING_WORDS and not self._renamed(event, word):
                 continue
@@ -133,9 +136,22 @@ class Traced:
                 for value in _bodies(event.value, *BODIES[name]):
                     for callee in self._callables(flow.with_value(call, value)):
                         yield self._root(callee, name, event, None)
-            elif (name in JITS or name in BATCHING) and event.value.args:
-                for callee in self._callables(flow.with_value(call, event.value.args[0])):
-                    yield self._root(callee, name, event, event.node)
+            elif name in JITS or name in BATCHING:
+                given = event.value.argument(0, "fun") or event.value.keyword("f")
+                if given is not None:
+                    for callee in self._callables(flow.with_value(call, given)):
+                        yield self._root(callee, name, event, event.node)
+
+    def _curried(self, event: CallEvent, options: ast.Call) -> Iterator[Root]:
+        """Yield what ``partial(jit, ...)(function)`` and ``jit(...)(function)`` trace."""
+        flow = self._flow
+        if len(event.value.args) != 1 or event.value.starred or event.node.keywords:
+            return
+        call = flow.here(event.value, event.scope)
+        name = flow.wrapper_name(call, event.value)
+        if name in JITS or name in BATCHING:
+            for callee in self._callables(flow.with_value(call, event.value.args[0])):
+                yield self._root(callee, name, event, options)
 
     def _renamed(self, event: CallEvent, word: str) -> bool:
         """Say whether a plain name was imported under another name, as ``from jax import jit as fast``."""
@@ -317,8 +333,8 @@ def _static(
     if node is not None and names is None:
         return frozenset(params)
     static.update(n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str))
-    if last(name) in {"vmap", "pmap", "scan", "shard_map"}:
-        axes = keyword(options, "in_specs" if last(name) == "shard_map" else "in_axes")
+    if last(name) in {"vmap", "pmap", "scan"}:
+        axes = keyword(options, "in_axes")
         if isinstance(axes, ast.Tuple | ast.List):
             for param, axis in zip(rest, axes.elts, strict=False):
                 if isinstance(axis, ast.Constant) and axis.value is None:

@@ -68,6 +68,20 @@ def f(x, y):
 """,
             """\
 @jax.jit
+def f(x):
+    match x.sum():  # NNX820
+        case 0:
+            return x
+    return -x
+""",
+            """\
+def f(x, n):
+    return x * n if x[0] > 0 else -x  # NNX820
+fast = partial(jax.jit, static_argnums=1)(f)
+faster = jax.jit(fun=f, static_argnames="n")
+""",
+            """\
+@jax.jit
 def f(x, mask):
     if not mask.any() or x[0] > 1:  # NNX820
         return x
@@ -156,6 +170,19 @@ def f(x, ys):
 def f(x):
     assert x.ndim in (1, 2) and not x.weak_type
     return x
+""",
+            """\
+@jax.jit
+def f(x):
+    match x.ndim, x.dtype.name:
+        case 1, "float32":
+            return x
+    return -x
+""",
+            """\
+def f(x, n):
+    return x * n if n > 0 else -x
+fast = partial(jax.jit, static_argnums=1)(f)
 """,
             """\
 loss = nnx.grad(lambda m: m(x).sum())
