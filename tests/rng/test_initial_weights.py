@@ -1,0 +1,89 @@
+"""NNX217: where one seed gives other initial weights, and how the weights of 0.10 are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.migration import look, migrate_text, options
+
+HEAD = "from flax import nnx\n\nold = nnx.Dropout(0.5, ())\n\n\n"
+LINEAR = "nnx.Linear(2, 2, rngs=rngs)"
+DROPOUT = "nnx.Dropout(0.5, rngs=rngs)"
+GRU = "nnx.GRUCell(2, 2, rngs=rngs)"
+
+
+def _net(*lines: str, made: str = "nnx.Rngs(0)") -> str:
+    body = "".join(f"        {line}\n" for line in lines)
+    return f"{HEAD}class Net(nnx.Module):\n    def __init__(self, rngs):\n{body}\n\nnet = Net({made})\n"
+
+
+def _function(*lines: str, rest: str) -> str:
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"{HEAD}def make(rngs):\n{body}\n\n{rest}\n"
+
+
+CHOSEN = options("0.11", select=("NNX217",))
+
+
+@pytest.mark.parametrize(
+    ("text", "layers", "streams"),
+    [
+        (_net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}"), "Dropout", "dropout=1"),
+        (_net(f"self.d = {DROPOUT}; self.a = {LINEAR}"), "Dropout", "dropout=1"),
+        (_net(f"self.d = {DROPOUT}", "self.a = nnx.Sequential(old, make(rngs))"), "Dropout", "dropout=1"),
+        (_net("for i in range(2):", f"    self.d = {DROPOUT}"), "Dropout", "dropout=1"),
+        (
+            _net(
+                "self.d = nnx.MultiHeadAttention(1, 2, dropout_rate=0.1, rngs=rngs)",
+                f"self.r = nnx.RNN({GRU}, rngs=rngs)",
+                f"self.a = {LINEAR}",
+            ),
+            "MultiHeadAttention and RNN",
+            "carry=1, dropout=1",
+        ),
+        (_net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(default=0)"), "Dropout", "dropout=1"),
+        (_net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(0, params=1)"), "Dropout", "dropout=1"),
+        (_net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(\n    0\n)"), "Dropout", "dropout=1"),
+        (
+            _function(f"return {DROPOUT}", rest="rngs = nnx.Rngs(0)\na, b = make(rngs), make(rngs)"),
+            "Dropout",
+            "dropout=1",
+        ),
+    ],
+)
+def test_found(text: str, layers: str, streams: str) -> None:
+    (found,) = look(text, CHOSEN).findings
+    assert found.notable
+    assert found.message.startswith(f"since Flax 0.11 nnx.{layers} takes a key")
+    assert found.help.endswith(f"of its own: {streams}")
+    assert migrate_text(text, CHOSEN) == text
+    kept = migrate_text(text, CHOSEN, unsafe=True)
+    seed = text.rpartition("nnx.Rngs(")[2].partition(")")[0].rstrip()
+    assert kept == text.replace(f"nnx.Rngs({seed}", f"nnx.Rngs({seed}, {streams}")
+    assert not look(kept, CHOSEN).findings
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _net(f"self.a = {LINEAR}", f"self.d = {DROPOUT}"),
+        _net(f"self.a = {LINEAR}; self.d = {DROPOUT}"),
+        _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(0, dropout=1)"),
+        _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(params=0, dropout=1)"),
+        _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(**{'params': 0})"),
+        _net("self.d = nnx.Dropout(0.5, rng_collection='default', rngs=rngs)", f"self.a = {LINEAR}"),
+        _net("self.d = nnx.Dropout(0.5, rng_collection=str(1), rngs=rngs)", f"self.a = {LINEAR}"),
+        _net("self.d = nnx.MultiHeadAttention(1, 2, dropout_rate=0, rngs=rngs)", f"self.a = {LINEAR}"),
+        _net(f"self.d = {DROPOUT}", "self.a = print(max(1, 2))"),
+        _net(f"self.d = {DROPOUT}", f"self.f = lambda rngs: {LINEAR}"),
+        _function(f"return {DROPOUT}", rest="rngs = nnx.Rngs(0)\na = make(rngs)"),
+        _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}").replace("old = nnx.Dropout(0.5, ())", ""),
+    ],
+)
+def test_silent(text: str) -> None:
+    assert not look(text, CHOSEN).findings
+
+
+def test_only_on_the_way_to_0_11() -> None:
+    text = _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}")
+    assert not look(text, options("0.12", origin="0.11", select=("NNX217",))).findings
