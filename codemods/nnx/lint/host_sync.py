@@ -16,19 +16,22 @@ from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Item, Value
 
+_PLAIN = ("float", "int", "print", "info", "device_get", "set_postfix", "set_description", "asarray", "array")
+_WAITING = ("item", "tolist", *_PLAIN)
+
 
 def _check(context: Context) -> Iterator[Finding]:
     steps = {root.node: root for root in compiled_roots(context) if _trains(context, root.function)}
     if not steps:
         return
     seen: set[ast.stmt] = set()
-    for event in context.bodies.named("float", "item", "print", "tolist", "int", "append", "info"):
+    for event in context.bodies.named(*_WAITING):
         loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
         if loop is None or event.statement in seen or in_test(event.scope):
             continue
         if enclosing_function(event.scope) in context.traced or context.bodies.sometimes(event.node, event.scope, loop):
             continue
-        if any(_of_step(context, value, event.scope, steps, loop) for value in _read(event)):
+        if any(_of_step(context, value, event.scope, steps, loop) for value in _read(context, event)):
             seen.add(event.statement)
             yield finding(
                 RULE.code,
@@ -50,14 +53,17 @@ def _trains(context: Context, function: FunctionFacts) -> bool:
     return False
 
 
-def _read(event: CallEvent) -> Iterator[Value]:
+def _read(context: Context, event: CallEvent) -> Iterator[Value]:
     """Yield the values that a call has to wait for."""
     func, values = event.node.func, event.scope.module.values
     word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     if word in {"item", "tolist"} and isinstance(func, ast.Attribute):
         nodes: list[ast.expr] = [func.value]
-    elif word in {"float", "int", "print", "info"}:
-        nodes = list(event.node.args)
+    elif word in {"asarray", "array"}:
+        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        nodes = event.node.args[:1] if name.startswith("numpy.") else []
+    elif word in _PLAIN:
+        nodes = [*event.node.args, *(k.value for k in event.node.keywords)]
     else:
         return
     for node in nodes:

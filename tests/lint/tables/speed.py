@@ -259,6 +259,23 @@ for epoch in range(3):
         state, loss = step(state, batch)
         print(f"loss {loss:.3f}")  # NNX905
 """,
+            _PURE
+            + """\
+class Bar(list):
+    def set_postfix(self, **values):
+        print(values)
+bar = Bar(batches)
+for batch in bar:
+    state, loss = step(state, batch)
+    bar.set_postfix(loss=loss)  # NNX905
+""",
+            _PURE
+            + """\
+losses = []
+for batch in batches:
+    state, loss = step(state, batch)
+    losses.append(np.asarray(loss))  # NNX905
+""",
         ),
         clean=(
             _PURE
@@ -285,6 +302,20 @@ for epoch in range(3):
 """,
             "for batch in batches:\n    print(batch)\n",
             _PURE + "for batch in batches:\n    print(batch.shape)\n    state, loss = step(state, batch)\n",
+            _PURE
+            + """\
+losses = []
+for batch in batches:
+    state, loss = step(state, np.asarray(batch))
+    losses.append(jnp.asarray(loss))
+print(jax.device_get(losses))
+""",
+            _PURE
+            + """\
+for batch in batches:
+    state, loss = step(state, batch)
+print(float(loss), loss.item())
+""",
         ),
     ),
     "NNX906": Cases(
