@@ -121,9 +121,19 @@ def test_what_may_be_either_is_reported_only(text: str, target: str) -> None:
     assert {f.fix for f in found} == {None}
 
 
-def test_changing_the_metadata_has_no_effect_in_0_12() -> None:
-    text = f"{HEAD}{PARAM}meta = weight.get_metadata()\nmeta['sharding'] = ('a',)\n"
-    assert "meta['sharding_names'] = ('a',)" in migrate_text(text, options("0.11", select=("NNX505",)))
+@pytest.mark.parametrize(
+    "change",
+    [
+        "meta['sharding'] = ('a',)",
+        "meta.pop('sharding', None)",
+        "meta.setdefault('sharding', ())",
+        "del meta['sharding']",
+    ],
+)
+def test_changing_the_metadata_has_no_effect_in_0_12(change: str) -> None:
+    text = f"{HEAD}{PARAM}meta = weight.get_metadata()\n{change}\n"
+    new = change.replace("sharding", "sharding_names")
+    assert new in migrate_text(text, options("0.11", select=("NNX505",)))
     (found,) = look(text, options("0.12", select=("NNX505",))).findings
     assert found.fix is None
     assert "copy" in found.message
@@ -148,9 +158,12 @@ def test_metadata_of_an_unknown_object_needs_to_be_asked_for() -> None:
         "def place(kernel_init):\n"
         "    return nnx.Linear(2, 2, kernel_init=kernel_init, rngs=nnx.Rngs(0)).kernel.sharding\n",
         "weight = nnx.Param(ones(jax.random.key(0), (2, 2)))\nprint(weight.sharding)\n",
+        "def names(weight: nnx.Param):\n    return weight.sharding\n",
         "def make(box):\n    return nnx.Param(box).sharding\n",
         "print(jnp.ones(2).sharding, jax.device_put(1).sharding)\n",
         "x = jax.tree.map(lambda leaf: leaf.sharding, nnx.state(nnx.Linear(2, 2, rngs=nnx.Rngs(0))))\n",
+        "class Spec:\n    def get_other(self):\n        return {'sharding': 1}\n\n\nmeta = Spec().get_other()\n"
+        "print(meta['sharding'])\n",
         "meta = {'sharding': 1}\nprint(meta['sharding'], 'sharding' in meta)\n",
         "def f(config):\n    return config['sharding'], config.get('sharding'), config.sharding\n",
         f"{PARAM}print(weight.get_metadata()['mesh'] if 'mesh' in weight.get_metadata() else None)\n",

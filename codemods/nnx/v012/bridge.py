@@ -103,7 +103,11 @@ class _Bridges:
 
     def _holds_streams(self, made: Bound) -> bool:
         given = self._streams(made.value) if isinstance(made.value, Call) else None
-        return given is not None and self.context.kinds.only(self.flow.with_value(made, given)) is Objects.RNGS
+        if given is None:
+            return False
+        bound = self.flow.with_value(made, given)
+        never_none = all(source.value != Const(None) for source in self.context.sources.of(bound))
+        return never_none and self.context.kinds.only(bound) is Objects.RNGS
 
     def keys(self, module: ModuleFacts) -> Iterator[Finding]:
         """Yield ``state["rngs"]`` where the state is that of such an object."""
