@@ -20,6 +20,7 @@ class Net(nnx.Module):
     def __init__(self, rngs):
         self.linear = nnx.Linear(3, 3, rngs=rngs)
         self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.blocks = nnx.Sequential(self.linear, nnx.Dropout(0.5, rngs=rngs))
         self.attention = nnx.MultiHeadAttention(num_heads=1, in_features=4, dropout_rate=0.1, rngs=rngs)
 
     def __call__(self, x):
@@ -43,6 +44,18 @@ FIXED = {
     ),
     "nnx.clone(net).dropout.rngs.dropout.key": "nnx.clone(net).dropout.rngs.key",
     "(lambda layer: layer.rngs.dropout.key)(net.dropout)": "(lambda layer: layer.rngs.key)(net.dropout)",
+    "net.blocks.layers[1].rngs.dropout.key": "net.blocks.layers[1].rngs.key",
+    "net.blocks.layers[-1].rngs.dropout.key": "net.blocks.layers[-1].rngs.key",
+    'nnx.state(net)["blocks"]["layers"][1]["rngs"]["dropout"]': 'nnx.state(net)["blocks"]["layers"][1]["rngs"]',
+    "[m.rngs.dropout.key for _, m in nnx.iter_graph(net) if isinstance(m, nnx.Dropout)]": (
+        "[m.rngs.key for _, m in nnx.iter_graph(net) if isinstance(m, nnx.Dropout)]"
+    ),
+    "[m.rngs.dropout() if isinstance(m, Drop) else 0 for m in jax.devices()]": (
+        "[m.rngs() if isinstance(m, Drop) else 0 for m in jax.devices()]"
+    ),
+    "[isinstance(m.rngs, nnx.Rngs) for m in (net.dropout, nnx.Dropout(0.5))]": (
+        "[isinstance(m.rngs, (nnx.Rngs, Stream)) for m in (net.dropout, nnx.Dropout(0.5))]"
+    ),
     "isinstance(net.dropout.rngs, nnx.Rngs)": "isinstance(net.dropout.rngs, (nnx.Rngs, Stream))",
     # constructors
     'other.RngStream("a", jax.random.key(0))': 'other.RngStream(tag="a", key=jax.random.key(0))',
@@ -55,6 +68,8 @@ FIXED = {
     "nnx.Dropout(0.5, rngs=7)": "nnx.Dropout(0.5, rngs=nnx.Rngs(dropout=7))",
     'net.dropout(1, rngs={"dropout": lambda: rngs.a()})': "net.dropout(1, rngs=rngs.a())",
     # streams that are missing
+    'Net(nnx.Rngs({"params": 3}))': 'Net(nnx.Rngs({"params": 3}, dropout=0))',
+    'Net(nnx.Rngs(**{"params": 3}))': 'Net(nnx.Rngs(**{"params": 3}, dropout=0))',
     "Net(nnx.Rngs(params=3))": "Net(nnx.Rngs(params=3, dropout=0))",
     "nnx.vmap(Net)(nnx.Rngs(params=(3)))": "nnx.vmap(Net)(nnx.Rngs(params=(3), dropout=0))",
     "nnx.RNN(nnx.GRUCell(2, 3, rngs=rngs), rngs=nnx.Rngs(params=0,))": (
@@ -65,6 +80,7 @@ FIXED = {
     'Stream(tag="a", key=0).fork(splits=5)': 'Stream(tag="a", key=0).fork(split=5)',
     "jax.random.uniform(rngs.uniform())": 'jax.random.uniform(rngs["uniform"]())',
     "rngs.choice()": 'rngs["choice"]()',
+    "(draw := rngs.choice)(), draw()": '(draw := rngs["choice"])(), draw()',
     "nnx.GRUCell(2, 3, rngs=rngs).initialize_carry((1, 2))": (
         "nnx.GRUCell(2, 3, rngs=rngs).initialize_carry((1, 2), rngs=nnx.Rngs(0))"
     ),
@@ -77,6 +93,9 @@ ASKED = {
     "(lambda model: model.dropout.rngs.dropout.key)": "(lambda model: model.dropout.rngs.key)",
     '{("block", "dropout", "rngs", "dropout", "key"): 0}': '{("block", "dropout", "rngs", "key"): 0}',
     "rngs.normal()": 'rngs["normal"]()',
+    "(lambda name: isinstance(getattr(net, name).rngs, nnx.Rngs))": (
+        "(lambda name: isinstance(getattr(net, name).rngs, (nnx.Rngs, Stream)))"
+    ),
     "(lambda cell: cell.initialize_carry((1, 2)))": "(lambda cell: cell.initialize_carry((1, 2), rngs=nnx.Rngs(0)))",
     "(lambda source: source.fork(splits=2))": "(lambda source: source.fork(split=2))",
 }
@@ -88,6 +107,7 @@ REPORTED = {
     "[isinstance(node, nnx.Rngs) for _, node in nnx.iter_graph(net)]": "NNX213",
     "nnx.reseed(nnx.Rngs(policy=0), policy=1)": "NNX214",
     "nnx.fork(nnx.state(rngs), ..., 3)": "NNX215",
+    "(lambda r: (nnx.Dropout(0.5, rngs=r), r.dropout.count))(nnx.Rngs(0))": "NNX212",
     "dataclasses.replace(net.dropout, rate=0.1)": "NNX218",
     "dataclasses.fields(nnx.Dropout)": "NNX218",
 }

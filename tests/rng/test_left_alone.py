@@ -109,7 +109,9 @@ CASES = {
         Block(nnx.Rngs(params=0, dropout=1))
         Block(nnx.Rngs(0))
         Block(nnx.Rngs(params=0, default=1))
-        Block(nnx.Rngs(**{"params": 0}))
+        Block(nnx.Rngs(**dict(params=0, dropout=1)))
+        Block(nnx.Rngs({"params": 0, "dropout": 1}))
+        Block(nnx.Rngs({"params": 0}, **{"default": 1}))
         nnx.MultiHeadAttention(num_heads=1, in_features=4, rngs=nnx.Rngs(params=0))
         nnx.Dropout(0.5)(jnp.ones(3), rngs=nnx.Rngs(dropout=1))
         """,

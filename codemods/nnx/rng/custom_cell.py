@@ -13,7 +13,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.rng.layers import CELLS
 from codemods.nnx.rng.sampler_names import SAMPLERS
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Item, Value
+from codemods.nnx.values import Attr, Choice, Item, Param, Value
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -32,21 +32,30 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _streams(context: Context, method: FunctionFacts) -> Iterator[Finding]:
     """A carry is initialised with a stream by ``nnx.RNN``, and with a Rngs by others."""
-    param = method.params.get("rngs")
+    param = method.params.get("rngs") or next(iter([*method.params.values()][2:]), None)
     if param is None:
         return
     source = method.scope.module.source
     for event in method.scope.module.calls:
         callee = event.value.callee
-        if event.scope is method.scope and isinstance(callee, Attr | Item) and callee.base is param and _draws(event):
+        if event.scope is not method.scope or not isinstance(callee, Attr | Item) or not _draws(event):
+            continue
+        func = event.node.func
+        if _may_be(callee.base, param) and isinstance(func, ast.Attribute | ast.Subscript):
             rngs = spell(context.flow, event.scope, "Rngs")
             fix = None
-            if rngs is not None:
-                text = f"({source.text(event.node.func)} if isinstance(rngs, {rngs.text}) else rngs)"
-                edits = (Edit(*source.span(event.node.func), text.encode()), *rngs.edits)
+            if rngs is not None and isinstance(func.value, ast.Name):
+                name = func.value.id
+                text = f"({source.text(func)} if isinstance({name}, {rngs.text}) else {name})"
+                edits = (Edit(*source.span(func), text.encode()), *rngs.edits)
                 fix = Fix(tuple((source.path, edit) for edit in edits))
             message = "nnx.RNN passes one stream to initialize_carry since Flax 0.11, not a Rngs"
             yield finding(RULE.code, event.scope, event.node, message, "take the stream if it is one", fix)
+
+
+def _may_be(value: Value, param: Param) -> bool:
+    """Say whether a value is a parameter on some way, as that of ``rngs or self.rngs``."""
+    return value is param or (isinstance(value, Choice) and any(_may_be(option, param) for option in value.options))
 
 
 def _draws(event: CallEvent) -> bool:

@@ -32,7 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _step(context: Context, step: Step) -> Iterator[Finding]:
-    kept = holder(context, step.scope, step.holder)
+    kept = holder(context, step.scope, step.holder, getattr(step.rngs, "value", None))
     if kept is None:
         return
     source = step.scope.module.source

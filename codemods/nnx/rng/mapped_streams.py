@@ -14,7 +14,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.rng.chains import MAPS, SPLIT, Step, chain, decorators
 from codemods.nnx.rng.layouts import Shape
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Const, Mapping, Ref, Value
+from codemods.nnx.values import Call, Const, Mapping, Ref
 
 _STREAMS = frozenset({"flax.nnx.RngState", "flax.nnx.RngKey"})
 
@@ -37,7 +37,8 @@ def check(context: Context) -> Iterator[Finding]:
                     _collect(context, steps, index, given, found)
     for node, (scope, axis) in found.items():
         source = scope.module.source
-        fix = Fix(((source.path, Edit(*source.span(axis), b"0")),))
+        both = "0.10" in context.options.targets  # whose layers share scalar streams
+        fix = None if both else Fix(((source.path, Edit(*source.span(axis), b"0")),))
         message = "the streams of this stack have their own axis since Flax 0.11; they can only be mapped over it"
         yield finding(RULE.code, scope, node, message, "axis 0 for the streams, as for the parameters", fix)
 
@@ -71,16 +72,20 @@ def _unmapped(flow: Flow, step: Step, index: int) -> tuple[Call, ast.AST] | None
     mapping = flow.follow(mine, mine.value.args[0])
     if not isinstance(mapping.value, Mapping) or not isinstance(mapping.value.node, ast.Dict):
         return None
-    rest: Value | None = None
     wrong: ast.AST | None = None
+    mapped = False
     for (key, axis), node in zip(mapping.value.items, mapping.value.node.values, strict=True):
         name = flow.follow(mapping, key).value if key is not None else None
         value = flow.follow(mapping, axis).value
-        if isinstance(name, Ref) and name.name in _STREAMS:
-            wrong = node if value == Const(None) or value == Ref("flax.nnx.Carry") else None
-        elif name == Const(Ellipsis):
-            rest = value
-    return (mine.value, wrong) if wrong is not None and rest == Const(0) else None
+        # a name as a filter stands for the streams of that name
+        if (isinstance(name, Ref) and name.name in _STREAMS) or (
+            isinstance(name, Const) and isinstance(name.value, str)
+        ):
+            if wrong is None and (value == Const(None) or value == Ref("flax.nnx.Carry")):
+                wrong = node
+        else:
+            mapped = mapped or value == Const(0)
+    return (mine.value, wrong) if wrong is not None and mapped else None
 
 
 _PROGRAM = """\

@@ -33,12 +33,12 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _fix(origin: Origin, missing: list[str]) -> Fix:
     source = origin.event.scope.module.source
-    keywords = origin.event.node.keywords
+    node = origin.event.node
     names = ", ".join(f"{stream}=0" for stream in missing)
-    if keywords:
-        _, end = source.span(keywords[-1])
+    if node.keywords or node.args:
+        _, end = source.span(node.keywords[-1] if node.keywords else node.args[-1])
         return Fix(((source.path, Edit(end, end, f", {names}".encode())),))
-    _, end = source.span(origin.event.node.func)
+    _, end = source.span(node.func)
     opening = source.data.index(b"(", end) + 1
     return Fix(((source.path, Edit(opening, opening, names.encode())),))
 

@@ -10,7 +10,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.rng.layers import Layer, layer
 from codemods.nnx.rng.layouts import Layouts
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Call, Const, Param, Ref, Star, Value
+from codemods.nnx.values import Call, Const, Mapping, Param, Ref, Star, Value
 
 RNGS = "flax.nnx.Rngs"
 
@@ -105,10 +105,29 @@ class Origins:
 
     def _origin(self, event: CallEvent) -> Origin:
         value = event.value
-        names = frozenset(name for name, _ in value.keywords if name is not None)
-        known = not value.starred and not any(self._streams_in(a, event) for a in value.args)
-        default = bool(value.args) or "default" in names
-        return Origin(event, [], names if known else None, default)
+        names = {name for name, _ in value.keywords if name is not None}
+        known, default = True, "default" in names
+        for argument in [*value.args, *(given for name, given in value.keywords if name is None)]:
+            keys = self._keys(argument, event)
+            if keys is not None:
+                names |= keys
+                default = default or "default" in keys
+            else:
+                unpacked = argument not in value.args
+                known = known and not unpacked and not self._streams_in(argument, event)
+                default = default or not unpacked
+        return Origin(event, [], frozenset(names) if known else None, default)
+
+    def _keys(self, argument: Value, event: CallEvent) -> set[str] | None:
+        """Return the streams that a dict names whose keys are all written out; None for anything else."""
+        if isinstance(argument, Star):
+            return None
+        given = self.flow.resolve(self.flow.here(argument, event.scope)).value
+        if not isinstance(given, Mapping) or self.flow.identity.is_distrusted(given):
+            return None
+        keys = {key.value if isinstance(key, Const) else None for key, _ in given.items}
+        names = {key for key in keys if isinstance(key, str)}
+        return names if len(names) == len(keys) else None
 
     def _streams_in(self, argument: Value, event: CallEvent) -> bool:
         """Say whether a positional argument may be a mapping of streams; a seed or a key is none."""

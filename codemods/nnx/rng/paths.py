@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.rng.layers import inherited, layer
-from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Ref, Sequence, Star, Unknown, Value
 
 _STATES = frozenset({"flax.nnx.state", "flax.nnx.variables", "flax.nnx.split"})
 _SAME_PATHS = frozenset({"flax.nnx.to_pure_dict", "flax.nnx.pure", "flax.nnx.eval_shape"})
@@ -97,17 +98,76 @@ def _size(node: ast.AST) -> int:
     return (node.end_lineno - node.lineno) * 1000 + node.end_col_offset  # type: ignore[attr-defined,no-any-return]
 
 
-def holder(context: Context, scope: Scope, value: Value) -> Holder | None:
-    """Return the layer that a value, or a part of a state, is; None if it is another object or not known."""
-    place = context.flow.here(value, scope)
-    found = [_kept(context, source) for source in context.sources.originals(place)]
+def holder(context: Context, scope: Scope, value: Value, node: ast.expr | None = None) -> Holder | None:
+    """Return the layer that a value, or a part of a state, is; None if it is another object or not known.
+
+    Args:
+        node: the expression of the value, for the tests of its class around it.
+    """
+    found = held(context, scope, value)
     known = [streams for streams in found if streams]
     if known and len(known) == len(found):
         return Holder(frozenset().union(*known), True)
     if any(streams is not None for streams in found):
         return None
-    last = value.name if isinstance(value, Attr) else value.index.value if _by_name(value) else ""  # type: ignore[attr-defined]
+    tested = tested_layers(context, scope, node) if node is not None else frozenset()
+    if tested:
+        return Holder(tested, True)
+    last = value.name if isinstance(value, Attr | Param) else value.index.value if _by_name(value) else ""  # type: ignore[attr-defined]
     return Holder(frozenset({"dropout"}), False) if _NAMED_LAYER.search(str(last)) else None
+
+
+def held(context: Context, scope: Scope, value: Value) -> list[frozenset[str] | None]:
+    """Return the streams of everything that a value may be; empty for what is no such layer, None if not known."""
+    return [_kept(context, source) for source in context.sources.originals(context.flow.here(value, scope))]
+
+
+def tested_layers(context: Context, scope: Scope, node: ast.expr) -> frozenset[str]:
+    """Return the streams of the layers that ``isinstance`` tests around an expression let through."""
+    text = ast.unparse(node)
+    found: set[str] = set()
+    for branch in ast.walk(scope.module.source.tree):
+        for test in _held(branch, node):
+            if not _is_test(test) or ast.unparse(test.args[0]) != text:
+                continue
+            classes = test.args[1]
+            for cls in classes.elts if isinstance(classes, ast.Tuple) else [classes]:
+                value = scope.module.values.get(cls)
+                named = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+                stream = _DEFAULTS.get(named.name.rpartition(".")[2]) if isinstance(named, Ref) else None
+                if stream is not None:
+                    found |= {stream, "default"}
+    return frozenset(found)
+
+
+def _held(branch: ast.AST, node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the tests of a branch or comprehension that hold where a node stands."""
+    tests: list[ast.expr] = []
+    if isinstance(branch, ast.If | ast.IfExp):
+        body = branch.body if isinstance(branch.body, list) else [branch.body]
+        tests = [branch.test] if _inside(node, body[0], body[-1]) else []
+    elif isinstance(branch, ast.BoolOp) and isinstance(branch.op, ast.And) and _inside(node, branch, branch):
+        tests = [test for test in branch.values if (test.lineno, test.col_offset) < (node.lineno, node.col_offset)]
+    elif isinstance(branch, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        if _inside(node, branch, branch):
+            tests = [test for generator in branch.generators for test in generator.ifs]
+    for test in tests:
+        yield from test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _is_test(node: ast.expr) -> TypeGuard[ast.Call]:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and len(node.args) == 2
+    )
+
+
+def _inside(node: ast.expr, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr) -> bool:
+    """Say whether a node stands between two."""
+    place = (node.lineno, node.col_offset)
+    return (first.lineno, first.col_offset) <= place < (last.end_lineno or 0, last.end_col_offset or 0)
 
 
 def _by_name(value: Value) -> bool:
@@ -117,8 +177,9 @@ def _by_name(value: Value) -> bool:
 def _kept(context: Context, source: Bound) -> frozenset[str] | None:
     """Return the streams of a layer; empty for another known object, None if nothing is known."""
     flow = context.flow
+    source = _in_sequential(context, source)
     value = source.value
-    if isinstance(value, Call):
+    if isinstance(value, Call | Param):
         found = layer(flow, source)
         if found is not None:
             return frozenset({found.stream, "default"}) if found.stream is not None else frozenset()
@@ -126,12 +187,43 @@ def _kept(context: Context, source: Bound) -> frozenset[str] | None:
         base = inherited(flow, cls) if cls is not None else None
         if cls is not None and base is not None and "rngs" not in cls.stores:
             return frozenset({_DEFAULTS[base.rpartition(".")[2]], "default"})
-        return frozenset() if cls is not None or flow.callee_name(source) else None
+        name = flow.callee_name(source) if isinstance(value, Call) else ""
+        return frozenset() if cls is not None or (name and not name.startswith("builtins.")) else None
     model = _in_model(context, source)
     if model is None:
         return None
-    streams = [_kept(context, s) for s in context.sources.originals(model) if isinstance(s.value, Call)]
+    parts = [_in_sequential(context, s) for s in context.sources.originals(model)]
+    streams = [_kept(context, s) for s in parts if isinstance(s.value, Call)]
     return streams[0] if len(streams) == 1 else None
+
+
+def _in_sequential(context: Context, source: Bound) -> Bound:
+    """Return the layer that ``sequential.layers[index]`` is; any other value as it is."""
+    flow, value = context.flow, source.value
+    if not isinstance(value, Item | Indexed):
+        return source
+    position = _position(value.index if isinstance(value, Item) else value.index.value)
+    layers = flow.resolve(flow.with_value(source, value.base))
+    if position is None or not isinstance(layers.value, Attr):
+        return source
+    made = flow.resolve(flow.with_value(layers, layers.value.base))
+    if layers.value.name != "layers" or flow.callee_name(made) != "flax.nnx.Sequential":
+        return source
+    assert isinstance(made.value, Call)
+    given = made.value.args
+    if any(isinstance(a, Star) for a in given) or not -len(given) <= position < len(given):
+        return source
+    return flow.follow(made, given[position])
+
+
+def _position(index: Value) -> int | None:
+    """Return a number that is written out, also one below zero."""
+    if isinstance(index, Const):
+        return index.value if isinstance(index.value, int) else None
+    node = index.node if isinstance(index, Unknown) else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        return -node.operand.value if isinstance(node.operand.value, int) else None
+    return None
 
 
 def _in_model(context: Context, source: Bound) -> Bound | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -29,19 +30,23 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield keys that are drawn from a stream with the name of a sampler."""
     if not context.options.crosses("0.11"):
         return
+    said: set[ast.AST] = set()
     for event in context.project.calls():
         callee = event.value.callee
         if isinstance(callee, Attr) and callee.name in SAMPLERS and not event.node.args and not event.node.keywords:
-            yield from _drawn(context, event, callee)
+            node = callee.node  # where the stream is named: in the call, or before it as in `draw = rngs.choice`
+            if isinstance(node, ast.Attribute) and node not in said:
+                said.add(node)
+                yield from _drawn(context, event, callee, node)
 
 
-def _drawn(context: Context, event: CallEvent, callee: Attr) -> Iterator[Finding]:
+def _drawn(context: Context, event: CallEvent, callee: Attr, node: ast.Attribute) -> Iterator[Finding]:
     rngs = context.flow.here(callee.base, event.scope)
     if context.kinds.only(rngs) is not Object.RNGS or _own_stream(context, rngs, callee.name):
         return
     source = event.scope.module.source
-    _, base_end = source.span(event.node.func.value)  # type: ignore[attr-defined]
-    _, end = source.span(event.node.func)
+    _, base_end = source.span(node.value)
+    _, end = source.span(node)
     proven = callee.name in _NEEDY or _used_as_key(context, event)
     fix = Fix(
         ((source.path, Edit(base_end, end, f'["{callee.name}"]'.encode())),), Safety.SAFE if proven else Safety.UNSAFE
@@ -49,9 +54,9 @@ def _drawn(context: Context, event: CallEvent, callee: Attr) -> Iterator[Finding
     yield finding(
         RULE.code,
         event.scope,
-        event.node,
+        event.node if event.node.func is node else node,
         f"Rngs.{callee.name} is a sampler since Flax 0.11.2, no longer the stream {callee.name!r}",
-        f'write rngs["{callee.name}"]() for a key of the stream',
+        f'write rngs["{callee.name}"] for the stream',
         fix,
     )
 

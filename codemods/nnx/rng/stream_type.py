@@ -10,7 +10,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
-from codemods.nnx.rng.paths import holder
+from codemods.nnx.rng.paths import held, tested_layers
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Each, Item, Ref, Sequence, Value
 
@@ -38,14 +38,23 @@ def _names_rngs(context: Context, event: CallEvent, value: Value) -> bool:
 def _test(context: Context, event: CallEvent) -> Iterator[Finding]:
     tested = event.value.args[0]
     if isinstance(tested, Attr) and tested.name == "rngs":
-        kept = holder(context, event.scope, tested.base)
-        if kept is not None and kept.proven:
+        safety = _safety(context, event, tested)
+        if safety is not None:
             message = "the rngs of a layer is a nnx.RngStream since Flax 0.11, no nnx.Rngs"
-            yield finding(RULE.code, event.scope, event.node, message, "test for both", _both(context, event))
+            yield finding(RULE.code, event.scope, event.node, message, "test for both", _both(context, event, safety))
     elif _walked(context, event, tested):
         message = "layers keep a nnx.RngStream since Flax 0.11: this walk finds no nnx.Rngs in them"
         help_ = "look for nnx.RngStream; a Rngs holds one for every stream"
         yield finding(RULE.code, event.scope, event.node, message, help_)
+
+
+def _safety(context: Context, event: CallEvent, tested: Attr) -> Safety | None:
+    """Return how sure it is that a layer of Flax is tested; None if it is another object."""
+    found = held(context, event.scope, tested.base)
+    node = event.node.args[0]
+    if any(found) or (isinstance(node, ast.Attribute) and tested_layers(context, event.scope, node.value)):
+        return Safety.SAFE
+    return Safety.UNSAFE if all(streams is None for streams in found) else None
 
 
 def _walked(context: Context, event: CallEvent, tested: Value) -> bool:
@@ -57,7 +66,7 @@ def _walked(context: Context, event: CallEvent, tested: Value) -> bool:
     return isinstance(walk.value, Call) and context.flow.callee_name(walk) in _WALKS
 
 
-def _both(context: Context, event: CallEvent) -> Fix | None:
+def _both(context: Context, event: CallEvent, safety: Safety) -> Fix | None:
     stream = spell(context.flow, event.scope, "RngStream")
     node = event.node.args[1]
     if stream is None or isinstance(node, ast.Tuple):
@@ -65,7 +74,7 @@ def _both(context: Context, event: CallEvent) -> Fix | None:
     source = event.scope.module.source
     start, end = source.span(node)
     edits = (Edit(start, start, b"("), Edit(end, end, f", {stream.text})".encode()), *stream.edits)
-    return Fix(tuple((source.path, edit) for edit in edits))
+    return Fix(tuple((source.path, edit) for edit in edits), safety)
 
 
 RULE = Rule(
