@@ -15,7 +15,7 @@ from codemods.nnx.optimizer.state_tree import state_holder
 from codemods.nnx.rewrite import RewriteError, remove_keyword
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.in_place import scope_of
-from codemods.nnx.values import Attr, Call, Const, Item, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Item, Value
 
 _NAMES = frozenset({"flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX"})
 
@@ -103,11 +103,9 @@ class _Bridges:
 
     def _holds_streams(self, made: Bound) -> bool:
         given = self._streams(made.value) if isinstance(made.value, Call) else None
-        if given is None:
+        if given is None or isinstance(given, Choice):  # one of its options may be None
             return False
-        bound = self.flow.with_value(made, given)
-        never_none = all(source.value != Const(None) for source in self.context.sources.of(bound))
-        return never_none and self.context.kinds.only(bound) is Objects.RNGS
+        return self.context.kinds.only(self.flow.with_value(made, given)) is Objects.RNGS
 
     def keys(self, module: ModuleFacts) -> Iterator[Finding]:
         """Yield ``state["rngs"]`` where the state is that of such an object."""
