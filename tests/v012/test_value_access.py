@@ -60,3 +60,46 @@ def test_stays_where_older_versions_are_asked_for() -> None:
 def test_content_that_changes_its_kind_is_read_whole() -> None:
     text = HEAD + "v.value = 'text'\nprint(v.value)\n"
     assert "print(v.get_value())" in migrate_text(text, options("0.12"))
+
+
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/", "@", "**", "//", "%", "&", "|", "^", "<<", ">>"])
+def test_every_operator(sign: str) -> None:
+    number = "n = nnx.Variable(6)\n"
+    once = migrate_text(f"{HEAD}{number}n.value {sign}= 2\n", options("0.12"))
+    assert once == f"{HEAD}{number}n.set_value(n.get_value() {sign} 2)\n"
+    whole = migrate_text(f"{HEAD}v.value {sign}= 2\n", options("0.12"))
+    kept = sign in {"+", "-", "*"}  # these keep an array's type if the other side is a whole number
+    assert whole == HEAD + (f"v[...] {sign}= 2\n" if kept else f"v.set_value(v.get_value() {sign} 2)\n")
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ("jnp.ones(3)", "n[...] += 1"),
+        ("jnp.ones(3, dtype=bool)", "n.set_value(n.get_value() + 1)"),
+        ("jnp.ones(3, bool)", "n.set_value(n.get_value() + 1)"),
+        ("jnp.ones(3, jnp.bool_)", "n.set_value(n.get_value() + 1)"),
+        ("jnp.array(True)", "n.set_value(n.get_value() + 1)"),
+        ("jnp.array([False, True])", "n.set_value(n.get_value() + 1)"),
+    ],
+)
+def test_truth_values_become_numbers(made: str, after: str) -> None:
+    text = f"{HEAD}n = nnx.Variable({made})\nn.value += 1\n"
+    assert migrate_text(text, options("0.12")) == text.replace("n.value += 1", after)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\n    return v\n\n\nf().value -= 0.5\n",  # evaluated twice it might be another one
+        "s.value += 1, 2\n",
+        "u = nnx.Variable(print())\nu.value -= 1\n",
+        "v.raw_value = jnp.zeros(3)\n",
+        "v.value, other = jnp.zeros(3), 1\n",
+        "for v.value in range(3):\n    pass\n",
+        "v.value: int = 3\n",
+        "del v.value\n",
+    ],
+)
+def test_assignments_that_stay(text: str) -> None:
+    assert migrate_text(HEAD + text, options("0.12", select=("NNX603",))) == HEAD + text
