@@ -18,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield hooks that are given to a Variable, or written as methods of a Variable class."""
     if not context.options.crosses("0.12"):
         return
-    message = "hooks of Variables such as `{}` are deprecated since Flax 0.12"
+    message = "hooks of Variables such as `{}` are deprecated since Flax 0.12.7"
     help = "derive a class from the Variable's and override get_value and set_value"
     for event in context.project.calls():
         hooks = sorted(_HOOKS & {name for name, _ in event.value.keywords if name})
@@ -36,14 +36,14 @@ RULE = Rule(
     name="variable-hooks",
     summary="hooks that run when a Variable is read or written",
     why="""\
-`on_get_value`, `on_set_value` and the other hooks of Variables warn since Flax 0.12, whether they are given to the
+`on_get_value`, `on_set_value` and the other hooks of Variables warn since Flax 0.12.7, whether they are given to the
 constructor or written as methods of a class. `get_value` and `set_value`, which take their place, can be overridden
 since 0.12.1 only. The hooks work on, so the rule is only asked for by its code.
 """,
     kind=Kind.SUGGESTED,
     safety=None,
-    since="0.12.1",
-    source="measured on Flax 0.11.2 and 0.12.8",
+    since="0.12.7",
+    source="measured on Flax 0.11.2, 0.12.1 and 0.12.8; 0.12.7 is the first that has the warning",
     examples=(
         Example(
             before="""\
