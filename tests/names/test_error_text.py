@@ -28,6 +28,7 @@ FIXED = {
     "double quotes": "print(\"No RNG named 'dropout'\" in message())\n",
     "whole text": "print(message() == \"No RNG named 'dropout' or 'default' found in Rngs.\")\n",
     "pattern": "print(bool(re.search(r\"No RNG named '\\w+'\", message())))\n",
+    "all matches": "print(bool(re.findall('No RNG named', message())))\n",
     "whole pattern": "print(bool(re.fullmatch(\"No RNG named 'dropout' or 'default' found in Rngs[.]\", message())))\n",
     "beginning": "print(message().startswith('No RNG named'))\n",
     "joined": "print(('No RNG named '\n       \"'dropout'\") in message())\n",
@@ -89,6 +90,7 @@ def test_reported(name: str) -> None:
     found = [f for f in look(HEAD + REPORTED[name], options("0.11")).findings if f.code == "NNX511"]
     assert found
     assert None in {f.fix for f in found}
+    assert ("RngStream" in found[0].help) == (name != "repr")
 
 
 @pytest.mark.parametrize("name", LEFT)
