@@ -33,10 +33,14 @@ def family(code: str) -> Callable[[Context], Iterator[Finding]]:
 
 def migrate(context: Context) -> Iterator[Finding]:
     """Yield what the family has to say about a project."""
-    if not context.options.crosses("0.11"):
-        return
     flow = context.flow
     origins = Origins(flow, context.sources)
+    if not context.options.crosses("0.11"):
+        if context.options.target != "0.10":  # the order is wrong wherever `update` takes a model
+            for group in Groups(origins).collect():
+                for update in group.updates:
+                    yield from _swapped(flow, update)
+        return
     identity = Identity(origins)
     before = flow.questions.unanswered
     groups = Groups(origins).collect()
