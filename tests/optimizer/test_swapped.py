@@ -21,7 +21,8 @@ BAD = [
     "g = nnx.grad(lambda m: m(x).sum())(model)\nopt.update(g, model)\n",
     "def step(m: nnx.Module, o: nnx.Optimizer, x):\n"
     "    loss, g = nnx.value_and_grad(lambda m: m(x).sum())(m)\n    o.update(g, m)\n",
-    "@nnx.jit\ndef step(m, o, x):\n    g = nnx.grad(lambda m: m(x).sum())(m)\n    o.update(g, m)\nstep(model, opt, x)\n",
+    "@nnx.jit\ndef step(m, o, x):\n    g = nnx.grad(lambda m: m(x).sum())(m)\n    o.update(g, m)\n"
+    "step(model, opt, x)\n",
     "class Trainer:\n    def __init__(self, m):\n        self.o = nnx.Optimizer(m, optax.sgd(0.1), wrt=nnx.Param)\n"
     "    def step(self, m):\n        g = nnx.grad(lambda m: m(x).sum())(m)\n        self.o.update(g, m)\n",
 ]
@@ -29,7 +30,8 @@ BAD = [
 CLEAN = [
     "g = nnx.grad(lambda m: m(x).sum())(model)\nopt.update(model, g)\n",
     "g = nnx.grad(lambda m: m(x).sum())(model)\nopt.update(grads=g, model=model)\n",
-    "tx = optax.sgd(0.1)\nstate = tx.init(x)\ng = jax.grad(lambda p: (p * x).sum())(x)\nu, state = tx.update(g, state)\n",
+    "tx = optax.sgd(0.1)\nstate = tx.init(x)\ng = jax.grad(lambda p: (p * x).sum())(x)\n"
+    "u, state = tx.update(g, state)\n",
     "def step(m: nnx.Module, o: nnx.Optimizer, g):\n    o.update(m, g)\n",
     "table = {}\ng = nnx.grad(lambda m: m(x).sum())(model)\ntable.update(a=g)\n",
 ]
