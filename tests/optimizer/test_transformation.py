@@ -54,6 +54,10 @@ BROKEN = {
     "named function": "def negate(u):\n    return u.replace(-u.value)\n\n\ndef update(updates, state, params=None):\n"
     "    return jax.tree.map(negate, updates, is_leaf=leaf), state\n\n\n"
     "tx = optax.GradientTransformation(lambda params: EMPTY, update)",
+    "value alone": "def update(updates, state, params=None):\n"
+    "    jax.tree.map(lambda u: u.value, updates, is_leaf=leaf)\n"
+    "    return jax.tree.map(lambda u: -u, updates), state\n\n\n"
+    "tx = optax.GradientTransformation(lambda params: EMPTY, update)",
     "type": "def update(updates, state, params=None):\n    jax.tree.map(lambda u: u.type, updates, is_leaf=leaf)\n"
     "    return jax.tree.map(lambda u: -u, updates), state\n\n\n"
     "tx = optax.GradientTransformation(lambda params: EMPTY, update)",
