@@ -29,6 +29,10 @@ x = jnp.ones(3)
 ONLY = ", only=lambda path, x: x.shape == ()"
 SCAN = "nnx.scan(lambda m, x: m(x), in_axes=(0, nnx.Carry), out_axes=nnx.Carry)"
 BODY = "@nnx.scan(in_axes=(0, nnx.Carry), out_axes=nnx.Carry)\ndef f(m, x):\n    return m(x)\nf(blocks, x)"
+MAKE = (
+    "@nnx.split_rngs(splits=4)\n@functools.partial({}, in_axes=0)\ndef make(r):\n    return Block(r)\n"
+    "more = make(nnx.Rngs(0))\n"
+)
 MAPPED = "nnx.vmap(lambda m, x: m(x))"
 STACK = (
     "class Stack(nnx.Module):\n    @nnx.split_rngs(splits=3)\n    @nnx.vmap(in_axes=(0, 0))\n"
@@ -55,12 +59,20 @@ def _after(text: str) -> str:
         (f"g = {SCAN}\nf = nnx.split_rngs(splits=4)(g)\nf(blocks, x)", f"g = {SCAN}\nf = g\nf(blocks, x)"),
         ("f = nnx.split_rngs(splits=4)(nnx.jit(mystery.f))\nf(blocks)", "f = nnx.jit(mystery.f)\nf(blocks)"),
         ("with nnx.split_rngs(blocks, splits=4):\n    y = 1", "y = 1"),
+        (
+            f"{MAKE.format('nnx.vmap')}with nnx.split_rngs(more, splits=4):\n    y = 1",
+            f"{MAKE.format('nnx.vmap')}y = 1",
+        ),
         ("with nnx.split_rngs(\n    blocks, splits=4\n):\n    y = 1\n\n    z = (\n  2)", "y = 1\n\nz = (\n  2)"),
         (
             "def f(y):\n    with nnx.split_rngs(blocks, splits=4):\n        if y:\n            y = 2\n    return y",
             "def f(y):\n    if y:\n        y = 2\n    return y",
         ),
         (STACK.format("    @nnx.split_rngs(splits=3)\n"), STACK.format("")),
+        (
+            STACK.replace("@nnx.vmap(", "@functools.partial(nnx.vmap, ").format("    @nnx.split_rngs(splits=3)\n"),
+            STACK.replace("@nnx.vmap(", "@functools.partial(nnx.vmap, ").format(""),
+        ),
         *(
             (f"{STACK.format('    @nnx.split_rngs(splits=3)' + chr(10))}\n{call}", f"{STACK.format('')}\n{call}")
             for call in ("Stack(nnx.Rngs(0))(x)", "Stack(nnx.Rngs(0))(x, y=mystery.load())")
@@ -116,6 +128,8 @@ def test_narrowed(text: str) -> None:
         f"@nnx.split_rngs(splits=1, squeeze=True)\n{BODY.replace('f(blocks', 'f(mystery.load()')}",
         f"f = nnx.split_rngs(splits=4)({MAPPED})\nf(Block(nnx.Rngs(0)), x)",
         f"f = nnx.split_rngs(splits=4)({MAPPED})\nf(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), x)",
+        f"{MAKE.format('nnx.jit')}with nnx.split_rngs(more, splits=4):\n    y = 1",
+        f"{MAKE.format('lambda f, in_axes: f')}with nnx.split_rngs(more, splits=4):\n    y = 1",
         "f = nnx.split_rngs(splits=4)(mystery.f)",
         "mystery.wrap(mystery.split_rngs, splits=4)(blocks)",
         "@nnx.split_rngs(splits=4)\n@nnx.vmap(in_axes=(nnx.StateAxes({nnx.RngState: 0, ...: None}), 0))\ndef f(m, x):\n"
