@@ -14,6 +14,7 @@ from codemods.nnx.state.execute import Execution, Exhausted
 from codemods.nnx.state.heap import Change, Share, Thing
 
 SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
+_COST = 300_000  # how many expressions of functions that nothing calls a project may evaluate
 _SHORT = frozenset(name.rpartition(".")[2] for name in SHARING)
 
 
@@ -82,6 +83,7 @@ def _sharing(context: Context, module: ModuleFacts) -> bool:
 def _runs(context: Context) -> Iterator[Execution]:
     """Run every module, then every function with a sharing call that no module reached."""
     entered: set[FunctionFacts] = set()
+    spent = 0
     for module in context.project.modules:
         run = Execution(context)
         with suppress(Exhausted):
@@ -102,6 +104,9 @@ def _runs(context: Context) -> Iterator[Execution]:
                     _lifetime(run, function)
             entered |= run.entered
             yield run
+            spent += run.steps + run.heap.visits // 5
+            if spent > _COST:  # in a very large project, not every function that nothing calls
+                return
 
 
 def _inner(function: FunctionFacts) -> bool:

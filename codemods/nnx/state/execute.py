@@ -67,13 +67,13 @@ class Execution:
 
     def run(self, scope: Scope, body: Sequence[ast.stmt]) -> None:
         """Run the statements of a module."""
-        self.steps = 0
+        self.steps = self.heap.visits = 0
         self.stack = [Activation(scope)]
         self.block(body)
 
     def run_function(self, function: FunctionFacts, receiver: set[Thing]) -> None:
         """Run a function that nothing in the project calls, with arguments of which nothing is known."""
-        self.steps = 0
+        self.steps = self.heap.visits = 0
         self.stack = []
         arguments = {name: {self.argument(function, name)} for name in function.params}
         self.body(function, arguments, receiver)
@@ -233,7 +233,7 @@ class Execution:
     def value(self, node: ast.expr) -> set[Thing]:
         """Evaluate an expression; values that are no objects give nothing."""
         self.steps += 1
-        if self.steps > _STEPS:
+        if self.steps + self.heap.visits // 5 > _STEPS:
             raise Exhausted
         if isinstance(node, ast.Name):
             return self.name(node.id)

@@ -10,6 +10,7 @@ from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 
+_INSIDE = 500  # how many objects in one are looked at
 ANY = "*"  # the field of a container that stands for elements under any key
 
 
@@ -41,10 +42,12 @@ class Thing:
         """Return the object with everything in it."""
         found = {self}
         todo = [self]
-        while todo:
+        while todo and len(found) < _INSIDE:
             holder = todo.pop()
             for values in holder.fields.values():
-                for value in values - found:
+                for value in values:
+                    if value in found:
+                        continue
                     if holder.kind is Kind.MODULE and value.kind is None and value.cls is not None:
                         continue  # a configuration and the like: no part of the model
                     found.add(value)
@@ -99,6 +102,7 @@ class Heap:
     def __init__(self) -> None:
         self.shares: list[Share] = []
         self.changes: frozenset[Change] = frozenset()
+        self.visits = 0  # how many objects were looked at
 
     def mutate(self, things: Iterable[Thing], node: ast.AST, others_only: bool = False) -> None:
         """Note that Variables of objects change.
@@ -117,7 +121,7 @@ class Heap:
                 if share in seen or (others_only and share.params):
                     continue
                 for mine, other, forward in ((share.first, share.second, True), (share.second, share.first, False)):
-                    if overlap(changed, mine):
+                    if self.overlap(changed, mine):
                         seen.add(share)
                         way = (*over, share)
                         found.add(Change(share, forward, way, node))
@@ -128,31 +132,36 @@ class Heap:
     def overwritten(self, things: set[Thing]) -> None:
         """Note that objects got new values as a whole: what had changed in them no longer matters."""
         self.changes = frozenset(
-            c for c in self.changes if not overlap(things, c.share.second if c.forward else c.share.first)
+            c for c in self.changes if not self.overlap(things, c.share.second if c.forward else c.share.first)
         )
 
     def unasked(self, things: Iterable[Thing]) -> Iterator[Change]:
         """Yield the changes that a reader of objects sees since 0.11 and did not see before."""
         things = set(things)
-        if not things:
+        if not things or not self.changes:
             return
+        mine = self._extent(things)
+        seen: dict[tuple[Share, bool], bool] = {}  # the same handle may have changed in many ways
         for change in self.changes:
-            if overlap(things, change.share.second if change.forward else change.share.first):
+            key = change.share, change.forward
+            if key not in seen:
+                other = change.share.second if change.forward else change.share.first
+                seen[key] = not mine.isdisjoint(other) or not things.isdisjoint(self._extent(other))
+            if seen[key]:
                 yield change
 
+    def overlap(self, one: set[Thing], two: set[Thing]) -> bool:
+        """Say whether an object of the one set is, holds or belongs to an object of the other."""
+        return not self._extent(one).isdisjoint(two) or not self._extent(two).isdisjoint(one)
 
-def overlap(one: set[Thing], two: set[Thing]) -> bool:
-    """Say whether an object of the one set is, holds or belongs to an object of the other."""
-    return bool(_extent(one) & two) or bool(_extent(two) & one)
-
-
-def _extent(things: set[Thing]) -> set[Thing]:
-    """Return objects with everything in them and the objects they were taken out of."""
-    found: set[Thing] = set()
-    for thing in things:
-        found |= thing.inside()
-        above = thing.parent
-        while above is not None:
-            found.add(above)
-            above = above.parent
-    return found
+    def _extent(self, things: set[Thing]) -> set[Thing]:
+        """Return objects with everything in them and the objects they were taken out of."""
+        found: set[Thing] = set()
+        for thing in things:
+            found |= thing.inside()
+            above = thing.parent
+            while above is not None:
+                found.add(above)
+                above = above.parent
+        self.visits += len(found)
+        return found
