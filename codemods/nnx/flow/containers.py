@@ -104,55 +104,66 @@ class Containers:
             return any(self.is_mapping(field, depth + 1) for field in fields)
         return isinstance(value, Call) and self.flow.calls.callee_name(container) == "builtins.dict"
 
-    def elements(self, container: Bound, seen: set[Bound] | None = None) -> Iterator[Bound]:
-        """Yield the values that a container may hold."""
-        seen = set() if seen is None else seen
+    def elements(self, container: Bound) -> tuple[Bound, ...]:
+        """Return the values that a container may hold."""
+        container = self.flow.resolve(container)
+        known = self.flow.answers.elements.get(container)
+        if known is None:
+            known = tuple(dict.fromkeys(self._elements(container, set())))
+            if self.flow.questions.at_rest:
+                self.flow.answers.elements[container] = known
+        return known
+
+    def _elements(self, container: Bound, seen: set[Bound]) -> Iterator[Bound]:
         container = self.flow.resolve(container)
         if container in seen or len(seen) > 200:
+            return
+        if container in self.flow.answers.elements:
+            yield from self.flow.answers.elements[container]
             return
         seen.add(container)
         value = container.value
         if isinstance(value, Sequence):
             for item in value.items:
                 if isinstance(item, Star):
-                    yield from self.elements(self.flow.with_value(container, item.value), seen)
+                    yield from self._elements(self.flow.with_value(container, item.value), seen)
                 else:
                     yield self.flow.with_value(container, item)
         elif isinstance(value, Mapping):
             for key, item in value.items:
                 if key is None:
-                    yield from self.elements(self.flow.with_value(container, item), seen)
+                    yield from self._elements(self.flow.with_value(container, item), seen)
                 else:
                     yield self.flow.with_value(container, item)
         elif isinstance(value, Comprehension):
             yield self.flow.with_value(container, value.element)
         elif isinstance(value, Changed):
-            yield from self.elements(self.flow.with_value(container, value.before), seen)
+            yield from self._elements(self.flow.with_value(container, value.before), seen)
             yield self.flow.with_value(container, value.value)
         elif isinstance(value, Choice):
             for option in value.options:
-                yield from self.elements(self.flow.with_value(container, option), seen)
+                yield from self._elements(self.flow.with_value(container, option), seen)
         elif isinstance(value, Loop):
             for way in (value.before, value.again):
                 if way is not None:
-                    yield from self.elements(self.flow.with_value(container, way), seen)
+                    yield from self._elements(self.flow.with_value(container, way), seen)
         elif isinstance(value, Part):
-            for element in self.elements(value.of, seen):
+            for element in self._elements(value.of, seen):
                 yield self.flow.part(value.site, element, container.frame)
         elif isinstance(value, Param) and container.frame is not None and container.frame.site is None:
             for frame in self.flow.sites.entries(value.function):
                 argument = self.flow.argument(frame, value.name)
                 if argument is not None:
-                    yield from self.elements(argument, seen)
+                    yield from self._elements(argument, seen)
         elif isinstance(value, Attr):
             for field in self.flow.fields.field(Bound(value.base, container.frame, container.stale), value.name):
-                yield from self.elements(field, seen)
+                yield from self._elements(field, seen)
         elif isinstance(value, Call):
             for invoked, frame in (
                 self.flow.calls.invoked(container) if not self.flow.calls.callee_name(container) else []
             ):
                 for result in invoked.function.returns:
-                    yield from self.elements(Bound(result, frame), seen)
+                    yield from self._elements(Bound(result, frame), seen)
         elif isinstance(value, Indexed | Round):
-            for inner in self.elements(self.flow.with_value(container, value.base), seen):
-                yield from self.elements(inner, seen)
+            for inner in self._elements(self.flow.with_value(container, value.base), seen):
+                yield from self._elements(inner, seen)

@@ -443,6 +443,6 @@ class Flow:
         """Resolve ``base[index]``."""
         return self.containers.item(base, index)
 
-    def elements(self, container: Bound) -> Iterator[Bound]:
-        """Yield the values that a container may hold."""
+    def elements(self, container: Bound) -> tuple[Bound, ...]:
+        """Return the values that a container may hold."""
         return self.containers.elements(container)

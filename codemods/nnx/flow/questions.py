@@ -32,12 +32,14 @@ class Answers:
         resolved: where each value was made.
         same: whether two values are the same object.
         classes: the project's class that a value is an instance of.
+        elements: what a container may hold.
         opened: the parameter that a value depends on and whose argument is not settled.
     """
 
     resolved: dict[Bound, Bound] = field(default_factory=dict)
     same: dict[tuple[Bound, Bound], bool] = field(default_factory=dict)
     classes: dict[Bound, ClassFacts | None] = field(default_factory=dict)
+    elements: dict[Bound, tuple[Bound, ...]] = field(default_factory=dict)
     opened: dict[Bound, Param | None] = field(default_factory=dict)
 
 
