@@ -103,3 +103,9 @@ def test_truth_values_become_numbers(made: str, after: str) -> None:
 )
 def test_assignments_that_stay(text: str) -> None:
     assert migrate_text(HEAD + text, options("0.12", select=("NNX603",))) == HEAD + text
+
+
+@pytest.mark.parametrize("name", ["kernel", "bias", "scale", "embedding", "mean", "var"])
+def test_leaves_of_a_state_by_the_names_that_layers_use(name: str) -> None:
+    text = f"{HEAD}def f(model: nnx.Module):\n    return nnx.state(model)['x']['{name}'].value\n"
+    assert migrate_text(text, options("0.12")) == text.replace(".value\n", "[...]\n")
