@@ -14,7 +14,7 @@ from codemods.nnx.options import Options
 from codemods.nnx.rule import Kind
 from tests.batch import execute_all
 from tests.lint.tables import Cases, arrays, gradients, purity, randomness, speed, tracing
-from tests.migration import look
+from tests.migration import look, migrate_text
 
 HEAD = """\
 import functools
@@ -87,10 +87,29 @@ def test_left_alone(code: str, body: str) -> None:
     assert found(code, body) == []
 
 
+@cache
+def fixed(code: str, body: str) -> str:
+    """Return a program after all fixes of one rule."""
+    options = Options(origin="0.12", targets=("0.12",), lint=True, select=(code,))
+    return migrate_text(HEAD + body, options, unsafe=True)
+
+
+@pytest.mark.parametrize(("code", "body"), _params("bad"))
+def test_fixed(code: str, body: str) -> None:
+    """A fix leaves nothing to fix."""
+    again = look(fixed(code, body), Options(origin="0.12", targets=("0.12",), lint=True, select=(code,)))
+    assert not again.failures
+    assert not [f for f in again.findings if f.fix]
+
+
 @pytest.mark.parametrize("version", ["0.11", "0.12"])
-def test_clean_programs_run(version: str, tmp_path: Path) -> None:
-    """What is called right runs."""
+def test_right_programs_run(version: str, tmp_path: Path) -> None:
+    """What is called right runs, and what was fixed."""
     programs = {param.id: HEAD + param.values[1] for param in _params("clean")}
+    for param in _params("bad"):
+        code, body = param.values
+        if fixed(code, body) != HEAD + body:
+            programs[f"{param.id} fixed"] = fixed(code, body)
     done = execute_all(version, programs, tmp_path / version)
     assert {name: output.err for name, output in done.items() if output.code} == {}
 

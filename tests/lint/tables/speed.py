@@ -996,7 +996,7 @@ from flax.nnx import jit as compiled
 def update(model, optimizer, grads):
     optimizer.update(model, grads)
 grads = nnx.grad(lambda m: m(x).sum())(model)
-while True:
+while optimizer.step[...] < 3:
     update(model, optimizer, grads)  # NNX901 NNX920
 """,
         ),
@@ -1019,7 +1019,7 @@ from flax.nnx import jit as compiled
 def update(model, optimizer, grads):
     optimizer.update(model, grads)
 grads = nnx.grad(lambda m: m(x).sum())(model)
-while True:
+while optimizer.step[...] < 3:
     update(model, optimizer, grads)  # NNX901 NNX921
 """,
         ),
