@@ -53,6 +53,13 @@ COPIED = [
         "    leaf.value = 0\nprint(model(1))\n",
         "s = nnx.clone(nnx.state(model))\n",
     ),
+    (
+        "class Box:\n    def __init__(self):\n        self.m = model\n    def new(self):\n"
+        "        box = copy.copy(self)\n"
+        "        box.m = nnx.merge(*nnx.split(self.m))\n        return box\n"
+        "box = Box().new()\nbump(model)\nprint(box.m(1))\n",
+        "        box.m = nnx.clone(self.m)\n",
+    ),
     ("t = nnx.merge(*nnx.split(model))\nbump(model)\nprint(t(1))\n", "t = nnx.clone(model)\n"),
     ("g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(t)\nprint(model(1))\n", "t = nnx.merge(g, s, copy=True)\n"),
     ("g, s = nnx.split(model)\nt = nnx.merge(g, s)\nbump(model)\nprint(t(1))\n", "t = nnx.merge(g, s, copy=True)\n"),
@@ -135,7 +142,11 @@ TRACED = [
     ("@jax.value_and_grad\ndef loss(p):\n    return nnx.merge(g, p, r)(x)\n", True),
     ("def body(c, x):\n    return c + nnx.merge(g, p, r)(x), None\njax.lax.scan(body, 0.0, x)\n", True),
     ("def f(p):\n    return nnx.merge(g, p, r)(x)\ndef loss(p):\n    return f(p)\njax.grad(loss)(p)\n", True),
-    ("def loss(p, r):\n    return nnx.merge(g, p, r)(x)\njax.grad(loss)(p, r)\n", False),
+    ("def loss(p, r):\n    return nnx.merge(g, p, r)(x)\njax.grad(loss)(p, r)\n", True),
+    ("def loss(p, r):\n    return nnx.merge(g, p, r)(x)\njax.grad(loss, argnums=(0, 1))(p, r)\n", False),
+    ("def loss(r, p):\n    return nnx.merge(g, p, r)(x)\nstep = jax.jit(jax.value_and_grad(loss, 1))\n", True),
+    ("def loss(p, r):\n    return nnx.merge(g, p, r)(x)\nnnx.grad(loss)(p, r)\n", False),
+    ("def loss(p, r):\n    return nnx.merge(g, p, r)(x)\njax.vjp(loss, p, r)\n", False),
     ("def loss(p):\n    return nnx.merge(g, p)(x)\njax.grad(loss)(p)\n", False),
     ("@jax.jit\ndef step(p, r):\n    return nnx.merge(g, p, r)(x)\n", False),
     (
@@ -149,7 +160,8 @@ TRACED = [
         True,
     ),
     (
-        "def f(p, r):\n    return nnx.merge(g, p, r)(x)\ndef loss(p, r):\n    return f(p, r)\njax.grad(loss)(p, r)\n",
+        "def f(p, r):\n    return nnx.merge(g, p, r)(x)\n"
+        "def loss(p, r):\n    return f(p, r)\njax.grad(loss, (0, 1))(p, r)\n",
         False,
     ),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.nnx.kinds import Kind, result_kind
@@ -62,6 +63,8 @@ class Library:
         if name == "flax.nnx.reseed":
             run.mutate({t for things in args[:1] for t in things}, node, others_only=True)
             return set()
+        if name == "copy.copy":
+            return {self._shallow(thing) for thing in everything}
         if name in _SAME:
             return everything if len(everything) != 1 or name != "builtins.next" else run.elements(everything)
         if name in {"flax.nnx.cached_partial", "functools.partial"} and args:
@@ -93,6 +96,13 @@ class Library:
             if args:
                 made.fields["layers"] = {Thing(fields=dict(made.fields))}
         return made
+
+    def _shallow(self, thing: Thing) -> Thing:
+        """Return a copy with the same fields; that of an NNX object or a state has the same Variables."""
+        if thing.kind is not None:
+            return thing
+        fields = {key: set(things) for key, things in thing.fields.items()}
+        return replace(thing, parent=thing.parent, fields=fields)
 
     def copied(self, thing: Thing) -> Thing:
         """Return an independent copy with the same structure."""

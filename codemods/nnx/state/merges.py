@@ -13,7 +13,7 @@ from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.copies import merged
 from codemods.nnx.state.stateful import may_change
-from codemods.nnx.state.tracing import traced_functions
+from codemods.nnx.state.tracing import differentiated, traced_functions
 from codemods.nnx.values import Attr, Free, Item, Param, Star, Value
 
 _CALLERS = 4  # how many callers up an argument is followed
@@ -51,7 +51,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _in_traced_code(context: Context) -> Iterator[CallEvent]:
     """Yield merges in traced functions of states that come from outside of them."""
-    traced = traced_functions(context)
+    traced, untouched = traced_functions(context), differentiated(context)
     cloned = _cloned(context)
     for event in context.project.calls():
         function = enclosing_function(event.scope)
@@ -60,7 +60,9 @@ def _in_traced_code(context: Context) -> Iterator[CallEvent]:
         if context.flow.callee_name(context.flow.here(event.value, event.scope)) != "flax.nnx.merge":
             continue
         states = event.value.args[1:] or event.value.args  # of `nnx.merge(*parts)` all
-        if any(_outer(context, value, function, traced, 0) for value in states) and _changing(context, event):
+        if any(_outer(context, value, function, traced, untouched, 0) for value in states) and _changing(
+            context, event
+        ):
             yield event
 
 
@@ -74,7 +76,12 @@ def _cloned(context: Context) -> set[ast.expr]:
 
 
 def _outer(
-    context: Context, value: Value, function: FunctionFacts, traced: frozenset[FunctionFacts], depth: int
+    context: Context,
+    value: Value,
+    function: FunctionFacts,
+    traced: frozenset[FunctionFacts],
+    untouched: dict[FunctionFacts, frozenset[str] | None],
+    depth: int,
 ) -> bool:
     """Say whether a value in a function was made outside of a trace that the function runs in."""
     while isinstance(value, Attr | Item | Star):
@@ -85,12 +92,18 @@ def _outer(
     if not isinstance(value, Param) or value.function is not function or depth > _CALLERS:
         return False
     if function in traced:  # what is traced gets tracers, but for the object that a method is bound to
+        if value.name in (untouched.get(function) or ()):
+            return True
         mine = value is function.self_param
         return mine and ObjectKind.MODULE not in context.kinds.of(context.flow.here(value, function.scope))
     for frame in context.flow.entries(function):
         given = context.flow.argument(frame, value.name)
         caller = given.frame.function if given is not None and given.frame is not None else None
-        if given is not None and caller is not None and _outer(context, given.value, caller, traced, depth + 1):
+        if (
+            given is not None
+            and caller is not None
+            and _outer(context, given.value, caller, traced, untouched, depth + 1)
+        ):
             return True
     return False
 
