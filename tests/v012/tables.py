@@ -348,6 +348,8 @@ SILENT: dict[str, list[str]] = {
     "NNX610": [
         "print(weight == None, weight != None, weight is other)",
         "print(len([w for w in (weight, other)]), len({1: weight}), id(weight) == id(weight))",
+        'named = {"a": weight}\nfor name in named:\n    print(named[name].shape)\n'
+        "print(len({k: v.size for k, v in named.items()}), len({k for k in named.keys()}))",
         "print([1, 2][count], [1, 2].pop(count), [i for i in range(3)][count], [weight].append(weight))",
         "print(jnp.ones(2).at[0].add(count))",
         "class Bag:\n    def add(self, v):\n        return 1\n\n    def __getitem__(self, v):\n        return 2\n"

@@ -9,10 +9,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.v012.variables import Variables
-from codemods.nnx.values import Comprehension, Sequence
+from codemods.nnx.values import Attr, Call, Comprehension, Const, Each, Item, Mapping, Sequence
 
 # methods of lists, sets and dicts that compare or hash their first argument
 _METHODS = frozenset({"index", "remove", "count", "add", "discard", "get", "pop", "setdefault"})
@@ -82,7 +83,26 @@ def _only_passed(variables: Variables, module: ModuleFacts, node: ast.AST) -> bo
 def _is_variable(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name | ast.Attribute) or node not in module.values:
         return False
-    return variables.is_variable(module.values[node], scope_of(module, node))
+    scope = scope_of(module, node)
+    value = module.values[node]
+    return not _is_key(variables.flow.here(value, scope), variables) and variables.is_variable(value, scope)
+
+
+def _is_key(bound: Bound, variables: Variables) -> bool:
+    """Say whether a value is the key of a dict in a loop over it or over its items."""
+    value = bound.value
+    first = isinstance(value, Item) and value.index == Const(0)
+    if isinstance(value, Item) and first:
+        value = value.base
+    if not isinstance(value, Each):
+        return False
+    over = value.base
+    if isinstance(over, Call) and isinstance(over.callee, Attr) and not over.args:
+        return over.callee.name == ("items" if first else "keys")
+    resolved = variables.flow.follow(bound, over).value
+    return not first and (
+        isinstance(resolved, Mapping) or (isinstance(resolved, Comprehension) and resolved.key is not None)
+    )
 
 
 def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> Iterator[Finding]:
