@@ -54,16 +54,14 @@ def check_whole(context: Context) -> Iterator[Finding]:
             if not whole or not _number(found.node.value):
                 continue
             source = module.source
-            fix = None
-            if _has_axes(context, found.variable):
-                fix = Fix(((source.path, replace(source, found.target.slice, ":")),))
+            index = ":" if _has_axes(context, found.variable) else "()"  # which every array has
             yield finding(
                 "NNX417",
                 found.scope,
                 found.node,
                 "under Flax 0.11 this replaces the array by a number: shape and type are lost",
-                "write variable[:] = ... for arrays with axes, or variable.value = jnp.full_like(variable.value, ...)",
-                fix,
+                "write variable[:] = ... for arrays with axes, or variable[()] = ... for any",
+                Fix(((source.path, replace(source, found.target.slice, index)),)),
             )
 
 
@@ -133,7 +131,7 @@ RULES = (
         why="""\
 `variable[...] = 0.0` wrote into the array up to Flax 0.10 and does so again in 0.12. From 0.11.0 to 0.12.0 it
 replaces the value: the array becomes a Python number, without an error. A slice, `variable[:] = 0.0`, writes on every
-version.
+version; so does the empty index, `variable[()] = 0.0`, which arrays without axes take too.
 """,
         kind=Kind.REQUIRED,
         safety=Safety.SAFE,
@@ -156,6 +154,24 @@ from flax import nnx
 total = nnx.Variable(jnp.zeros((2, 2)))
 total[:] = 1.0
 print(total.value.shape, total.value.dtype)
+""",
+            ),
+            Example(
+                before="""\
+import jax.numpy as jnp
+from flax import nnx
+
+count = nnx.Variable(jnp.array(3))
+count[...] = 7
+print(count.value.dtype, count.value.shape)
+""",
+                after="""\
+import jax.numpy as jnp
+from flax import nnx
+
+count = nnx.Variable(jnp.array(3))
+count[()] = 7
+print(count.value.dtype, count.value.shape)
 """,
             ),
         ),
