@@ -116,7 +116,7 @@ class Containers:
 
     def _elements(self, container: Bound, seen: set[Bound]) -> Iterator[Bound]:
         container = self.flow.resolve(container)
-        if container in seen or len(seen) > 200:
+        if container in seen or len(seen) > 200 or self.flow.questions.tired():
             return
         if container in self.flow.answers.elements:
             yield from self.flow.answers.elements[container]

@@ -12,6 +12,7 @@ from codemods.nnx.values import Call, Choice, Class, Item, Param, Ref, Value
 
 OLD = "flax.nnx.Optimizer"
 COMPATIBLE = "flax.nnx.ModelAndOptimizer"
+_INSIDE = 300  # how many values in one are looked at for optimizers
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +97,24 @@ class Origins:
                 return True
         return False
 
-    def contained(self, bound: Bound, depth: int = 0) -> frozenset[Constructor | Param]:
+    def contained(self, bound: Bound) -> frozenset[Constructor | Param]:
         """Return the constructors of a value and of what a container or object holds."""
-        found = set(self.of(bound))
-        if depth < 3 and not found:
-            for element in self.flow.elements(bound):
-                found |= self.contained(element, depth + 1)
-            resolved = self.flow.resolve(bound)
-            for name in self.fields(resolved):
-                for field in self.flow.field(resolved, name):
-                    found |= self.of(field)
+        found: set[Constructor | Param] = set()
+        seen: set[Bound] = set()
+        todo = [(bound, 0)]
+        while todo:
+            inner, depth = todo.pop()
+            resolved = self.flow.resolve(inner)
+            if resolved in seen or len(seen) > _INSIDE:
+                continue
+            seen.add(resolved)
+            mine = self.of(resolved)
+            found |= mine
+            if depth < 3 and not mine:
+                todo += [(element, depth + 1) for element in self.flow.elements(resolved)]
+                for name in self.fields(resolved):
+                    for field in self.flow.field(resolved, name):
+                        found |= self.of(field)
         return frozenset(found)
 
     def fields(self, instance: Bound) -> list[str]:
