@@ -209,7 +209,11 @@ class Kinds:
     def _element(self, source: Bound, value: Indexed | Item | Round, depth: int) -> frozenset[Kind]:
         base = self.flow.resolve(self.flow.with_value(source, value.base))
         if isinstance(base.value, Call) and self.flow.callee_name(base) == "flax.nnx.split":
-            index = self.flow.resolve(value.index).value if isinstance(value, Indexed) else None
+            index = None
+            if isinstance(value, Indexed):
+                index = self.flow.resolve(value.index).value
+            elif isinstance(value, Item):
+                index = value.index
             first = isinstance(index, Const) and index.value == 0
             return frozenset({Kind.GRAPHDEF if first else Kind.STATE})
         kinds = self._kinds(base, depth + 1)

@@ -15,7 +15,7 @@ from functools import cached_property
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Frame, Part
+from codemods.nnx.frames import Bound, Frame, Indexed, Part
 from codemods.nnx.kinds import Kind
 from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.values import (
@@ -47,6 +47,7 @@ _HOLDERS = frozenset({Kind.GRADIENT, Kind.STATE})
 # kinds of classes whose attributes are looked after
 _OWNERS = frozenset({Kind.MODULE, Kind.METRIC, Kind.OPTIMIZER, Kind.RNGS})
 _MARKS = frozenset({"flax.nnx.data", "flax.nnx.static", "flax.nnx.List", "flax.nnx.Dict"})
+_LAZY = frozenset({"builtins.zip", "builtins.map", "builtins.filter", "builtins.enumerate", "builtins.reversed"})
 _FILLING = frozenset({"extend", "update"})
 # generic annotations of containers, and those that name several types of which a value has one
 _CONTAINERS = frozenset(
@@ -231,6 +232,10 @@ class Attributes:
             return self._unknown(found, value, depth)
         if isinstance(value, Part):
             return self.holds_data(self.flow.resolve(value.of), depth + 1)
+        if isinstance(value, Indexed):
+            index = value.index.value
+            sliced = isinstance(index, Unknown) and isinstance(index.node, ast.Slice)
+            return sliced and self.holds_data(self.flow.with_value(found, value.base), depth + 1)
         if isinstance(value, Choice | Loop):
             ways = value.options if isinstance(value, Choice) else (value.before, value.again)
             return any(self.holds_data(self.flow.with_value(found, way), depth + 1) for way in ways if way is not None)
@@ -253,6 +258,8 @@ class Attributes:
             if any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in keywords):
                 return True
             return any(self._iterated(self.flow.with_value(found, a), depth) for a in value.args)
+        if name in _LAZY:  # list(zip(...)): the list around it makes no difference to what is in it
+            return self._iterated(found, depth)
         if name:
             return False
         callee = self.flow.follow(found, value.callee)
@@ -264,9 +271,18 @@ class Attributes:
     def _iterated(self, bound: Bound, depth: int) -> bool:
         """Say whether the elements that an iterable gives are data."""
         found = self.flow.resolve(bound)
-        if isinstance(found.value, Call) and self.flow.callee_name(found) in {"builtins.zip", "builtins.map"}:
-            arguments = found.value.args[1:] if self.flow.callee_name(found) == "builtins.map" else found.value.args
-            return any(self._iterated(self.flow.with_value(found, a), depth + 1) for a in arguments)
+        name = self.flow.callee_name(found) if isinstance(found.value, Call) else ""
+        if isinstance(found.value, Call) and name in _LAZY:
+            arguments = [self.flow.with_value(found, a) for a in found.value.args]
+            if name == "builtins.map" and arguments:
+                made = [
+                    Bound(result, found.frame)
+                    for callee in self.flow.callables(self.flow.resolve(arguments[0]))
+                    for result in callee.function.returns
+                ]
+                return any(self._is_or_holds(result, depth) for result in made)
+            kept = arguments[1:] if name == "builtins.filter" else arguments
+            return depth <= _DEPTH and any(self._iterated(a, depth + 1) for a in kept)
         return any(self._is_or_holds(element, depth) for element in self.flow.elements(found))
 
     def _argument(self, found: Bound, value: Param, depth: int) -> bool:

@@ -186,6 +186,25 @@ optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
 step(model, optimizer, jnp.ones((1, 2)))
 """
 
+_OLD = """\
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+model = nnx.Linear(1, 1, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1))
+
+
+@nnx.jit
+def step(optimizer, x):
+    grads = nnx.grad(lambda m: m(x).sum())(optimizer.model)
+    nnx.cond(x.sum() > 0, lambda o: o.update(grads), lambda o: None, optimizer)
+
+
+step(optimizer, jnp.ones((1, 1)))
+print(model(jnp.ones((1, 1))))
+"""
+
 RULE = Rule(
     code="NNX618",
     name="update-result",
@@ -207,6 +226,13 @@ RULE = Rule(
             ),
             targets=("0.12",),
             run=False,
+        ),
+        Example(
+            _OLD,
+            _OLD.replace("nnx.Optimizer", "nnx.ModelAndOptimizer").replace(
+                "o.update(grads)", "(o.update(grads), None)[1]"
+            ),
+            targets=("0.12",),
         ),
     ),
     check=check,
