@@ -356,6 +356,11 @@ SILENT: dict[str, list[str]] = {
         "print(Bag().add(weight), Bag()[weight])",
     ],
     "NNX611": [
+        "from jax.sharding import Mesh, NamedSharding, PartitionSpec\n"
+        "mesh = Mesh(jax.devices()[:1], ('model',))\n"
+        "place = NamedSharding(mesh, PartitionSpec(None, 'model'))\n"
+        "init = nnx.with_partitioning(nnx.initializers.ones_init(), place)\n"
+        "print(nnx.Linear(2, 2, kernel_init=init, rngs=rngs)(x))",
         "print(nnx.Param(jnp.ones((2, 2)), sharding=None).shape)",
         'print(nnx.Param(jnp.ones((2, 2)), sharding=("a", None), mesh=jax.make_mesh((1,), ("a",))).shape)',
         'mesh = jax.make_mesh((1,), ("a",))\n'

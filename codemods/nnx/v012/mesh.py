@@ -9,7 +9,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Const
+from codemods.nnx.values import Call, Const, Sequence, Value
 
 _OFF = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh", "flax.nnx.use_eager_sharding"})
 _KEYWORDS = frozenset({"sharding", "sharding_names", "out_sharding"})
@@ -32,10 +32,12 @@ def check(context: Context) -> Iterator[Finding]:
             return
         keywords = {k for k, v in event.value.keywords if k and not (isinstance(v, Const) and v.value is None)}
         if name == "flax.nnx.with_partitioning" and "mesh" not in keywords and len(event.value.args) < 3:
-            annotated.append(event)
+            if _names_axes(context, event, event.value.argument(1, "sharding")):
+                annotated.append(event)
         elif keywords & _KEYWORDS and "mesh" not in keywords:
             callee = flow.here(event.value.callee, event.scope)
-            if context.kinds.class_kinds(callee) == {Objects.VARIABLE}:
+            given = next(v for k, v in event.value.keywords if k in _KEYWORDS)
+            if context.kinds.class_kinds(callee) == {Objects.VARIABLE} and _names_axes(context, event, given):
                 annotated.append(event)
     for event in annotated:
         yield finding(
@@ -45,6 +47,16 @@ def check(context: Context) -> Iterator[Finding]:
             "since Flax 0.12 a Variable with names of mesh axes is sharded when it is made, and no mesh is set here",
             "make it within `jax.set_mesh(mesh)`, or turn that off: nnx.use_eager_sharding(False)",
         )
+
+
+def _names_axes(context: Context, event: CallEvent, value: Value | None) -> bool:
+    """Say whether an annotation names mesh axes without the mesh, which a NamedSharding brings along."""
+    if value is None:
+        return False
+    found = context.flow.resolve(context.flow.here(value, event.scope))
+    if isinstance(found.value, Call):
+        return context.flow.callee_name(found).rpartition(".")[2] in {"PartitionSpec", "P"}
+    return isinstance(found.value, Sequence | Const)
 
 
 RULE = Rule(
