@@ -96,6 +96,16 @@ _RESULTS = {
 }
 
 
+# functions of jax.numpy that give a list or tuple of arrays
+_SEVERAL = frozenset(
+    f"jax.numpy.{name}"
+    for name in (
+        "array_split", "broadcast_arrays", "dsplit", "histogramdd", "hsplit", "ix_", "meshgrid", "split", "unstack",
+        "vsplit",
+    )
+)  # fmt: skip
+
+
 class Kinds:
     """Answers what kinds of objects a value may be, from constructors, results of known functions and annotations."""
 
@@ -250,6 +260,8 @@ def result_kind(name: str) -> Kind | None:
     known = _RESULTS.get(name) or class_kind(name)
     if known is not None:
         return known
+    if name in _SEVERAL:
+        return None
     if name.startswith(("jax.numpy.", "jax.nn.", "jax.random.", "jax.lax.")):
         return Kind.ARRAY
     if name.startswith("numpy."):

@@ -38,6 +38,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue
                 if _flag(node, place, function, flags):
                     continue  # NNX822 tells how to mend it
+                if _told_apart(context, place, function):
+                    continue
                 if context.taint.node(place, function.scope) and not _optional(place, function):
                     seen.add(place)
                     yield _found(function, place, way)
@@ -83,6 +85,19 @@ def _optional(place: ast.expr, function: FunctionFacts) -> bool:
     default = value.function.defaults.get(value.name)
     note = value.function.annotations.get(value.name)
     return (isinstance(default, Const) and default.value is None) or (note is not None and "None" in ast.dump(note))
+
+
+def _told_apart(context: Context, place: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether the function asks for the type of what is compared, and so may keep numbers and arrays apart."""
+    names = {n.id for n in ast.walk(place) if isinstance(n, ast.Name)}
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and isinstance(node.args[0] if node.args else None, ast.Name)
+        and node.args[0].id in names  # type: ignore[attr-defined]
+        for node in context.bodies.nodes(function.scope)
+    )
 
 
 def _container(node: ast.AST, place: ast.expr, function: FunctionFacts) -> bool:

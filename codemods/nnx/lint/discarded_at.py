@@ -9,7 +9,9 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Indexed
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.values import Item, Param, Unknown
 
 _UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply")
 
@@ -20,7 +22,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.used or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Subscript):
             continue
         holder = func.value.value
-        if isinstance(holder, ast.Attribute) and holder.attr == "at":
+        if isinstance(holder, ast.Attribute) and holder.attr == "at" and not _reference(context, event, holder.value):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -29,6 +31,18 @@ def _check(context: Context) -> Iterator[Finding]:
                 "assign the result",
                 _fix(event, holder.value),
             )
+
+
+def _reference(context: Context, event: CallEvent, array: ast.expr) -> bool:
+    """Say whether something given to a function may be a reference of a Pallas kernel, whose ``at`` writes."""
+    source = event.scope.module.source
+    if b"pallas" not in source.data and not source.text(array).endswith("_ref"):
+        return False
+    value = event.scope.module.values.get(array)
+    if value is None:
+        return False
+    made = context.flow.resolve(context.flow.here(value, event.scope)).value
+    return isinstance(made, Param | Item | Indexed | Unknown)
 
 
 def _fix(event: CallEvent, array: ast.expr) -> Fix | None:

@@ -29,6 +29,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 # counting traces in an enclosing test or benchmark is a custom and works as meant
                 if name in outer and not _tainted(context, node, function.scope):
                     continue
+                # neither is what is loaded once, on first use
+                if _once(context, node, name, function.scope):
+                    continue
                 yield finding(
                     RULE.code,
                     function.scope,
@@ -36,6 +39,17 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{name}` changes once per compilation and not at every call of {shown(function)}",
                     f"return the new value of `{name}`, or keep it in an nnx.Variable",
                 )
+
+
+def _once(context: Context, node: ast.stmt, name: str, scope: Scope) -> bool:
+    """Say whether a global gets a value that does not depend on its old one or on arguments, after it was looked at."""
+    assert isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+    if isinstance(node, ast.AugAssign) or node.value is None or context.taint.node_holds(node.value, scope):
+        return False
+    if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.value)):
+        return False
+    tests = [n.test for n in context.bodies.nodes(scope) if isinstance(n, ast.If)]
+    return any(isinstance(n, ast.Name) and n.id in scope.globals for test in tests for n in ast.walk(test))
 
 
 def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from codemods.nnx.values import Attr, Ref
 
 _PATHS = frozenset({"pathlib.Path"})
 _ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "mkdir", "unlink"})
+_SETTINGS = frozenset({"os.getenv", "os.environ.get"})
 _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
                          "random.Random", "random.SystemRandom"})  # fmt: skip
 
@@ -22,6 +23,8 @@ _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState",
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context):
         called = name.removeprefix("builtins.") or _drawn(context, event)
+        if name in _SETTINGS:
+            continue  # read once, as settings are meant to be
         if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name):
             yield _found(event.scope, event.node, called)
     for function, _ in traced_bodies(context):

@@ -28,7 +28,7 @@ def _check(context: Context) -> Iterator[Finding]:
         layer = layers.get(event.node)
         if name != "flax.nnx.Rngs" or layer is None or not _literal(event.node) or in_test(event.scope):
             continue
-        if not _layer(context, layer):
+        if not _layer(context, layer) or _constant(context, layer):
             continue
         text = ast.dump(event.node)
         known = seen.setdefault((event.scope, text), [])
@@ -40,6 +40,14 @@ def _check(context: Context) -> Iterator[Finding]:
             message = "the same seed in every round: the layers start with identical weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
         known.append((event, layer))
+
+
+def _constant(context: Context, layer: CallEvent) -> bool:
+    """Say whether a layer starts with ones and zeros, and draws nothing: normalization."""
+    flow = context.flow
+    callee = flow.follow(flow.here(layer.value, layer.scope), layer.value.callee).value
+    names = flow.mro(callee.facts)[1] if isinstance(callee, Class) else [getattr(callee, "name", "")]
+    return any(isinstance(name, str) and name.startswith("flax.nnx.") and name.endswith("Norm") for name in names)
 
 
 def _literal(node: ast.Call) -> bool:

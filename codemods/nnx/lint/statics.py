@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.places import compiled_roots
+from codemods.nnx.values import Call
 
 
 def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:
@@ -22,6 +23,9 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
         for event in context.flow.callers(function):
             if event.value.starred or event.node is root.node:
                 continue
+            callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
+            if not function.decorators and not isinstance(callee.value, Call):
+                continue  # the function itself, not what jit made of it
             shift = 0 if root.bound else _receiver(event, function)
             for name, index in positions.items():
                 position = index - shift

@@ -34,6 +34,14 @@ class Net(nnx.Module):
 """,
         ),
         clean=(
+            """\
+blocks = jnp.split(jnp.ones(4), 2)
+blocks[0] = x
+""",
+            """\
+rows, columns = grid = jnp.meshgrid(x, x)
+grid[0] = x
+""",
             "x = x.at[0].set(1.0)\n",
             "y = np.zeros(3)\ny[0] = 1\n",
             "rows = [jnp.ones(2)]\nrows[0] = x\n",
@@ -59,6 +67,12 @@ def f(state, v):
 """,
         ),
         clean=(
+            """\
+from jax.experimental import pallas as pl
+def kernel(x_ref, o_ref):
+    o_ref.at[0].set(x_ref[0])
+f = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((3,), jnp.float32), interpret=True)
+""",
             "x = x.at[0].set(1.0)\n",
             "def f(y):\n    return y.at[0].add(1)\n",
             "frame = load() if False else None\nif frame is not None:\n    frame.at[0, 'a'] = 3\n",
@@ -110,6 +124,11 @@ def f():
 """,
         ),
         clean=(
+            """\
+def total(x, axis=None, out=None):
+    return jnp.sum(x, axis=axis, out=out)
+y = total(x)
+""",
             "y = np.zeros(3)\ny.fill(1)\n",
             "y = np.zeros(3)\nnp.add(y, 1, out=y)\n",
             "y = jnp.full_like(x, 0)\n",

@@ -337,6 +337,17 @@ class Trainer:
         ),
         clean=(
             """\
+KERNEL = None
+def kernel():
+    global KERNEL
+    if KERNEL is None:
+        KERNEL = jnp.tanh
+    return KERNEL
+@jax.jit
+def f(x):
+    return kernel()(x)
+""",
+            """\
 calls = 0
 def f(x):
     global calls
@@ -630,6 +641,12 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+import os
+@jax.jit
+def f(x):
+    return x if os.environ.get("DEBUG") else x * int(os.getenv("SCALE", "2"))
+""",
             """\
 @jax.jit
 def f(x, key):

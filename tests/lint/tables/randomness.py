@@ -129,6 +129,12 @@ class Net(nnx.Module):
         ),
         clean=(
             """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.one = nnx.LayerNorm(3, rngs=nnx.Rngs(0))
+        self.two = nnx.RMSNorm(3, rngs=nnx.Rngs(0))
+""",
+            """\
 rngs = nnx.Rngs(0)
 a = nnx.Linear(3, 3, rngs=rngs)
 b = nnx.Linear(3, 3, rngs=rngs)

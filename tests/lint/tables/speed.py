@@ -23,6 +23,12 @@ def step(state, x):
     return nnx.state((model, optimizer)), loss
 
 """
+_EVALUATE = """\
+@nnx.jit
+def evaluate(m, v):
+    return m(v).sum()
+
+"""
 # nothing that a loop could bind once
 _COLD = (
     _STEP + "step(model, optimizer, x)\n",
@@ -69,6 +75,22 @@ class Trainer:
         for batch in batches:
             predict(self.model, batch)  # NNX901
 """,
+            _EVALUATE
+            + _STEP
+            + """\
+for i, batch in enumerate(batches):
+    if i % 100 == 0:
+        print(evaluate(model, batch))
+    else:
+        step(model, optimizer, batch)  # NNX901
+""",
+            _EVALUATE
+            + """\
+for i in range(9):
+    if i % 4 == 0:
+        for batch in batches:
+            evaluate(model, batch)  # NNX901
+""",
         ),
         clean=(
             _STEP + "step(model, optimizer, x)\n",
@@ -82,6 +104,8 @@ for batch in batches:
     double(batch)
 """,
             _STEP + "def test_step():\n    for batch in batches:\n        step(model, optimizer, batch)\n",
+            _EVALUATE + "for i in range(9):\n    if i % 4 == 0:\n        print(evaluate(model, x))\n",
+            _EVALUATE + "for i in range(9):\n    if not i % 4 or i == 8:\n        print(evaluate(model, x))\n",
         ),
     ),
     "NNX902": Cases(
@@ -276,6 +300,30 @@ for batch in batches:
     state, loss = step(state, batch)
     losses.append(np.asarray(loss))  # NNX905
 """,
+            _PURE
+            + """\
+losses = []
+for batch in batches:
+    state, loss = step(state, batch)
+    losses.append(loss.item())  # NNX905
+    print(f"loss {loss.item():.3f}")
+""",
+            _PURE
+            + """\
+for i, batch in enumerate(batches):
+    state, loss = step(state, batch)
+    if i % 100 == 0:
+        jax.block_until_ready(loss)
+    print(float(loss))  # NNX905
+""",
+            _PURE
+            + """\
+for batch in batches:
+    state, one = step(state, batch)
+    state, two = step(state, batch)
+    print(float(one))  # NNX905
+    print(float(two))  # NNX905
+""",
         ),
         clean=(
             _PURE
@@ -315,6 +363,27 @@ print(jax.device_get(losses))
 for batch in batches:
     state, loss = step(state, batch)
 print(float(loss), loss.item())
+""",
+            _PURE
+            + """\
+for batch in batches:
+    start = time.perf_counter()
+    state, loss = step(state, batch)
+    loss.block_until_ready()
+    print(float(loss), time.perf_counter() - start)
+""",
+            _PURE
+            + """\
+for batch in batches:
+    state, loss = step(state, batch)
+    jax.block_until_ready((state, loss))
+    print(jax.device_get(loss))
+""",
+            _PURE
+            + """\
+for batch in batches:
+    state, loss = step(state, batch)
+    print(jax.block_until_ready(loss))
 """,
         ),
     ),

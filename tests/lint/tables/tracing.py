@@ -107,6 +107,15 @@ def f(x):
         clean=(
             """\
 @jax.jit
+def f(x, scale):
+    if isinstance(scale, jax.Array):
+        return jnp.where(scale > 0, x, 0)
+    if scale > 0:
+        return x
+    return x * 2
+""",
+            """\
+@jax.jit
 def f(x, mask=None):
     if mask is not None and x.ndim == 2:
         x = x * mask
@@ -308,6 +317,14 @@ f(x, train=False)
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def f(x, packed: bool = True):
+    if packed:
+        return (x,)
+    return x
+f(x)
+""",
             """\
 @partial(nnx.jit, static_argnames="train")
 def f(model, x, train: bool):
@@ -597,6 +614,13 @@ f(x, jnp.ones(3))  # NNX826
 """,
         ),
         clean=(
+            """\
+def g(x, shape):
+    return x.sum()
+compiled = jax.jit(g, static_argnums=1)
+compiled(x, (1, 3))
+g(x, [1, 3])
+""",
             """\
 @partial(jax.jit, static_argnames="shape")
 def f(x, shape):
