@@ -18,20 +18,28 @@ from codemods.nnx.values import Attr, Call, Item, Value
 
 _PLAIN = ("float", "int", "print", "info", "device_get", "set_postfix", "set_description", "asarray", "array")
 _WAITING = ("item", "tolist", *_PLAIN)
+# who writes this means to wait
+_ASKED = "block_until_ready"
 
 
 def _check(context: Context) -> Iterator[Finding]:
     steps = {root.node: root for root in compiled_roots(context) if _trains(context, root.function)}
     if not steps:
         return
+    reads = [event for event in context.bodies.named(_ASKED, *_WAITING) if not in_test(event.scope)]
+    # all results of a step are ready at the same time: who asked for one waits for none of the others
+    waited: set[tuple[ast.AST, ast.AST]] = set()
     seen: set[ast.stmt] = set()
-    for event in context.bodies.named(*_WAITING):
+    for event in sorted(reads, key=lambda one: (one.node.end_lineno or 0, one.node.end_col_offset or 0)):
         loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
-        if loop is None or event.statement in seen or in_test(event.scope):
+        if loop is None or enclosing_function(event.scope) in context.traced:
             continue
-        if enclosing_function(event.scope) in context.traced or context.bodies.sometimes(event.node, event.scope, loop):
+        if context.bodies.sometimes(event.node, event.scope, loop):
             continue
-        if any(_of_step(context, value, event.scope, steps, loop) for value in _read(context, event)):
+        made = (_step_of(context, value, event.scope, steps, loop) for value in _read(context, event))
+        new = {(loop, step) for step in made if step is not None} - waited
+        waited |= new
+        if new and event.statement not in seen and _word(event) != _ASKED:
             seen.add(event.statement)
             yield finding(
                 RULE.code,
@@ -40,6 +48,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the loop waits for the result of every step, and the device for the loop",
                 "read the value every N steps, or collect the arrays and read them after the loop",
             )
+
+
+def _word(event: CallEvent) -> str:
+    func = event.node.func
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _trains(context: Context, function: FunctionFacts) -> bool:
@@ -55,10 +68,12 @@ def _trains(context: Context, function: FunctionFacts) -> bool:
 
 def _read(context: Context, event: CallEvent) -> Iterator[Value]:
     """Yield the values that a call has to wait for."""
-    func, values = event.node.func, event.scope.module.values
-    word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    if word in {"item", "tolist"} and isinstance(func, ast.Attribute):
-        nodes: list[ast.expr] = [func.value]
+    func, values, word = event.node.func, event.scope.module.values, _word(event)
+    if word == _ASKED:
+        asked = event.node.args or ([func.value] if isinstance(func, ast.Attribute) else [])
+        nodes = [n for one in asked for n in (one.elts if isinstance(one, ast.Tuple | ast.List) else [one])]
+    elif word in {"item", "tolist"} and isinstance(func, ast.Attribute):
+        nodes = [func.value]
     elif word in {"asarray", "array"}:
         name = context.flow.callee_name(context.flow.here(event.value, event.scope))
         nodes = event.node.args[:1] if name.startswith("numpy.") else []
@@ -78,17 +93,19 @@ def _read(context: Context, event: CallEvent) -> Iterator[Value]:
                 yield value
 
 
-def _of_step(context: Context, value: Value, scope: Scope, steps: dict[ast.AST, Root], loop: ast.AST) -> bool:
-    """Say whether a value is a result of a training step in the same loop."""
+def _step_of(context: Context, value: Value, scope: Scope, steps: dict[ast.AST, Root], loop: ast.AST) -> ast.AST | None:
+    """Return the call of a training step in the same loop that makes a value."""
     while isinstance(value, Item | Attr):
         value = value.base
     if not isinstance(value, Call) or not inside(value.node, loop):
-        return False
+        return None
     inner = [n for n in ast.walk(loop) if isinstance(n, ast.For | ast.While) and n is not loop]
     if any(inside(value.node, one) for one in inner):
-        return False
+        return None
     callee = context.flow.follow(context.flow.here(value, scope), value.callee).value
-    return isinstance(callee, Call) and (callee.node in steps or callee.node.func in steps)
+    if isinstance(callee, Call) and (callee.node in steps or callee.node.func in steps):
+        return value.node
+    return None
 
 
 RULE = lint_rule(

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import NNX_OBJECTS, in_test, jit_of, kinds_of
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.project import enclosing_function
 
 
@@ -23,7 +24,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if enclosing_function(event.scope) in context.traced or in_test(event.scope):
             continue
         root = next((r for r in jit_of(context, event) if r.transform == "flax.nnx.jit"), None)
-        if root is None or (event.scope, root) in seen or not _objects(context, event):
+        if root is None or (event.scope, root) in seen or _counted(context, event) or not _objects(context, event):
             continue
         seen.add((event.scope, root))
         yield finding(
@@ -38,6 +39,32 @@ def _check(context: Context) -> Iterator[Finding]:
 def _objects(context: Context, event: CallEvent) -> bool:
     values = [*event.value.args, *(value for _, value in event.value.keywords)]
     return any(kinds_of(context, value, event.scope) & NNX_OBJECTS for value in values)
+
+
+def _counted(context: Context, event: CallEvent) -> bool:
+    """Say whether a call waits for every n-th round of its loop, as evaluations do: it is not hot."""
+    loop = next(one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While))
+    path = context.bodies.paths(event.scope).get(event.node, ())
+    return any(
+        isinstance(outer, ast.If) and arm == "body" and inside(outer, loop) and _every(outer.test)
+        for outer, arm in path
+    )
+
+
+def _every(test: ast.expr) -> bool:
+    """Say whether a condition holds in every n-th round: ``i % n == 0`` or ``not i % n``, maybe with others."""
+    match test:
+        case ast.BoolOp(values=values):
+            return any(_every(value) for value in values)
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            return _modulo(left) or _modulo(right)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _modulo(operand)
+    return False
+
+
+def _modulo(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
 
 
 RULE = lint_rule(
