@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from codemods.nnx.findings import Finding, Fix
 from nnxmigrate.files.document import Document, EditRefused
 from nnxmigrate.fixing import ABSENT
 from nnxmigrate.outcome import Diagnostic, Replacement
+
+_LINE = re.compile(r"\bline (\d+)\b")
 
 
 def diagnostic(
@@ -29,12 +32,27 @@ def diagnostic(
         finding.path,
         document.spot(finding.start),
         document.spot(finding.end),
-        finding.message,
-        help_text,
+        _placed(finding.message, document),
+        _placed(help_text, document),
         document.line(document.line_and_column(finding.start)[0]),
         finding.fix.safety if finding.fix and (replacements or (not reason and drafted(finding.fix))) else None,
         replacements,
     )
+
+
+def _placed(text: str, document: Document) -> str:
+    """Return words with their lines named as the reader counts them: in a notebook, by the cell."""
+    if not document.notebook:
+        return text
+
+    def named(match: re.Match[str]) -> str:
+        number = int(match[1])
+        if not 0 < number <= len(document.line_starts):
+            return match[0]
+        spot = document.spot(document.line_starts[number - 1])
+        return f"cell {spot.cell}, line {spot.line}"
+
+    return _LINE.sub(named, text)
 
 
 def drafted(fix: Fix) -> bool:

@@ -11,15 +11,11 @@ import pytest
 
 from nnxmigrate.explain.match import matches
 from nnxmigrate.explain.table import ENTRIES
+from tests.environments import python
 from tests.explain.provocations import PRELUDE, PROVOCATIONS, Provocation
 
 RUNNER = Path(__file__).with_name("provoke.py")
 RECORDED = sorted(Path(__file__).with_name("recorded").glob("*.txt"))
-
-
-def python(version: str) -> Path:
-    """Return the interpreter of a Flax environment."""
-    return Path.home() / ".cache" / "nnx-envs" / f"flax-{version}" / "bin" / "python"
 
 
 def raised(version: str, provocations: list[Provocation]) -> list[str | None]:
