@@ -48,6 +48,11 @@ class Sources:
         try:
             with self.flow.one_question():
                 found = OrderedSet(self._followed(bound))
+        except RecursionError:  # the field of a field of a field ... of one that holds its like
+            if not outermost:
+                raise
+            self.flow.questions.unanswered += 1
+            found = OrderedSet((bound,))
         finally:
             self._running.discard(key)
         if outermost or (self._cut == cut and self.flow.questions.at_rest):

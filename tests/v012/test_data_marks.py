@@ -69,6 +69,7 @@ def test_marked(before: str, after: str) -> None:
         net(f"self.a = {LINEAR}", "self.a = None"),
         net("self.a = None", "self.a = 3"),
         net("if layers:", f"    self.a = {LINEAR}", "else:", "    self.a = None"),
+        net("if layers:", "    self.a = None", "    return", f"self.a = {LINEAR}"),
         net(f"self.a = [{LINEAR}]", base="nnx.Module, pytree=False"),
         net(f"self.a = [{LINEAR}]", base="object"),
         net(f"self.a = [{LINEAR}]", declared="    a: nnx.Data[list]\n\n"),

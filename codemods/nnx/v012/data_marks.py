@@ -121,6 +121,8 @@ def _follows(later: Store, store: Store) -> bool:
         return True
     if _exclusive(store.function.node, later.event.statement, store.event.statement):
         return False
+    if _left(store.function.node, store.event.statement, later.event.statement):
+        return False
     return _position(later) > _position(store) or bool(_loops(store))
 
 
@@ -154,6 +156,16 @@ def _exclusive(function: ast.AST, one: ast.stmt, two: ast.stmt) -> bool:
             others = [_contains(node.body, two), _contains(node.orelse, two)]
             if (sides[0] and others[1]) or (sides[1] and others[0]):
                 return True
+    return False
+
+
+def _left(function: ast.AST, statement: ast.stmt, later: ast.stmt) -> bool:
+    """Say whether the function ends in the branch of a statement, before another one can come."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.If):
+            for body in (node.body, node.orelse):
+                if body and isinstance(body[-1], ast.Return | ast.Raise) and _contains(body, statement):
+                    return not _contains(body, later)
     return False
 
 
