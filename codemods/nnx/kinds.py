@@ -206,6 +206,8 @@ class Kinds:
         if isinstance(inner, Call) and flow.wrapper_name(callee, inner) in GRADIENTS:
             return frozenset({Kind.GRADIENT})
         if isinstance(inner, Attr):
+            if inner.name == "state" and Kind.VARIABLE in self.class_kinds(Bound(inner.base, callee.frame)):
+                return frozenset({Kind.VARIABLE})  # nnx.Param.state(value) of Flax 0.10
             holder = self._kinds(Bound(inner.base, callee.frame), depth + 1)
             if inner.name in {"fork", "split"} and holder & {Kind.RNGS, Kind.STREAM}:
                 return holder

@@ -55,6 +55,7 @@ def _parses(text: str) -> bool:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=bent(), target=st.sampled_from((("0.11",), ("0.12",))))
 @example(text="", target=("0.11",))
+@example(text="from flax import nnx\nprint(nnx.Param.state(nnx.Rngs(0)()).value)\n", target=("0.12",))
 @example(text="from flax import nnx\nnnx.Optimizer", target=("0.12",))
 def test_any_text(text: str, target: tuple[str, ...]) -> None:
     """Never crashes; the result parses; the second run is idle; lines without an edit stay as they are."""

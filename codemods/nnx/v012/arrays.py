@@ -96,6 +96,8 @@ class Arrays:
         value = source.value
         if isinstance(value, Call):
             callee = self.flow.follow(source, value.callee)
+            if isinstance(callee.value, Attr) and callee.value.name == "state":  # nnx.Param.state(value) of Flax 0.10
+                callee = self.flow.resolve(Bound(callee.value.base, callee.frame))
             if Kind.VARIABLE not in self.kinds.class_kinds(callee):
                 return False
             if isinstance(callee.value, Class) and self.flow.method(callee.value.facts, "__init__") is not None:
