@@ -262,6 +262,8 @@ def result_kind(name: str) -> Kind | None:
     known = _RESULTS.get(name) or class_kind(name)
     if known is not None:
         return known
+    if name.endswith(".state") and class_kind(name.removesuffix(".state")) is Kind.VARIABLE:
+        return Kind.VARIABLE  # nnx.Param.state(value) of Flax 0.10
     if name in _SEVERAL:
         return None
     if name.startswith(("jax.numpy.", "jax.nn.", "jax.random.", "jax.lax.")):
