@@ -19,6 +19,7 @@ KEYS: Mapping[str, type[Any]] = {
     "jobs": int,
     "optimizer": str,
     "output-format": str,
+    "require-clean": bool,
     "select": list,
     "to": str,
     "todo": bool,

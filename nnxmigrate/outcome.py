@@ -16,7 +16,7 @@ class Status(enum.Enum):
 
     CHANGED = "changed"
     UNCHANGED = "unchanged"
-    FINDINGS = "findings left"
+    FINDINGS = "with findings"
     SKIPPED = "skipped"
     FAILED = "failed"
 

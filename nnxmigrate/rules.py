@@ -33,6 +33,13 @@ def known(prefix: str) -> bool:
     return any(rule.code.startswith(prefix) for rule in all_rules())
 
 
+def code_of(written: str) -> str:
+    """Return the code or family that a code, the name of a rule or `ALL` stands for; the word itself if none does."""
+    if written.upper() == "ALL":
+        return "NNX"
+    return next((rule.code for rule in all_rules() if rule.name == written.lower()), written.upper())
+
+
 def looked_for(prefix: str, options: Options) -> bool:
     """Say whether a run looks for a code, or for all codes of a family."""
     rules = [rule for rule in all_rules() if rule.code.startswith(prefix)]

@@ -79,10 +79,18 @@ def unused(suppressions: Sequence[Suppression], options: Options) -> Iterator[Fi
     Args:
         suppressions: those of a :class:`Sifted`.
         options: what the run looked for; codes that it did not look for may well be needed in another run.
+
+    A comment that names this rule too, as ``# nnx: ignore[NNX101, NNX001]``, may be needless; ``ignore-file[NNX001]``
+    says that of all in the file.
     """
     from nnxmigrate.rules import UNUSED, known, looked_for
 
+    if any(UNUSED.code.startswith(prefix) for prefix in options.ignore):
+        return
+    silent = {one.path for one in suppressions if one.whole_file and UNUSED.code in one.codes}
     for one in suppressions:
+        if one.path in silent or UNUSED.code in one.codes:
+            continue
         unknown = [code for code in one.codes if not known(code)]
         idle = [code for code in one.codes if code not in one.used and looked_for(code, options)]
         if unknown:
@@ -99,10 +107,12 @@ def unused(suppressions: Sequence[Suppression], options: Options) -> Iterator[Fi
 def _suppressions(path: str, document: Document) -> Iterator[Suppression]:
     if not _WORTH_READING.search(document.text):
         return
+    from nnxmigrate.rules import code_of
+
     for comment in layout(document).comments:
         match = _COMMENT.search(comment.text)
         if match:
-            codes = tuple(code.strip().upper() for code in (match["codes"] or "").split(",") if code.strip())
+            codes = tuple(code_of(code.strip()) for code in (match["codes"] or "").split(",") if code.strip())
             start = _offset(document, comment) + len(comment.text[: match.start()].encode())
             end = start + len(match.group().encode())
             yield Suppression(path, comment.line, start, end, codes, match["file"] is not None)

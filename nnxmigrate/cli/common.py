@@ -10,6 +10,7 @@ import click
 
 from codemods.nnx.options import VERSIONS, OptimizerForm, Options
 from nnxmigrate import config
+from nnxmigrate.cli.refusals import check_call
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,16 +32,19 @@ def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-def codes(value: str) -> tuple[str, ...]:
-    """Return rule codes or families, which are separated by commas.
+def codes(value: str, fail: Callable[[str], NoReturn] | None = None) -> tuple[str, ...]:
+    """Return the rule codes or families meant by codes, names of rules or `ALL`, which are separated by commas.
 
-    Raises:
-        click.BadParameter: if one names no rule.
+    Args:
+        value: the codes and names.
+        fail: called with a message if one names no rule; by default it raises :class:`click.BadParameter`.
     """
-    found = tuple(code.strip().upper() for code in value.split(",") if code.strip())
-    for code in found:
-        check_code(code, _bad)
-    return found
+    from nnxmigrate.rules import code_of
+
+    written = [one.strip() for one in value.split(",") if one.strip()]
+    for one in written:
+        check_code(one, fail or _bad)
+    return tuple(code_of(one) for one in written)
 
 
 def versions(value: str, fail: Callable[[str], NoReturn] | None = None) -> tuple[str, ...]:
@@ -63,14 +67,17 @@ def _bad(message: str) -> NoReturn:
 
 
 def check_code(code: str, fail: Callable[[str], object]) -> None:
-    """Call ``fail`` with a message unless a code or prefix names a rule."""
-    from nnxmigrate.rules import all_rules, known
+    """Call ``fail`` with a message unless a code, a prefix or a name names a rule."""
+    from nnxmigrate.rules import all_rules, code_of, known
 
-    if not known(code):
+    if not known(code_of(code)):
         import difflib
 
-        close = difflib.get_close_matches(code, [rule.code for rule in all_rules()], 1, 0.7)
-        fail(f"there is no rule {code}" + (f"; did you mean {close[0]}?" if close else "; see `nnxmigrate rules`"))
+        words = {word: word for rule in all_rules() for word in (rule.code, rule.name)}
+        written = code.lower() if "-" in code else code.upper()
+        close = difflib.get_close_matches(written, words, 1, 0.7)
+        shown = code if "-" in code else code.upper()
+        fail(f"there is no rule {shown}" + (f"; did you mean {close[0]}?" if close else "; see `nnxmigrate rules`"))
 
 
 selection = stacked(
@@ -80,7 +87,11 @@ selection = stacked(
         "--to", "targets", type=versions, metavar="VERSIONS", help="Flax versions that it shall run on. [0.11]"
     ),
     click.option(
-        "--select", type=codes, metavar="CODES", multiple=True, help="Only these rules or families, as NNX101,NNX2."
+        "--select",
+        type=codes,
+        metavar="CODES",
+        multiple=True,
+        help="Only these rules or families, as NNX101,NNX2; names of rules work too, and ALL.",
     ),
     click.option("--ignore", type=codes, metavar="CODES", multiple=True, help=IGNORE),
     click.option(
@@ -98,8 +109,11 @@ selection = stacked(
 reporting = stacked(
     click.option("--output-format", type=click.Choice(FORMATS), help="Form of the report. [text]"),
     click.option("--report", "html", type=click.Path(dir_okay=False), metavar="FILE.html", help="Also write a page."),
+    click.option(
+        "--require-clean", is_flag=True, default=None, help="Refuse to rewrite files that git could not bring back."
+    ),
     click.option("--quiet", "-q", is_flag=True, help="Print failures only."),
-    click.option("--verbose", "-v", is_flag=True, help="Also list what was fixed, and files that were skipped."),
+    click.option("--verbose", "-v", is_flag=True, help="Also list every fix, and files that were skipped."),
     click.option("--stdin-filename", metavar="NAME", help="Name of the code that is read from stdin with `-`."),
 )
 
@@ -115,6 +129,7 @@ class Choices:
     def __init__(self, paths: Sequence[str], given: Mapping[str, Any]) -> None:
         if not paths:
             raise click.UsageError("name at least one file or folder, or `-` for stdin")
+        check_call(paths, given)
         place = given.get("stdin_filename") or os.curdir
         try:
             found = config.find([place if path == "-" else path for path in paths])
@@ -172,10 +187,8 @@ class Choices:
         given = self._given.get(key)
         if given:
             return tuple(code for group in given for code in group)
-        configured = tuple(str(code).upper() for code in self._table.get(key, ()))
-        for code in configured:
-            check_code(code, self._refuse)
-        return configured
+        configured = ",".join(self._table.get(key, ()))
+        return codes(configured, self._refuse) if configured else ()
 
     def _refuse(self, message: str) -> NoReturn:
         raise click.UsageError(f"{self._file}: {message}")

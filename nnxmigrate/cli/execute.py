@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -13,9 +15,9 @@ from nnxmigrate.files.atomic import WriteFailed, write_all
 from nnxmigrate.files.discovery import Found, discover
 from nnxmigrate.files.document import Unreadable
 from nnxmigrate.outcome import FileOutcome, Outcome, Status
-from nnxmigrate.project import MARK, Project, read_document
+from nnxmigrate.project import MARK, Project, load, read_document
 from nnxmigrate.report import Style, report
-from nnxmigrate.run import run, run_project
+from nnxmigrate.run import run_project
 from nnxmigrate.settings import Settings
 
 
@@ -45,26 +47,37 @@ def execute(choices: Choices, paths: Sequence[str], settings: Settings, given: M
     """
     style = Style(choices.output_format(), bool(given["quiet"]), bool(given["verbose"]), bool(given.get("statistics")))
     stdout_taken = bool(given.get("diff"))
+    undo = None
     if "-" in paths:
-        if len(paths) > 1:
-            raise click.UsageError("`-` stands alone: code from stdin cannot be mixed with files")
         stdout_taken |= settings.fix and settings.write
         outcome = _filtered(settings, given["stdin_filename"] or "stdin.py")
     else:
-        outcome = run(_found(choices, paths), settings)
-    if given.get("diff"):
-        from nnxmigrate.report.diff import coloured, patch
+        project = load(_found(choices, paths))
+        if settings.write:
+            from nnxmigrate.cli.git import Guarded
 
-        click.echo(coloured(patch(outcome)), nl=False)
-    if given.get("patch"):
-        from nnxmigrate.report.diff import patch
+            guarded = Guarded(bool(choices.get("require_clean", "require-clean", False)))
+            outcome = run_project(project, settings, guarded)
+            warning, undo = guarded.warning(), guarded.undo()
+            if warning:
+                click.echo(f"warning: {warning}", err=True)
+        else:
+            outcome = run_project(project, settings)
+    if given.get("diff") or given.get("patch"):
+        from nnxmigrate.report.diff import base, coloured, patch
 
-        _save(given["patch"], patch(outcome))
+        folder = base(outcome)
+        if given.get("diff"):
+            click.echo(coloured(patch(outcome, folder)), nl=False)
+        else:
+            _save(given["patch"], patch(outcome, folder))
+        if os.path.abspath(folder) != os.getcwd():
+            click.echo(f"The paths are relative to {folder}: apply it there.", err=True)
     if given["html"]:
         from nnxmigrate.report.html import page
 
         _save(given["html"], page(outcome).encode("utf-8"))
-    text = report(outcome, style)
+    text = report(outcome, replace(style, undo=undo))
     if text:
         click.echo(text, err=stdout_taken)
     return outcome

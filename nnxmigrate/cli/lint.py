@@ -28,6 +28,7 @@ def lint(paths: tuple[str, ...], **given: Any) -> None:
     settings = Settings(
         options=replace(choices.options(lint=True), fixes=given["fix"]),
         fix=given["fix"],
+        write=given["fix"],
         unsafe_fixes=bool(choices.get("unsafe_fixes", "unsafe-fixes", False)),
         jobs=choices.jobs(),
         audit=True,

@@ -24,7 +24,7 @@ def migrate(paths: tuple[str, ...], **given: Any) -> None:
 
     PATHS are files and folders. From folders come Python files and notebooks that .gitignore does not leave out.
     Changes that are not certain are reported and not made. Exit status: 0 if nothing is left to do, 1 if findings
-    are left (or would change), 2 after a failure. `git diff` shows what was done, `git checkout .` undoes it.
+    are left (or would change), 2 after a failure. `git diff` shows what was done; the summary says how to undo it.
     """
     choices = Choices(paths, given)
     settings = Settings(

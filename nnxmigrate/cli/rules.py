@@ -31,7 +31,7 @@ def rule(code: str, as_json: bool) -> None:
     """Explain one rule, by its code or its name."""
     wanted = [one for one in all_rules() if code.upper() == one.code or code.lower() == one.name]
     if not wanted:
-        check_code(code.upper(), _refuse)
+        check_code(code, _refuse)
         _refuse(f"{code} is a family; name one rule of it, see `nnxmigrate rules`")
     click.echo(json.dumps(described(wanted[0]), indent=2) if as_json else explained(wanted[0]))
 

@@ -64,12 +64,16 @@ def discover(
     seen: set[str] = set()
     for path in paths:
         named = not os.path.isdir(path)
-        candidates = iter((path,)) if named else _Walk(path, suffixes, excluded).files()
-        for candidate in candidates:
+        walk = None if named else _Walk(path, suffixes, excluded)
+        for candidate in walk.files() if walk else (path,):
             real = os.path.realpath(candidate)
             if real not in seen:
                 seen.add(real)
                 yield Found(candidate, display(candidate), named, _problem(candidate))
+        for folder, reason in walk.unread.items() if walk else ():
+            if os.path.realpath(folder) not in seen:
+                seen.add(os.path.realpath(folder))
+                yield Found(folder, display(folder), named=True, problem=f"this folder cannot be read: {reason}")
     root = project_root(common_folder({os.path.abspath(path) for path in paths}) or os.curdir)
     for candidate in _Walk(root, PYTHON + NOTEBOOK, excluded).files() if root else ():
         if os.path.realpath(candidate) not in seen and os.path.isfile(candidate):
@@ -101,6 +105,8 @@ class _Walk:
         self.top = top
         self.suffixes = suffixes
         self.excluded = excluded
+        #: Folders that could not be read, with the reason.
+        self.unread: dict[str, str] = {}
 
     def files(self) -> Iterator[str]:
         """Yield the paths of the files that are taken."""
@@ -113,7 +119,8 @@ class _Walk:
     def _folder(self, folder: str, real: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
+        except OSError as error:
+            self.unread[folder] = error.strerror or str(error)
             return
         names = {entry.name for entry in entries}
         if "pyvenv.cfg" in names and folder != self.top:

@@ -19,12 +19,14 @@ class Style:
         quiet: failures only.
         verbose: also what was fixed or skipped.
         statistics: counts by rule in place of single findings.
+        undo: the command that takes back what was written, if there is one.
     """
 
     form: str = "text"
     quiet: bool = False
     verbose: bool = False
     statistics: bool = False
+    undo: str | None = None
 
 
 def report(outcome: Outcome, style: Style) -> str:

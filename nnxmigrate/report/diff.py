@@ -13,16 +13,26 @@ from nnxmigrate.outcome import FileOutcome, Outcome, Status
 _COLOURS = {b"+": "green", b"-": "red", b"@": "cyan"}
 
 
-def patch(outcome: Outcome) -> bytes:
-    """Return the changes of all files; paths are relative to the working directory.
+def base(outcome: Outcome) -> str:
+    """Return the folder that a patch is applied in: the working directory, or one above if a file is not below it."""
+    folders = [os.path.dirname(os.path.abspath(file.path)) for file in outcome.by_status[Status.CHANGED]]
+    try:
+        return os.path.commonpath([os.getcwd(), *folders])
+    except ValueError:  # on several drives
+        return os.getcwd()
+
+
+def patch(outcome: Outcome, folder: str | None = None) -> bytes:
+    """Return the changes of all files; paths are relative to a folder, by default that of :func:`base`.
 
     There are no ``diff --git`` lines: with them git takes paths as relative to the top of the repository.
     """
-    return b"".join(part for file in outcome.by_status[Status.CHANGED] for part in _file(file))
+    folder = folder or base(outcome)
+    return b"".join(part for file in outcome.by_status[Status.CHANGED] for part in _file(file, folder))
 
 
-def _file(file: FileOutcome) -> Iterator[bytes]:
-    name = os.path.relpath(file.path).replace(os.sep, "/")
+def _file(file: FileOutcome, folder: str) -> Iterator[bytes]:
+    name = os.path.relpath(file.path, folder).replace(os.sep, "/")
     old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
     if file.created:
         old = b"/dev/null"

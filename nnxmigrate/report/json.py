@@ -15,7 +15,7 @@ def json(outcome: Outcome, style: Style) -> str:
     """Return everything about a run; files that stayed as they were are only counted."""
     content = {
         "version": __version__,
-        "written": outcome.written,
+        "written": outcome.written and bool(outcome.by_status[Status.CHANGED]),
         "exit_code": outcome.exit_code,
         "counts": {status.name.lower(): len(files) for status, files in outcome.by_status.items()},
         "files": [

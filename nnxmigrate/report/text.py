@@ -20,9 +20,12 @@ def text(outcome: Outcome, style: Style) -> str:
         else:
             parts += (_entry(one) for one in outcome.left)
         if style.verbose:
-            parts += (f"{one.place}: {one.code} [fixed] {one.message}" for one in outcome.fixed)
+            mark = "fixed" if outcome.written else "would fix"
+            parts += (f"{one.place}: {one.code} [{mark}] {one.message}" for one in outcome.fixed)
             parts += (f"{file.path}: skipped: {file.reason}" for file in outcome.by_status[Status.SKIPPED])
         parts += _summary(outcome)
+        if style.undo:
+            parts.append(f"Undo: {style.undo}")
     return "\n".join(parts)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.cli.test_migrate import HEAD, call
@@ -21,7 +23,7 @@ def test_findings_only(tree: Tree) -> None:
         "    use another word",
         "a.py:4:1: NNX103 the word MANUAL",
         "    use another word",
-        "1 file findings left; 3 findings left",
+        "1 file with findings; 3 findings left",
         "1 can be fixed with --unsafe-fixes; look at the result.",
     ]
     assert (root / "a.py").read_text() == HEAD + "old\nrisky\nmanual\n"
@@ -52,3 +54,25 @@ def test_unused_suppressions(tree: Tree) -> None:
     tree({"a.py": HEAD + "x = 1  # nnx: ignore[NNX101]\n"})
     assert "a.py:2:8: NNX001 NNX101 is not found here" in call("lint", "a.py").stdout
     assert call("a.py").exit_code == 0, "migrating does not look for all rules"
+
+
+@pytest.mark.parametrize("silencer", ["NNX001", "NNX0", "unused-suppression"])
+def test_unused_suppressions_can_be_ignored(tree: Tree, silencer: str) -> None:
+    tree({"a.py": HEAD + "x = 1  # nnx: ignore[NNX101]\n"})
+    assert call("lint", "a.py").exit_code == 1
+    assert call("lint", "a.py", "--ignore", silencer).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "comment", ["x = 1  # nnx: ignore[NNX101, NNX001]", "# nnx: ignore-file[NNX001]\nx = 1  # nnx: ignore"]
+)
+def test_unused_suppressions_can_be_allowed_in_the_code(tree: Tree, comment: str) -> None:
+    tree({"a.py": HEAD + comment + "\n"})
+    assert call("lint", "a.py").exit_code == 0
+
+
+def test_json_says_what_was_written(tree: Tree) -> None:
+    tree({"a.py": HEAD + "old\n"})
+    form = ["--output-format", "json", "a.py"]
+    said = [json.loads(call("lint", *more, *form).stdout)["written"] for more in ([], ["--fix"])]
+    assert said == [False, True]

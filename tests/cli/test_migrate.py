@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nnxmigrate.cli import main
+from nnxmigrate.cli.common import codes
 from tests.conftest import Tree
 
 pytestmark = pytest.mark.usefixtures("fake_rules")
@@ -94,39 +96,87 @@ def test_quiet_and_verbose(tree: Tree) -> None:
     root = tree({"a.py": HEAD + "old\nmanual\n", "b.py": HEAD + "(", "c.py": "import a\n("})
     assert call("--check", "-q", ".").stdout == "b.py: failed: line 2: '(' was never closed\n"
     verbose = call("--check", "-v", ".").stdout
-    assert "a.py:2:1: NNX101 [fixed] the word OLD\n" in verbose
+    assert "a.py:2:1: NNX101 [would fix] the word OLD\n" in verbose
+    assert "[fixed]" not in verbose
     assert "c.py: skipped: line 2: '(' was never closed\n" in verbose
     assert (root / "a.py").read_text() == HEAD + "old\nmanual\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Usage"),
-        (["--to", "0.13", "a.py"], "unknown Flax version '0.13'; known are 0.10, 0.11, 0.12"),
-        (["--from", "0.12", "--to", "0.11", "a.py"], "cannot go back from Flax 0.12 to 0.11"),
-        (["--select", "NNX00I", "a.py"], "there is no rule NNX00I; did you mean NNX001?"),
-        (["--ignore", "E501", "a.py"], "there is no rule E501; see `nnxmigrate rules`"),
-        (["--chekc", "a.py"], "--check"),
-        (["--patch", "no/where.patch", "a.py"], "no/where.patch cannot be written"),
-        (["-j", "0", "a.py"], "0 is not in the range"),
-        (["migrate"], "name at least one file or folder"),
-    ],
-)
-def test_usage_errors(tree: Tree, arguments: list[str], message: str) -> None:
+USAGE_ERRORS: list[tuple[list[str], str]] = [
+    ([], "Usage"),
+    (["--to", "0.13", "a.py"], "unknown Flax version '0.13'; known are 0.10, 0.11, 0.12"),
+    (["--from", "0.12", "--to", "0.11", "a.py"], "cannot go back from Flax 0.12 to 0.11"),
+    (["--select", "NNX00I", "a.py"], "there is no rule NNX00I; did you mean NNX001?"),
+    (["--select", "missing-wtr", "a.py"], "there is no rule missing-wtr; did you mean "),
+    (["--ignore", "E501", "a.py"], "there is no rule E501; see `nnxmigrate rules`"),
+    (["--chekc", "a.py"], "--check"),
+    (["--patch", "no/where.patch", "a.py"], "no/where.patch cannot be written: there is no folder no"),
+    (["--report", "no/where.html", "a.py"], "no/where.html cannot be written: there is no folder no"),
+    (["--report", ".", "a.py"], "is a directory"),
+    (["-j", "0", "a.py"], "0 is not in the range"),
+    (["migrate"], "name at least one file or folder"),
+    (["missing.py", "a.py"], "missing.py: no such file or folder\nNothing was changed."),
+    (["a.py", "missing/"], "missing/: no such file or folder"),
+    (["lnit", "a.py"], "lnit: no such file or folder; did you mean `nnxmigrate lint`?"),
+    (["doctr", "a.py"], "did you mean `nnxmigrate doctor`?"),
+    (["help", "a.py"], "did you mean `nnxmigrate --help`?"),
+    (["version", "a.py"], "did you mean `nnxmigrate --version`?"),
+    (["a.py", "lint"], "a command comes first: `nnxmigrate lint ...`"),
+    (["lint", "--fix", "missing.py", "a.py"], "missing.py: no such file or folder"),
+    (["speedup", "missing.py", "a.py"], "missing.py: no such file or folder"),
+    (["--check", "--diff", "a.py"], "--check and --diff exclude each other"),
+    (["--diff", "--patch", "x.patch", "a.py"], "--diff and --patch exclude each other"),
+    (["--quiet", "--verbose", "a.py"], "--quiet and --verbose exclude each other"),
+    (["lint", "--fix", "--statistics", "--output-format", "json", "a.py"], "--statistics is a form of the text"),
+    (["-", "a.py"], "`-` stands alone"),
+    (["--require-clean", "a.py"], "--require-clean: a.py is in no git repository. Commit first. Nothing was changed."),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE_ERRORS, ids=[" ".join(words) for words, _ in USAGE_ERRORS])
+def test_nothing_is_written_after_a_usage_error(tree: Tree, arguments: list[str], message: str) -> None:
     tree({"a.py": HEAD + "old"})
+    before = os.stat("a.py")
     result = call(*arguments)
     assert result.exit_code == 2
     assert message in result.output
     assert Path("a.py").read_text() == HEAD + "old"
+    assert os.stat("a.py").st_ino == before.st_ino
+    assert os.listdir() == ["a.py"]
 
 
-def test_missing_files_do_not_stop_the_others(tree: Tree) -> None:
-    root = tree({"a.py": HEAD + "old"})
-    result = call("missing.py", "a.py")
+def test_folders_that_cannot_be_read_are_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"a.py": HEAD + "old", "closed/b.py": HEAD + "old"})
+    real = os.scandir
+
+    def scandir(folder: str) -> object:
+        if os.path.basename(folder) == "closed":
+            raise PermissionError(13, "Permission denied", folder)
+        return real(folder)
+
+    monkeypatch.setattr("os.scandir", scandir)
+    result = call(".")
     assert result.exit_code == 2
-    assert "missing.py: failed: no such file or folder" in result.stdout
+    assert "closed: failed: this folder cannot be read: Permission denied" in result.stdout
     assert (root / "a.py").read_text() == HEAD + "new"
+    assert call("--exclude", "closed", ".").exit_code == 0
+
+
+def test_patches_of_files_above_the_working_directory(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"a.py": HEAD + "old\n", "sub/x": ""})
+    monkeypatch.chdir(root / "sub")
+    result = call("--patch", "all.patch", "../a.py")
+    assert f"The paths are relative to {root}: apply it there." in result.stderr
+    assert (root / "sub/all.patch").read_text().startswith("--- a/a.py\n+++ b/a.py\n")
+    subprocess.run(["git", "apply", "sub/all.patch"], cwd=root, check=True)
+    assert (root / "a.py").read_text() == HEAD + "new\n"
+
+
+def test_rules_have_names(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old  # nnx: ignore[optimizer-wrt]\nold\n"})
+    assert call("a.py").exit_code == 0
+    assert (root / "a.py").read_text() == HEAD + "old  # nnx: ignore[optimizer-wrt]\nnew\n"
+    assert codes("all, Optimizer-WRT,nnx2") == ("NNX", "NNX101", "NNX2")
 
 
 def test_thousands_of_files_on_the_command_line(tree: Tree) -> None:
