@@ -51,7 +51,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("nnxmigrate", "codemods"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
-    for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
         shutil.copy(ROOT / name, folder)
     return folder, commit(folder)
 
