@@ -6,11 +6,13 @@ It needs uv.
 
 from __future__ import annotations
 
+import email
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 BEFORE = """\
@@ -43,6 +45,14 @@ def uv(*arguments: str) -> None:
     subprocess.run([*([found] if found else [sys.executable, "-m", "uv"]), *arguments], check=True)
 
 
+def required(wheel: Path) -> list[str]:
+    """Return what a wheel requires without extras; only what is named counts as direct for uv."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(archive.read(name))
+    return [text for text in metadata.get_all("Requires-Dist", ()) if "extra ==" not in text]
+
+
 def tried(wheel: Path, python: str, resolution: str, folder: Path) -> str:
     """Install the wheel for an interpreter and run its commands; return the versions of what was installed.
 
@@ -59,7 +69,7 @@ def tried(wheel: Path, python: str, resolution: str, folder: Path) -> str:
     uv("venv", "--quiet", "--python", python, str(home))
     scripts = home / ("Scripts" if os.name == "nt" else "bin")
     inside = ("--quiet", "--python", str(scripts / "python"))
-    uv("pip", "install", *inside, "--resolution", resolution, str(wheel))
+    uv("pip", "install", *inside, "--resolution", resolution, str(wheel), *required(wheel))
     (folder / "a.py").write_text(BEFORE)
     (folder / "pyproject.toml").write_text('[tool.nnxmigrate]\nto = "0.11"\nexclude = ["environment/"]\n')
     for arguments, status in TRIED:
