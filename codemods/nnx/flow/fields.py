@@ -26,6 +26,8 @@ from codemods.nnx.values import (
 if TYPE_CHECKING:
     from codemods.nnx.flow.flow import Flow
 
+_MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "NonCallableMagicMock", "create_autospec"})
+
 
 class Fields:
     """Finds the values that the project stores in attributes of the instances of its classes."""
@@ -98,8 +100,10 @@ class Fields:
         if self._outer_stores is None:
             self._outer_stores = {}
             for event in self.flow.project.attributes():
-                if event.context == "store" and not (
-                    isinstance(event.base, Param) and event.base is event.base.function.self_param
+                if (
+                    event.context == "store"
+                    and not (isinstance(event.base, Param) and event.base is event.base.function.self_param)
+                    and not self._mock(event)
                 ):
                     self._outer_stores.setdefault(event.node.attr, []).append(event)
         for event in self._outer_stores.get(name, ()):
@@ -114,6 +118,17 @@ class Fields:
                 owner, possible = self._owner(call, call.value.args[0], call.scope)
                 if owner in self.flow.classes.mro(cls)[0] or (owner is None and possible):
                     yield self.flow.here(call.value.args[2], call.scope)
+
+    def _mock(self, event: AttrEvent) -> bool:
+        """Say whether a test puts a stand-in into an attribute, which tells nothing of what it holds else."""
+        made = event.stored
+        if not isinstance(made, Call):
+            return False
+        last = getattr(made.node.func, "attr", getattr(made.node.func, "id", ""))
+        if last not in _MOCKS:
+            return False
+        name = self.flow.callee_name(self.flow.here(made, event.scope))
+        return name.startswith(("unittest.mock.", "mock."))
 
     def _owner(self, event: AttrEvent | CallEvent, base: Value, scope: Scope) -> tuple[ClassFacts | None, bool]:
         """Return the class of the object that a store changes, or None and whether it could be of any class.

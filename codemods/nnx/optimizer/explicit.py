@@ -8,7 +8,7 @@ import re
 from codemods.nnx.facts import Env, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.imports import spell
-from codemods.nnx.optimizer.gradients import hints
+from codemods.nnx.optimizer.gradients import differentiated, hints
 from codemods.nnx.optimizer.groups import Group, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings
 from codemods.nnx.optimizer.origins import COMPATIBLE, Constructor, Origins
@@ -102,13 +102,23 @@ class ExplicitForm:
         if update.receiver is None:
             raise CannotChange(Reason("its update method is stored under another name", event.scope, event.node))
         near = hints(self.flow, event, event.scope)
-        text = self._spelled(update.receiver, update.value, event.scope, event.env, near, threading, event.node)
+        text = self._known(update.receiver, update.value, event.scope, event.env, near, threading)
+        presumed = False
+        if text is None:
+            taken = differentiated(self.flow, event, event.scope)
+            text = self.spellings.presumed(update.receiver, update.value, event.scope, event.env, near, taken)
+            presumed = text is not None
+        if text is None:
+            text = self._handed(update.receiver, update.value, event.scope, event.env, threading, event.node)
         drop = "grads" if not event.value.args else None
         try:
             plan.edit(event.scope, insert_first(event.scope.module.source, event.node, [text], drop))
         except RewriteError as error:
             raise CannotChange(Reason(str(error), event.scope, event.node)) from error
-        plan.remark("NNX102", event.scope, event.node, f"update() takes the model since Flax 0.11; it is `{text}` here")
+        words = f"update() takes the model since Flax 0.11; it is `{text}` here"
+        if presumed:
+            words += ", of which the gradients were taken, if those who call the function pass them together"
+        plan.remark("NNX102", event.scope, event.node, words, notable=presumed)
 
     def _spelled(
         self,
@@ -121,9 +131,18 @@ class ExplicitForm:
         node: ast.AST,
     ) -> str:
         """Return an expression of the model at a use, handing the model there if need be."""
-        text = threading.known(receiver, value, scope) or self.spellings.at(receiver, value, scope, env, near)
-        if text is None:
-            text = threading.hand(receiver, value, scope, env)
+        text = self._known(receiver, value, scope, env, near, threading)
+        return text or self._handed(receiver, value, scope, env, threading, node)
+
+    def _known(
+        self, receiver: ast.expr, value: Value, scope: Scope, env: Env, near: list[ast.expr], threading: Threading
+    ) -> str | None:
+        return threading.known(receiver, value, scope) or self.spellings.at(receiver, value, scope, env, near)
+
+    def _handed(
+        self, receiver: ast.expr, value: Value, scope: Scope, env: Env, threading: Threading, node: ast.AST
+    ) -> str:
+        text = threading.hand(receiver, value, scope, env)
         if text is None:
             raise CannotChange(
                 threading.failure or Reason("no expression there is provably the model it was made for", scope, node)

@@ -89,3 +89,14 @@ def hints(flow: Flow, event: CallEvent, scope: Scope) -> list[ast.expr]:
         return []
     node = found.node
     return [node] if node is not None else []
+
+
+def differentiated(flow: Flow, event: CallEvent, scope: Scope) -> Bound | None:
+    """Return the value that the gradients of an update were taken of."""
+    grads = event.value.args[0] if event.value.args else event.value.keyword("grads")
+    found = gradient(flow, flow.here(grads, scope)) if grads is not None else None
+    if found is None:
+        return None
+    call = found.call.value
+    assert isinstance(call, Call)
+    return flow.follow(found.call, call.args[found.argument]) if found.argument < len(call.args) else None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.optimizer.origins import Constructor, Origins
@@ -69,12 +70,25 @@ class Reason:
 
 @dataclass(eq=False)
 class Group:
-    """Optimizers and all their uses."""
+    """Optimizers and all their uses.
+
+    Attributes:
+        leaves: whether functions that nothing in the project calls return some of them.
+    """
 
     members: set[Member] = field(default_factory=set)
     updates: list[Update] = field(default_factory=list)
     reads: list[AttrEvent] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
+    leaves: bool = False
+
+    def join(self, other: Group) -> None:
+        """Take in the optimizers of another group."""
+        self.members |= other.members
+        self.updates += other.updates
+        self.reads += other.reads
+        self.reasons += other.reasons
+        self.leaves = self.leaves or other.leaves
 
     @property
     def constructors(self) -> list[Constructor]:
@@ -128,6 +142,8 @@ class Groups:
                 group.reads.append(use)
             elif isinstance(use, Reason):
                 group.reasons.append(use)
+            elif use is _LEAVES:
+                group.leaves = True
         for member in self._parent:
             self._groups.setdefault(self._root(member), Group()).members.add(member)
         return list(self._groups.values())
@@ -272,7 +288,7 @@ class Groups:
             return True
         if isinstance(value, Attr) and value.name == "update" and self.origins.of(Bound(value.base, callee.frame)):
             return True
-        if isinstance(value, Attr) and value.name == "replace":
+        if isinstance(value, Attr) and (value.name == "replace" or _ASSERTION.match(value.name)):
             return True
         if self.flow.invoked(call):
             return True
@@ -310,17 +326,29 @@ class Groups:
             if self.flow.callers(function) or function.name == "<lambda>":
                 continue
             for value in function.returns:
-                members = self.origins.contained(self.flow.here(value, function.scope))
-                made = {m for m in members if isinstance(m, Constructor)}
-                self._use(
-                    made,
-                    Reason(
-                        f"{function.name}() returns it and nothing in the project calls that",
-                        function.scope,
-                        function.node,
-                        open_end=True,
-                    ),
-                )
+                returned = self.flow.here(value, function.scope)
+                made = {m for m in self.origins.contained(returned) if isinstance(m, Constructor)}
+                words = f"{function.name}() returns it without its model and nothing in the project calls that"
+                alone = [m for m in made if not self._within_reach(m, function, returned)]
+                self._use(made, _LEAVES)
+                self._use(alone, Reason(words, function.scope, function.node, open_end=True))
+
+    def _within_reach(self, made: Constructor, function: FunctionFacts, returned: Bound) -> bool:
+        """Say whether those who get an optimizer from a function have its model too."""
+        from codemods.nnx.optimizer.identity import Identity
+
+        identity = Identity(self.origins)
+        at = self.flow.here(made.event.value, made.event.scope)
+        model = identity.model_argument(made, at)
+        if model is None:
+            return False
+        model = self.flow.resolve(model)
+        opened = self.flow.open_param(model)
+        if opened is not None and opened.function is function:  # they gave it
+            return True
+        if model.frame is None:  # a global
+            return not isinstance(model.value, Call) or model.value is not self.flow.resolve(at).value
+        return any(self.flow.same(slot, model) for slot in self._slots(returned))
 
     def _collect_stores(self) -> None:
         """Note optimizers that are stored in objects whose class is not known."""
@@ -334,12 +362,16 @@ class Groups:
             self._use(members, Reason("it is stored in an object of unknown class", event.scope, event.node))
 
 
+_LEAVES = object()  # the use of leaving the project together with the model
 _CONTENT = frozenset(
     f"flax.nnx.{name}"
     for name in ("split", "state", "variables", "graphdef", "pop", "update", "iter_graph", "to_tree", "to_pure_dict")
 )
 _COPYING = frozenset({"flax.nnx.clone", "copy.deepcopy", "copy.copy"})
-_HARMLESS_PREFIXES = ("flax.nnx.", "jax.", "optax.", "functools.", "typing.", "dataclasses.", "contextlib.", "chex.")
+_HARMLESS_PREFIXES = (
+    *("flax.nnx.", "jax.", "optax.", "chex.", "functools.", "typing.", "dataclasses.", "contextlib.", "collections."),
+    *("itertools.", "operator.", "inspect.", "logging.", "absl.logging.", "warnings.", "unittest.", "mock.", "pytest."),
+)
 _HARMLESS = frozenset(
     {
         "builtins.bool",
@@ -372,6 +404,7 @@ _HARMLESS = frozenset(
 _CONTAINER_METHODS = frozenset(
     {"append", "extend", "insert", "add", "items", "keys", "values", "get", "pop", "setdefault", "update"}
 )
+_ASSERTION = re.compile(r"assert(_[a-z]|[A-Z])")  # methods of test cases and mocks, which only compare
 _OPTIMIZER_STATE = frozenset({"OptState", "OptArray", "OptVariable"})
 
 

@@ -15,6 +15,7 @@ from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.optimizer.origins import Constructor, Origins
 from codemods.nnx.values import (
     Attr,
+    Call,
     Choice,
     Class,
     Comprehension,
@@ -45,6 +46,7 @@ class Identity:
         self.flow: Flow = origins.flow
         self.taken: dict[FunctionFacts | ModuleFacts, set[str]] = {}  # names that plans of any group introduce
         self._ways = 0
+        self._presuming = False
 
     def model_argument(self, constructor: Constructor, at: Bound) -> Bound | None:
         """Return the model that a constructor got, in the activation of the call."""
@@ -77,6 +79,38 @@ class Identity:
         self._ways = 0
         return self._proven(model, optimizer, 0)
 
+    def presumed(self, model: Bound, optimizer: Bound) -> bool:
+        """Say whether nothing but calls from outside the project could make ``model`` another one.
+
+        Functions that nothing in the project calls are taken to get an optimizer together with its model. That is
+        to be asked only of what gradients for the optimizer were taken of.
+        """
+        self._ways, self._presuming = 0, True
+        try:
+            if any(isinstance(o, Constructor) for o in self.origins.of(optimizer)):
+                return self._proven(model, optimizer, 0)
+            return self._together(self.flow.resolve(model), self.flow.resolve(optimizer))
+        finally:
+            self._presuming = False
+
+    def _together(self, model: Bound, optimizer: Bound) -> bool:
+        """Say whether two values come into a function by its parameters, or out of one object."""
+        flow = self.flow
+        if isinstance(model.value, Part):  # a copy, unless one call made it of both
+            mine, its = model.value, optimizer.value
+            return (
+                isinstance(its, Part)
+                and mine.site is its.site
+                and self._together(flow.resolve(mine.of), flow.resolve(its.of))
+            )
+        if isinstance(model.value, Call) or isinstance(optimizer.value, Call):  # such as merged from its own state
+            return False
+        one, two = flow.open_param(model), flow.open_param(optimizer)
+        if one is not None and two is not None:
+            return one.function is two.function
+        outer, inner = _root(model.value), _root(optimizer.value)
+        return outer is inner and outer is not model.value
+
     def _proven(self, model: Bound, optimizer: Bound, level: int) -> bool:
         self._ways += 1
         if self._ways > _WAYS:
@@ -90,7 +124,7 @@ class Identity:
         function = answer.function
         frames = flow.settlements(answer)
         if not frames:
-            return False
+            return self._presuming and self._together(flow.resolve(model), flow.resolve(optimizer))
         for frame in frames:
             with flow.assuming(function, frame):
                 if not self._proven(model, optimizer, level + 1):
@@ -218,6 +252,13 @@ class Identity:
         return None
 
 
+def _root(value: Value) -> Value:
+    """Return the value that an attribute or element is taken of in the end."""
+    while isinstance(value, Attr | Item | Indexed):
+        value = value.base
+    return value
+
+
 def evaluate(node: ast.expr, env: Env, scope: Scope) -> Value | None:
     """Return the value of a name, attribute or subscript path in an environment; None for anything else."""
     if isinstance(node, ast.Name):
@@ -272,6 +313,46 @@ class Spellings:
                 if self.identity.proven(self.flow.here(candidate, scope), target):
                     return text
         return None
+
+    def presumed(
+        self, optimizer: ast.expr, value: Value, scope: Scope, env: Env, hints: list[ast.expr], taken: Bound | None
+    ) -> str | None:
+        """Return an expression that gradients for the optimizer were taken of, if it is presumably its model.
+
+        Args:
+            optimizer: the expression of the optimizer.
+            value: its value.
+            scope: the scope of the place.
+            env: the names that are known there.
+            hints: the argument of the gradient call, if that stands in the same function.
+            taken: the value that the gradients were taken of.
+        """
+        target = self.flow.here(value, scope)
+        for hint in hints:
+            found = evaluate(hint, env, scope)
+            if found is not None and self.identity.presumed(self.flow.here(found, scope), target):
+                return ast.unparse(hint)
+        if hints or taken is None:
+            return None
+        for text, candidate in (*self._paths(taken, scope, env), *self.candidates(optimizer, value, scope, env, [])):
+            bound = self.flow.here(candidate, scope)
+            if self.flow.same(bound, taken) and self.identity.presumed(bound, target):
+                return text
+        return None
+
+    def _paths(self, wanted: Bound, scope: Scope, env: Env) -> Iterator[tuple[str, Value]]:
+        """Yield expressions that take an attribute of a name as a value does."""
+        path: list[str] = []
+        base = wanted.value
+        while isinstance(base, Attr):
+            path.insert(0, base.name)
+            base = base.base
+        root = Bound(base, wanted.frame, wanted.stale)
+        for name, value in self._names(scope, env, from_outside=False):
+            if path and self.flow.same(self.flow.here(value, scope), root):
+                for attribute in path:
+                    value = Attr(value, attribute)
+                yield ".".join((name, *path)), value
 
     def candidates(
         self, optimizer: ast.expr, value: Value, scope: Scope, env: Env, hints: list[ast.expr]

@@ -6,20 +6,19 @@ import ast
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ModuleFacts
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Indexed, Round
-from codemods.nnx.known import GRADIENTS
 from codemods.nnx.optimizer.compatible import CompatibleForm
 from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
-from codemods.nnx.optimizer.gradients import Gradient, gradient, hints
+from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
-from codemods.nnx.optimizer.identity import Identity, evaluate
+from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
+from codemods.nnx.optimizer.loose import loose_updates, of_nnx
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.options import OptimizerForm
 from codemods.nnx.rewrite import RewriteError, insert_first
-from codemods.nnx.values import Attr, Call, Class, Item, Param, Ref, Value
+from codemods.nnx.values import Class, Ref, Value
 
 
 def family(code: str) -> Callable[[Context], Iterator[Finding]]:
@@ -47,28 +46,115 @@ def migrate(context: Context) -> Iterator[Finding]:
     if flow.questions.unanswered > before:
         _doubt_all(groups)
     linked = {update.event for group in groups for update in group.updates}
-    likely = list(_likely(flow, linked))
-    kept: set[ModuleFacts] = set()
-    doubted: set[ast.AST] = set()
+    loose = list(loose_updates(flow, linked))
+    groups, apart = _gathered(groups, loose)
+    taken: dict[Group, str] = {}
+    names = {update: _presumed(flow, Spellings(identity), update) for update in apart}
+    for update, name in names.items():
+        if name is None:
+            words = "an update() of an optimizer that cannot be told may be its own"
+            for group in _away(groups, OLD):
+                group.reasons.append(Reason(words, update.event.scope, update.event.node))
     for group in groups:
-        for reason in _doubts(group, likely):
-            group.reasons.append(reason)
-            doubted.add(reason.node)
-            kept |= {c.event.scope.module for c in group.constructors}
-    for group in groups:
+        if group.constructors and all(c.kind == COMPATIBLE for c in group.constructors):
+            taken[group] = "compatible"
         yield from _misused(flow, origins, group)
         if any(c.kind == OLD for c in group.constructors) or any(
             origins.optimizer_base(c) == OLD for c in group.subclasses
         ):
+            taken[group] = "explicit"
             if _outdated(flow, group):
-                yield from _migrated(context, origins, identity, group)
+                found = list(_migrated(context, origins, identity, group))
+                yield from found
+                taken[group] = _form(found)
         elif group.outside and not group.constructors:
-            yield from _from_outside(flow, group)
-    open_ended = any(reason.open_end for group in groups for reason in group.reasons)
-    migrated = {c.event.scope.module for group in groups for c in group.constructors if c.kind == COMPATIBLE}
-    for event in likely:
-        if event.scope.module not in kept | migrated:
-            yield _unseen(flow, event, offer=not (open_ended or migrated or event.node in doubted))
+            yield from _reads_from_outside(group)
+    for update, name in names.items():
+        yield from _apart(flow, groups, update, name, taken)
+
+
+def _gathered(groups: list[Group], loose: list[Update]) -> tuple[list[Group], list[Update]]:
+    """Join updates of unknown origin with the optimizers made in their module.
+
+    Returns:
+        The groups, and the updates in whose module no optimizer is made.
+    """
+    groups, apart = list(groups), []
+    for outside in [g for g in groups if g.outside and not g.constructors and not g.subclasses]:
+        if not any(update.old for update in outside.updates) and not outside.reads:
+            continue
+        modules = {u.event.scope.module for u in outside.updates} | {e.scope.module for e in outside.reads}
+        near = [g for g in groups if g is not outside and {c.event.scope.module for c in _old(g)} & modules]
+        if near:
+            groups = _joined(groups, [*near, outside])
+        else:
+            apart += [update for update in outside.updates if update.old and not update.inner]
+    for update in loose:
+        near = [g for g in groups if any(c.event.scope.module is update.event.scope.module for c in _old(g))]
+        if near:
+            groups = _joined(groups, near)
+            next(g for g in groups if near[0].members <= g.members).updates.append(update)
+        else:
+            apart.append(update)
+    return groups, apart
+
+
+def _joined(groups: list[Group], several: list[Group]) -> list[Group]:
+    """Make one group of several."""
+    whole = Group()
+    for group in several:
+        whole.join(group)
+    return [*(g for g in groups if g not in several), whole]
+
+
+def _old(group: Group) -> list[Constructor]:
+    return [c for c in group.constructors if c.kind == OLD]
+
+
+def _form(found: list[Finding]) -> str:
+    """Return the form that a group took, from what is said about it."""
+    if any(f.fix is None for f in found if f.code in {"NNX102", "NNX103"}):
+        return "left"
+    return "compatible" if any(f.code in {"NNX103", "NNX110"} for f in found) else "explicit"
+
+
+def _away(groups: list[Group], *kinds: str) -> list[Group]:
+    """Return the groups whose optimizers may be updated where no optimizer is made."""
+    made = [g for g in groups if any(c.kind in (kinds or (OLD, COMPATIBLE)) for c in g.constructors)]
+    return [g for g in made if not g.updates or g.leaves or any(r.open_end for r in g.reasons)]
+
+
+def _presumed(flow: Flow, spellings: Spellings, update: Update) -> str | None:
+    """Return what the gradients of an update of unknown origin were taken of, if it may be passed as the model."""
+    event = update.event
+    if update.receiver is None:
+        return None
+    near, of = hints(flow, event, event.scope), differentiated(flow, event, event.scope)
+    return spellings.presumed(update.receiver, update.value, event.scope, event.env, near, of)
+
+
+def _apart(
+    flow: Flow, groups: list[Group], update: Update, name: str | None, taken: dict[Group, str]
+) -> Iterator[Finding]:
+    """Report, or migrate, an update in whose module no optimizer is made."""
+    event = update.event
+    module = event.scope.module
+    if any(c.event.scope.module is module for g in groups for c in g.constructors if c.kind == COMPATIBLE):
+        return  # it is migrated already
+    forms = {taken.get(group, "left") for group in _away(groups)}
+    if forms == {"compatible"}:
+        return  # right as it is
+    if forms == {"explicit"} and name is not None:
+        source = module.source
+        try:
+            edit = insert_first(source, event.node, [name], None if event.value.args else "grads")
+        except RewriteError:
+            edit = None
+        if edit is not None:
+            words = f"update() takes the model since Flax 0.11; the gradients were taken of `{name}`"
+            yield finding("NNX102", event.scope, event.node, words, fix=Fix(((source.path, edit),)), notable=True)
+            return
+    yield _unseen(flow, event, offer=not forms)
 
 
 def _doubt_all(groups: list[Group]) -> None:
@@ -77,14 +163,6 @@ def _doubt_all(groups: list[Group]) -> None:
         for constructor in group.constructors[:1]:
             words = "not every value of this large project could be followed"
             group.reasons.append(Reason(words, constructor.event.scope, constructor.event.node))
-
-
-def _doubts(group: Group, likely: list[CallEvent]) -> Iterator[Reason]:
-    """Yield updates that may be of a group's optimizers, though value flow does not lead there."""
-    modules = {c.event.scope.module for c in group.constructors if c.kind == OLD}
-    for event in likely:
-        if event.scope.module in modules or (modules and not group.updates):
-            yield Reason("an update() of an optimizer that cannot be told may be its own", event.scope, event.node)
 
 
 def _outdated(flow: Flow, group: Group) -> bool:
@@ -141,11 +219,8 @@ def _undecided(group: Group, why: Reason) -> Iterator[Finding]:
             yield finding("NNX102", update.event.scope, update.event.node, f"left as it is because {why}", help)
 
 
-def _from_outside(flow: Flow, group: Group) -> Iterator[Finding]:
-    """Report uses of optimizers that only an annotation tells of."""
-    for update in group.updates:
-        if update.old and not update.inner:
-            yield _unseen(flow, update.event, offer=True)
+def _reads_from_outside(group: Group) -> Iterator[Finding]:
+    """Report reads of the model of optimizers that only an annotation tells of."""
     for event in group.reads:
         yield finding(
             "NNX104",
@@ -154,36 +229,6 @@ def _from_outside(flow: Flow, group: Group) -> Iterator[Finding]:
             "nnx.Optimizer has no model since Flax 0.11, and where this optimizer is made is not in sight",
             "take the model as a parameter, or annotate and make it as nnx.ModelAndOptimizer",
         )
-
-
-def _likely(flow: Flow, linked: set[CallEvent]) -> Iterator[CallEvent]:
-    """Yield updates that have the shape of an optimizer's, by an object of which nothing is known."""
-    for event in flow.project.calls():
-        callee = event.value.callee
-        if event in linked or not isinstance(callee, Attr) or callee.name != "update":
-            continue
-        if len(event.value.args) != 1 or event.value.starred:
-            continue
-        receiver = flow.resolve(flow.here(callee.base, event.scope))
-        merged = isinstance(receiver.value, Call) and flow.callee_name(receiver) == "flax.nnx.merge"
-        if not (merged or isinstance(receiver.value, Param | Attr | Indexed | Item | Round)):
-            continue
-        if flow.class_of(receiver) is not None:
-            continue
-        if isinstance(receiver.value, Param) and (
-            receiver.value is receiver.value.function.self_param or flow.annotated(receiver.value)
-        ):
-            continue
-        found = gradient(flow, flow.here(event.value.args[0], event.scope))
-        if found is not None and _of_nnx(flow, found):
-            yield event
-
-
-def _of_nnx(flow: Flow, found: Gradient) -> bool:
-    value = found.transform.value
-    assert isinstance(value, Call)
-    name = flow.wrapper_name(found.transform, value)
-    return name in GRADIENTS and name.startswith("flax.nnx.")
 
 
 def _unseen(flow: Flow, event: CallEvent, offer: bool) -> Finding:
@@ -235,7 +280,7 @@ def _filtered(flow: Flow, origins: Origins, update: Update) -> Iterator[Finding]
     call, scope = update.event.value, update.event.scope
     grads = call.args[-1] if call.args else call.keyword("grads")
     found = gradient(flow, flow.here(grads, scope)) if grads is not None else None
-    if found is None or not _of_nnx(flow, found):
+    if found is None or not of_nnx(flow, found):
         return
     taken = _class_name(flow, found.filter, found) if found.filter is not None else "flax.nnx.Param"
     for member in origins.of(flow.here(update.value, scope)):

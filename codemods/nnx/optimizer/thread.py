@@ -355,9 +355,9 @@ class Threading:
                 or self.hand(site.node, site.value, site.scope, site.env)
             )
             if text is None:
-                return self.failure is not None or self._fail(
-                    f"the model has no name where {function.name}() is called", event.scope, event.node
-                )
+                if self.failure is None:
+                    self._fail(f"the model has no name where {function.name}() is called", event.scope, event.node)
+                return False
             source = site.scope.module.source
             if site.keyword is not None:
                 start = source.span(site.keyword)[0]

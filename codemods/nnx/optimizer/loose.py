@@ -1,0 +1,75 @@
+"""Updates that look like an optimizer's, by an object whose making is not in sight."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.optimizer.gradients import Gradient, gradient
+from codemods.nnx.optimizer.groups import Update
+from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param
+
+_NOT_MADE = ("builtins.", "jax.", "optax.", "flax.", "collections.", "unittest.", "numpy.")
+_OPTIMIZER = re.compile(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
+
+
+def loose_updates(flow: Flow, linked: set[CallEvent]) -> Iterator[Update]:
+    """Yield updates that have the shape of an optimizer's, by an object of which nothing is known.
+
+    Args:
+        flow: the project's values.
+        linked: updates of which it is known.
+    """
+    for event in flow.project.calls():
+        callee, node = event.value.callee, event.node.func
+        if event in linked or not isinstance(callee, Attr) or callee.name != "update":
+            continue
+        if not isinstance(node, ast.Attribute) or b"nnx" not in event.scope.module.source.data:
+            continue
+        call = event.value
+        grads = call.args[0] if len(call.args) == 1 else call.keyword("grads") if not call.args else None
+        if grads is None or call.starred or call.keyword("model") is not None:
+            continue
+        if not _unknown(flow, flow.resolve(flow.here(callee.base, event.scope))):
+            continue
+        found = gradient(flow, flow.here(grads, event.scope))
+        if (found is not None and of_nnx(flow, found)) or _named(event, node.value):
+            yield Update(event, node.value, callee.base)
+
+
+def _unknown(flow: Flow, receiver: Bound) -> bool:
+    """Say whether nothing contradicts that an object is an optimizer."""
+    value = receiver.value
+    if flow.class_of(receiver) is not None:
+        return False
+    if isinstance(value, Call):
+        name = flow.callee_name(receiver)
+        # what the project's functions return was followed; types and functions of JAX and optax make no optimizer
+        return name == "flax.nnx.merge" or not (
+            name.startswith(("builtins.", "jax.", "optax.", "flax.", "collections."))
+        )
+    if isinstance(value, Param):
+        return value is not value.function.self_param and not flow.annotated(value)
+    return isinstance(value, Attr | Indexed | Item | Round | Choice | Loop) and not isinstance(value, Mapping)
+
+
+def _named(event: CallEvent, receiver: ast.expr) -> bool:
+    """Say whether the names tell of an optimizer and gradients, whatever made them."""
+    last = getattr(receiver, "attr", getattr(receiver, "id", ""))
+    if isinstance(receiver, ast.Subscript):
+        last = getattr(receiver.value, "attr", getattr(receiver.value, "id", ""))
+    given = [*event.node.args, *(k.value for k in event.node.keywords if k.arg == "grads")]
+    return bool(_OPTIMIZER.search(last)) and "grad" in ast.unparse(given[0]).lower()
+
+
+def of_nnx(flow: Flow, found: Gradient) -> bool:
+    """Say whether gradients were made by a transform of NNX."""
+    value = found.transform.value
+    assert isinstance(value, Call)
+    name = flow.wrapper_name(found.transform, value)
+    return name in GRADIENTS and name.startswith("flax.nnx.")
