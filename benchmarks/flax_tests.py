@@ -100,8 +100,10 @@ def run(version: str, folder: Path) -> dict[str, Result]:
     settings["JAX_COMPILATION_CACHE_DIR"] = str(folder.parent / f"compiled-{version}")
     settings.pop("PYTHONPATH", None)
     subprocess.run(
-        [str(exe), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
-        + ["--rootdir", ".", "-c", os.devnull, f"--junit-xml={report.name}", TESTS],
+        [
+            *(str(exe), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"),
+            *("--rootdir", ".", "-c", os.devnull, f"--junit-xml={report.name}", TESTS),
+        ],
         cwd=folder,
         env=settings,
         stdout=(folder / "output.txt").open("wb"),
