@@ -11,7 +11,7 @@ from pathlib import Path
 from codemods.nnx.findings import Safety
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.unavoidable import CHANGES, Change
-from nnxmigrate.rules import all_rules
+from nnxmigrate.rules import BUILT_IN
 
 FOLDER = Path(__file__).parent
 
@@ -34,7 +34,7 @@ _KINDS = {
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its path below docs."""
-    rules = all_rules()
+    rules = BUILT_IN
     of_rules = {f"rules/{rule.code}.md": page(rule) for rule in rules}
     return of_rules | {"rules/index.md": index(rules), "changes.md": changes(rules)}
 

@@ -64,6 +64,9 @@ def joined(analyses: Sequence[Analysis]) -> Analysis:
 def analysed(group: Group, options: Options) -> Analysis:
     """Analyse one group; whatever goes wrong in it is a failure of its files, and the run goes on."""
     from codemods.nnx import analyse as pure  # all rules: not needed where no file mentions NNX
+    from nnxmigrate import own_rules
+
+    own_rules.load()
 
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, NESTING))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from codemods.nnx.analyse import chosen
-from codemods.nnx.catalogue import RULES
+from codemods.nnx.catalogue import RULES, every_rule
 from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.rule import Kind, Rule
+from nnxmigrate import own_rules
 
 #: Reported by the program after all rules have run, because only then it is known.
 UNUSED = Rule(
@@ -23,9 +24,14 @@ UNUSED = Rule(
 )
 
 
+#: The rules that come with the program.
+BUILT_IN = (UNUSED, *RULES)
+
+
 def all_rules() -> tuple[Rule, ...]:
-    """Return every rule in order of the codes."""
-    return (UNUSED, *RULES)
+    """Return every rule in order of the codes; those of users' own last."""
+    own_rules.load()
+    return (UNUSED, *every_rule())
 
 
 def known(prefix: str) -> bool:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from codemods.nnx.catalogue import RULES
+from codemods.nnx.catalogue import every_rule
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Analysis, Failure, Finding
@@ -72,7 +72,7 @@ def _defect(source: Source, what: str, error: Exception) -> Failure:
 
 def chosen(options: Options) -> list[Rule]:
     """Return the rules that options ask for."""
-    return [rule for rule in RULES if _wanted(rule, options)]
+    return [rule for rule in every_rule() if _wanted(rule, options)]
 
 
 def _wanted(rule: Rule, options: Options) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from codemods.nnx.checkpoints.rules import RULES as CHECKPOINT_RULES
 from codemods.nnx.lint import catalogue as lint
 from codemods.nnx.names import (
@@ -117,3 +119,22 @@ RULES: tuple[Rule, ...] = tuple(
         key=lambda rule: rule.code,
     )
 )
+
+_ADDED: list[Rule] = []
+
+
+def add(rules: Iterable[Rule]) -> None:
+    """Let analyses run rules of a user's own too.
+
+    Raises:
+        ValueError: if a rule's code is taken.
+    """
+    for rule in rules:
+        if any(other.code == rule.code for other in every_rule()):
+            raise ValueError(f"there are two rules {rule.code}")
+        _ADDED.append(rule)
+
+
+def every_rule() -> tuple[Rule, ...]:
+    """Return the rules of this package and those added."""
+    return (*RULES, *_ADDED)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from codemods.nnx.options import VERSIONS, OptimizerForm, Options
-from nnxmigrate import config
+from nnxmigrate import config, own_rules
 from nnxmigrate.cli.refusals import check_call
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,7 +134,8 @@ class Choices:
         try:
             found = config.find([place if path == "-" else path for path in paths])
             self._table = config.load(found) if found else {}
-        except config.ConfigError as error:
+            own_rules.load()
+        except (config.ConfigError, own_rules.BadRules) as error:
             raise click.UsageError(str(error)) from error
         self._given = given
         self._file = found
