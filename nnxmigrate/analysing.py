@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from codemods.nnx.findings import Analysis, Failure
 from codemods.nnx.options import Options
@@ -26,11 +27,13 @@ class Analyser:
     Args:
         options: what is looked for.
         jobs: number of processes; None for as many as there are processors, if the work is worth it.
+        context: the paths of sources that are only read to understand the others.
     """
 
-    def __init__(self, options: Options, jobs: int | None = None) -> None:
+    def __init__(self, options: Options, jobs: int | None = None, context: AbstractSet[str] = frozenset()) -> None:
         self._options = options
         self._jobs = jobs
+        self._context = context
         self._known: dict[tuple[Source, ...], Analysis] = {}
 
     def __call__(self, groups: Sequence[Group]) -> Analysis:
@@ -43,10 +46,10 @@ class Analyser:
     def _analyses(self, groups: Sequence[Group]) -> Iterator[Analysis]:
         jobs = self._jobs or self._processes_that_pay(groups)
         if min(jobs, len(groups)) < 2:
-            return (analysed(group, self._options) for group in groups)
+            return (analysed(group, self._options, self._context) for group in groups)
         from nnxmigrate.processes import analysed_in_processes
 
-        return iter(analysed_in_processes(groups, self._options, jobs))
+        return iter(analysed_in_processes(groups, self._options, jobs, self._context))
 
     def _processes_that_pay(self, groups: Sequence[Group]) -> int:
         size = sum(len(source.data) for group in groups for source in group)
@@ -61,8 +64,14 @@ def joined(analyses: Sequence[Analysis]) -> Analysis:
     )
 
 
-def analysed(group: Group, options: Options) -> Analysis:
-    """Analyse one group; whatever goes wrong in it is a failure of its files, and the run goes on."""
+def analysed(group: Group, options: Options, context: AbstractSet[str] = frozenset()) -> Analysis:
+    """Analyse one group; whatever goes wrong in it is a failure of its files, and the run goes on.
+
+    Args:
+        group: sources that are analysed together.
+        options: what is looked for.
+        context: the paths of those of which nothing is to be found.
+    """
     from codemods.nnx import analyse as pure  # all rules: not needed where no file mentions NNX
     from nnxmigrate import own_rules
 
@@ -71,7 +80,8 @@ def analysed(group: Group, options: Options) -> Analysis:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, NESTING))
     try:
-        return pure.analyse(group, options)
+        asked = {source.path for source in group} - context if context else None
+        return pure.analyse(group, options, asked)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(place.filename)}:{place.lineno}"

@@ -119,7 +119,7 @@ class Fixer:
     def __init__(self, project: Project, settings: Settings) -> None:
         self._settings = settings
         self._context = project.context
-        self._analyser = Analyser(settings.options, settings.jobs)
+        self._analyser = Analyser(settings.options, settings.jobs, project.context)
         self._start = State.of(project.documents)
 
     def attempt(self, barred: Collection[str] = ()) -> Attempt:

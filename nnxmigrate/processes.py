@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -12,12 +13,14 @@ from codemods.nnx.options import Options
 from nnxmigrate.analysing import Group, analysed, failed
 
 
-def analysed_in_processes(groups: Sequence[Group], options: Options, jobs: int) -> list[Analysis]:
+def analysed_in_processes(
+    groups: Sequence[Group], options: Options, jobs: int, context: AbstractSet[str] = frozenset()
+) -> list[Analysis]:
     """Analyse groups in a pool, the largest first; a group that kills its process fails alone."""
     order = sorted(range(len(groups)), key=lambda n: -sum(len(source.data) for source in groups[n]))
     results: dict[int, Analysis] = {}
     with _pool(min(jobs, len(groups))) as pool:
-        futures = {n: pool.submit(analysed, groups[n], options) for n in order}
+        futures = {n: pool.submit(analysed, groups[n], options, context) for n in order}
         for n, future in futures.items():
             try:
                 results[n] = future.result()
@@ -25,14 +28,14 @@ def analysed_in_processes(groups: Sequence[Group], options: Options, jobs: int) 
                 break
     for n in order:
         if n not in results:
-            results[n] = _in_own_process(groups[n], options)
+            results[n] = _in_own_process(groups[n], options, context)
     return [results[n] for n in range(len(groups))]
 
 
-def _in_own_process(group: Group, options: Options) -> Analysis:
+def _in_own_process(group: Group, options: Options, context: AbstractSet[str]) -> Analysis:
     with _pool(1) as pool:
         try:
-            return pool.submit(analysed, group, options).result()
+            return pool.submit(analysed, group, options, context).result()
         except BrokenProcessPool:
             return failed(group, "the analysis crashed its process")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Analysis, Failure, Finding, Fix, Safety
@@ -28,7 +28,7 @@ _WORDS = {
 COMMON: dict[str, bytes] = {}
 
 
-def analyse(sources: Sequence[Source], options: Options) -> Analysis:
+def analyse(sources: Sequence[Source], options: Options, asked: Collection[str] | None = None) -> Analysis:
     """Stand in for the real analysis."""
     result = Analysis()
     readable = []
@@ -45,6 +45,7 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
             os._exit(1)
         result.findings += sorted(_words(source), key=lambda finding: finding.start)
     result.findings += _shared(readable)
+    result.findings = [found for found in result.findings if asked is None or found.path in asked]
     return result
 
 

@@ -25,9 +25,22 @@ def sources(texts: dict[str, str]) -> list[Source]:
 
 
 def look(texts: dict[str, str] | str, chosen: Options | None = None) -> Analysis:
-    """Analyse texts; a single one is the file ``main.py``."""
+    """Analyse texts; a single one is the file ``main.py``. Of several, each asked about alone says the same."""
     files = {"main.py": texts} if isinstance(texts, str) else texts
-    return analyse(sources(files), chosen or options())
+    made = sources(files)
+    analysis = analyse(made, chosen or options())
+    for path in files if len(files) > 1 else ():
+        alone = analyse(made, chosen or options(), {path})
+        assert shown(alone) == [line for line in shown(analysis) if line[0] == path], f"{path} asked about alone"
+    return analysis
+
+
+def shown(analysis: Analysis) -> list[tuple[object, ...]]:
+    """Return all that findings say, in a form that can be compared."""
+    return [
+        (f.path, f.start, f.end, f.code, f.message, f.help, f.notable, f.fix and (f.fix.edits, f.fix.safety))
+        for f in analysis.findings
+    ]
 
 
 def migrated(

@@ -281,7 +281,7 @@ def test_new_files_are_created_but_never_overwritten(tree: Tree, monkeypatch: py
 
     fix = Fix((("_compat.py", Edit(0, 0, b"x = 1\n")), ("a.py", Edit(0, 0, b"import _compat\n"))))
 
-    def analyse(sources: object, options: object) -> Analysis:
+    def analyse(sources: object, options: object, asked: object) -> Analysis:
         todo = [source for source in sources if source.path == "a.py" and b"_compat" not in source.data]  # type: ignore[attr-defined]
         return Analysis([Finding("NNX101", source.path, 0, 4, "needs help", fix=fix) for source in todo])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 
 from codemods.nnx.catalogue import every_rule
@@ -11,13 +11,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Analysis, Failure, Finding
 from codemods.nnx.options import Options
-from codemods.nnx.project import Project
+from codemods.nnx.project import Modules, Project
 from codemods.nnx.rewrite import drafts
 from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
 
 
-def analyse(sources: Sequence[Source], options: Options) -> Analysis:
+def analyse(sources: Sequence[Source], options: Options, asked: Collection[str] | None = None) -> Analysis:
     """Find what the chosen rules have to say about a project.
 
     Nothing is read or written; a source that cannot be analysed becomes a failure and the others go on.
@@ -25,6 +25,8 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
     Args:
         sources: all modules of the project that may matter, each with a unique path.
         options: what is asked for.
+        asked: the paths of the sources that findings are wanted of, the same as if all were; None for all. The
+            others are only read to understand these.
 
     Returns:
         Findings in order of path and position, and the sources that failed.
@@ -45,7 +47,8 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
             result.failures.append(_defect(source, "this file", error))
     if not modules:
         return result
-    context = Context(Project(modules), options)
+    subjects = None if asked is None else Modules([module for module in modules if module.source.path in asked])
+    context = Context(Project(modules), options, subjects)
     found: list[Finding] = []
     defects: dict[str, Failure] = {}
     for rule in chosen(options):
@@ -56,6 +59,8 @@ def analyse(sources: Sequence[Source], options: Options) -> Analysis:
             defect = _defect(modules[0].source, f"rule {rule.code}", error)
             defects.setdefault(defect.message.partition(" failed: ")[2], defect)
     result.failures += defects.values()
+    if asked is not None:
+        found = [finding for finding in found if finding.path in asked]
     result.findings = sorted(found, key=lambda f: (f.path, f.start, f.code))
     return result
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kinds
 from codemods.nnx.options import Options
-from codemods.nnx.project import Project
+from codemods.nnx.project import Modules, Project
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Free, Param
 
@@ -24,10 +24,16 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """One analysis of one project."""
+    """One analysis of one project.
 
-    def __init__(self, project: Project, options: Options) -> None:
+    Attributes:
+        project: all modules. Questions are about all of them.
+        asked: the modules whose findings are wanted. Rules look for places to speak about in these alone.
+    """
+
+    def __init__(self, project: Project, options: Options, asked: Modules | None = None) -> None:
         self.project = project
+        self.asked = project if asked is None else asked
         self.options = options
         self.flow = Flow(project)
         self.sources = Sources(self.flow)

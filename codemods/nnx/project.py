@@ -8,8 +8,8 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, 
 from codemods.nnx.known import COMPATIBILITY, foreign
 
 
-class Project:
-    """The modules that are analysed together.
+class Modules:
+    """Some modules, and the events in them.
 
     Attributes:
         modules: their facts, in the order of the sources.
@@ -17,6 +17,37 @@ class Project:
 
     def __init__(self, modules: Sequence[ModuleFacts]) -> None:
         self.modules = modules
+        self._members = frozenset(modules)
+
+    def __contains__(self, module: ModuleFacts) -> bool:
+        return module in self._members
+
+    def calls(self) -> Iterator[CallEvent]:
+        """Yield every call."""
+        for module in self.modules:
+            yield from module.calls
+
+    def attributes(self) -> Iterator[AttrEvent]:
+        """Yield every attribute access."""
+        for module in self.modules:
+            yield from module.attributes
+
+    def functions(self) -> Iterator[FunctionFacts]:
+        """Yield every function."""
+        for module in self.modules:
+            yield from module.functions
+
+    def classes(self) -> Iterator[ClassFacts]:
+        """Yield every class."""
+        for module in self.modules:
+            yield from module.classes
+
+
+class Project(Modules):
+    """The modules that are analysed together."""
+
+    def __init__(self, modules: Sequence[ModuleFacts]) -> None:
+        super().__init__(modules)
         self._by_name: dict[str, ModuleFacts] = {}
         self._by_tail: dict[str, list[str]] = {}
         for module in modules:
@@ -54,26 +85,6 @@ class Project:
                 return module
         ends = [full for full in self._by_tail.get(name.rpartition(".")[2], ()) if full.endswith("." + name)]
         return self._by_name[ends[0]] if len(ends) == 1 and "." in name else None
-
-    def calls(self) -> Iterator[CallEvent]:
-        """Yield every call."""
-        for module in self.modules:
-            yield from module.calls
-
-    def attributes(self) -> Iterator[AttrEvent]:
-        """Yield every attribute access."""
-        for module in self.modules:
-            yield from module.attributes
-
-    def functions(self) -> Iterator[FunctionFacts]:
-        """Yield every function."""
-        for module in self.modules:
-            yield from module.functions
-
-    def classes(self) -> Iterator[ClassFacts]:
-        """Yield every class."""
-        for module in self.modules:
-            yield from module.classes
 
 
 def enclosing_function(scope: Scope | None) -> FunctionFacts | None:

@@ -28,7 +28,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"JAX arrays cannot be changed in place, and have no `{func.attr}`",
                     "use jnp.full_like, or x.at[index].set(value)",
                 )
-    for event in context.project.calls():
+    for event in context.asked.calls():
         out = keyword(event.node, "out")
         if out is None or (isinstance(out, ast.Constant) and out.value is None):
             continue

@@ -37,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _methods(context: Context) -> Iterator[tuple[FunctionFacts, ClassFacts]]:
     """Yield the methods of modules that compiled code runs: ``__call__``, and others that are seen to be traced."""
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         if _is_module(context, cls):
             for name, method in cls.methods.items():
                 if name == "__call__" or (method in context.traced and name not in _CONSTRUCTORS):

@@ -24,7 +24,7 @@ _METHODS = frozenset({"astype", "reshape", "sort", "transpose", "squeeze", "rave
 
 def discarded(context: Context) -> Iterator[tuple[CallEvent, str]]:
     """Yield the calls of foreign functions that stand alone as a statement, with the function's full name."""
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if not event.used and isinstance(event.node.func, ast.Attribute | ast.Name):
             name = context.flow.callee_name(context.flow.here(event.value, event.scope))
             if name:

@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{last(name)}` changes nothing: its result is thrown away",
                 "assign the result",
             )
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if not event.used and not _displayed(event) and array_method(context, event):
             yield finding(
                 RULE.code,

@@ -20,7 +20,7 @@ _KEYWORDS = frozenset({"dtype", "param_dtype", "preferred_element_type"})
 def _check(context: Context) -> Iterator[Finding]:
     if any(b"enable_x64" in m.source.data.lower() for m in context.project.modules):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         for argument in _types(context, event):
             word = _wide(context, argument, event)
             if word:

@@ -24,7 +24,7 @@ def gradient_calls(context: Context) -> Iterator[tuple[CallEvent, Call, str]]:
     }
     if not makers:
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         made = _made(context, event)
         if made in makers and isinstance(made, Call):
             name = context.flow.callee_name(context.flow.here(made, event.scope))

@@ -18,7 +18,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(root.transform == "flax.nnx.jit" for root in context.traced.roots):
         return
     seen: set[object] = set()
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if not any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
             continue
         if enclosing_function(event.scope) in context.traced or in_test(event.scope):

@@ -32,7 +32,7 @@ class Use:
 def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
     """Return the calls that use up each key, in the order of the text."""
     found: dict[tuple[Scope, Value], list[Use]] = {}
-    for event in context.project.calls():
+    for event in context.asked.calls():
         func = event.node.func
         if not isinstance(func, ast.Attribute | ast.Name) or not (event.node.args or event.node.keywords):
             continue

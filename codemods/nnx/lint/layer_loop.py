@@ -17,7 +17,7 @@ _KEEPERS = frozenset({"flax.nnx.List", "flax.nnx.data", "builtins.list", "builti
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         if not any(name.startswith("flax.nnx.") for name in context.flow.mro(cls)[1]):
             continue
         for method in cls.methods.values():

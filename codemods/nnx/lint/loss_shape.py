@@ -21,7 +21,7 @@ _LOSSES = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in foreign(context, "grad", "value_and_grad"):
+    for event, name in foreign(context, "grad", "value_and_grad", everywhere=True):
         if name not in GRADIENTS or not event.value.args:
             continue
         for callee in context.flow.callables(context.flow.here(event.value.args[0], event.scope)):

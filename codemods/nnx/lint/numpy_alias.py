@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for module in context.project.modules:
+    for module in context.asked.modules:
         for statement in module.imports:
             for alias in statement.names:
                 jax = isinstance(statement, ast.Import) and alias.name == "jax.numpy"

@@ -21,7 +21,7 @@ _LAYERS = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event in context.project.attributes():
+    for event in context.asked.attributes():
         if event.context != "store" or event.stored is None or not _whole(event):
             continue
         if _array(context, event, event.stored) and _variable(context, event):

@@ -19,9 +19,9 @@ NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Ki
 
 
 def traced_bodies(context: Context, level: int = STAGED) -> Iterator[tuple[FunctionFacts, Tracing]]:
-    """Yield the traced functions that reach a level, in the order of their text."""
+    """Yield the traced functions asked about that reach a level, in the order of their text."""
     known = context.traced.known
-    for function in context.project.functions():
+    for function in context.asked.functions():
         tracing = known.get(function)
         if tracing is not None and tracing.level >= level:
             yield function, tracing
@@ -35,16 +35,24 @@ def traced_calls(context: Context, level: int = STAGED) -> Iterator[tuple[CallEv
 
 
 def scopes(context: Context) -> Iterator[Scope]:
-    """Yield the bodies of all modules and functions."""
-    for module in context.project.modules:
+    """Yield the bodies of the modules asked about, and of their functions."""
+    for module in context.asked.modules:
         yield module.scope
         for function in module.functions:
             yield function.scope
 
 
-def foreign(context: Context, *words: str) -> Iterator[tuple[CallEvent, str]]:
-    """Yield the calls whose callee ends in one of some words, with the full name of the foreign function."""
+def foreign(context: Context, *words: str, everywhere: bool = False) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls whose callee ends in one of some words, with the full name of the foreign function.
+
+    Args:
+        context: the analysis.
+        words: last parts of the names.
+        everywhere: whether those count too that stand in modules of which no findings are wanted.
+    """
     for event in context.bodies.named(*words):
+        if not everywhere and event.scope.module not in context.asked:
+            continue
         name = context.flow.callee_name(context.flow.here(event.value, event.scope))
         if name:
             yield event, name

@@ -14,7 +14,7 @@ _NAMES = {"jax.pmap": "jax.jit", "flax.nnx.pmap": "nnx.jit"}
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for module in context.project.modules:
+    for module in context.asked.modules:
         names = {"pmap"} | {a.asname for s in module.imports for a in s.names if a.name == "pmap" and a.asname}
         for node, value in module.values.items():
             word = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield uses of the old flag: its name as a string, or as an attribute of ``flax.config``."""
     if not context.options.crosses("0.11"):
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         source = module.source
         if b"flax_mutable_array" not in source.data.lower():
             continue

@@ -24,7 +24,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield strings that are compared with old texts of Flax."""
     if not context.options.crosses("0.11"):
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if any(old.encode() in module.source.data for old in _TEXTS):
             for node in ast.walk(module.source.tree):
                 for text in _compared(node):

@@ -19,12 +19,12 @@ _ATTRIBUTE = {"0.10": "mutable", "0.11": "has_ref", "0.12": "ref"}
 def check(context: Context) -> Iterator[Finding]:
     """Yield keywords of Variables, and reads of the attribute of the same meaning, that the targets do not know."""
     options = context.options
-    for event in context.project.calls():
+    for event in context.asked.calls():
         for name, _ in event.value.keywords:
             known = name is not None and name in _KEYWORD.values()
             if known and _wanted(options.targets, _KEYWORD, name) and _makes_variable(context, event):
                 yield _keyword(context, event, name or "")
-    for read in context.project.attributes():
+    for read in context.asked.attributes():
         wanted = read.node.attr in {"mutable", "has_ref"} and _wanted(options.targets, _ATTRIBUTE, read.node.attr)
         if wanted and context.kinds.only(context.flow.here(read.base, read.scope)) is Objects.VARIABLE:
             yield _attribute(context, read)

@@ -19,7 +19,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield uses of the old private names; no class but Flax's own gives them a meaning."""
     if not context.options.crosses("0.11"):
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if _MARK in module.source.data:
             for node in ast.walk(module.source.tree):
                 place = _place(module, node)

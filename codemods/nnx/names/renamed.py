@@ -45,7 +45,7 @@ def _symbol(context: Context, reference: Reference, symbol: Symbol) -> Iterator[
 
 def _imports(context: Context) -> Iterator[Finding]:
     """Yield imports of modules that some target does not have."""
-    for module in context.project.modules:
+    for module in context.asked.modules:
         for statement in module.imports:
             if isinstance(statement, ast.ImportFrom):
                 if not statement.level:

@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     if all(_NAMES[target] == old for target in context.options.targets):
         return
     places = _Places(context)
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if b"get_metadata" in module.source.data:
             yield from places.keys(module, old)
     if old == "sharding":
@@ -156,7 +156,7 @@ class _Places:
 
     def questions(self) -> Iterator[Finding]:
         """Yield ``hasattr(variable, "sharding")`` and ``getattr(variable, "sharding", ...)``."""
-        for event in self.context.project.calls():
+        for event in self.context.asked.calls():
             if self._asks(event):
                 yield finding(
                     "NNX505",

@@ -15,7 +15,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield star imports of ``flax.nnx``."""
     if not (context.options.crosses("0.11") or context.options.crosses("0.12")):
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         for statement in module.imports:
             if (
                 isinstance(statement, ast.ImportFrom)

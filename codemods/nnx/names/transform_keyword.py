@@ -52,7 +52,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield the keywords, also where ``functools.partial`` gives them."""
     if not context.options.crosses("0.12"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         words = [k for k in event.node.keywords if k.arg in _WORDS]
         function = _function(context, event) if words else ""
         found = [(word, gone) for word in words if (gone := _GONE.get((function, word.arg or "")))]

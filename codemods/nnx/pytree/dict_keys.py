@@ -15,7 +15,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every attribute of an NNX object that is set to a dict with keys of several types."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.attributes():
+    for event in context.asked.attributes():
         stored = event.stored
         if event.context != "store" or not isinstance(stored, Mapping):
             continue

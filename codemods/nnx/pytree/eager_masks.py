@@ -33,7 +33,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every such mask that goes to an optimizer of NNX."""
     if not context.options.crosses("0.11"):
         return
-    masks = [(event, node, value) for event in context.project.calls() for node, value in _masks(context, event)]
+    masks = [(event, node, value) for event in context.asked.calls() for node, value in _masks(context, event)]
     if not masks or not _uses_optimizer(context):
         return
     for event, node, value in masks:

@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     contents = Contents(context)
-    for event in context.project.calls():
+    for event in context.asked.calls():
         function = _called(context, event)
         if function is None or event.value.starred:
             continue

@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every call of a function under such a transform that gets an object and changes it."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         transform = _transform(context, event)
         if transform is None:
             continue

@@ -18,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every ``isinstance`` with, and every class derived from, ``nnx.Object``."""
     if not context.options.crosses("0.12"):
         return
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         for node, value in zip(cls.node.bases, cls.bases, strict=False):
             outer = cls.scope.parent
             assert outer is not None
@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
                     f"{cls.name} is no pytree from Flax 0.12 on: nnx.Object is not what modules derive from any more"
                 )
                 yield _report(context, outer, node, message)
-    for event in context.project.calls():
+    for event in context.asked.calls():
         name = context.flow.callee_name(context.flow.here(event.value, event.scope))
         if name not in {"builtins.isinstance", "builtins.issubclass"} or len(event.node.args) != 2:
             continue

@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
     if "0.11" not in context.options.targets or not context.options.crosses("0.11"):
         return
     flow = context.flow
-    for event in context.project.calls():
+    for event in context.asked.calls():
         bound = flow.here(event.value, event.scope)
         given = event.value.argument(1, "tx")
         if given is None or canonical(flow.callee_name(bound)) != "flax.nnx.Optimizer":

@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     called = dict.fromkeys(_called(context))
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         if _nnx(context, cls) and (cls in called or _decorated(context, cls)) and not _opted_out(cls):
             edit = _opt_out(cls)
             source = cls.scope.module.source

@@ -29,7 +29,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every removed name, read from the ``jax`` module or ``tree_multimap`` from ``tree_util``."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.attributes():
+    for event in context.asked.attributes():
         if event.node.attr in _NEW and event.context == "load":
             yield from _report(context, event)
 

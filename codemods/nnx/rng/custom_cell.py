@@ -20,7 +20,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield what a cell derived from one of Flax's takes for granted."""
     if not context.options.crosses("0.11"):
         return
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         bases = context.flow.mro(cls)[1]
         if any(base in CELLS or base.endswith(".RNNCellBase") for base in bases):
             init = cls.methods.get("initialize_carry")

@@ -21,14 +21,14 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield functions of :mod:`dataclasses` on Dropout and dataclasses derived from it."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         call = context.flow.here(event.value, event.scope)
         if not event.value.args or context.flow.callee_name(call) not in _FUNCTIONS:
             continue
         if _is_dropout(context, context.flow.with_value(call, event.value.args[0])):
             message = "nnx.Dropout is no dataclass since Flax 0.11"
             yield finding(RULE.code, event.scope, event.node, message, "nnx.clone it and set the attribute")
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         assert cls.scope.parent is not None
         if _DROPOUT in context.flow.mro(cls)[1] and any(
             _dataclass(context, context.flow.here(d, cls.scope.parent)) for d in cls.decorators
@@ -42,7 +42,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _compared(context: Context) -> Iterator[Finding]:
     """Yield comparisons of two Dropouts, whose options they compared up to Flax 0.10."""
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if b"Dropout" not in module.source.data:
             continue
         for node in ast.walk(module.source.tree):

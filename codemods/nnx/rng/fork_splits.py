@@ -14,7 +14,7 @@ from codemods.nnx.values import Attr
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield every ``fork`` of a Rngs with the keyword ``splits``."""
-    for event in context.project.calls():
+    for event in context.asked.calls():
         keyword = next((k for k in event.node.keywords if k.arg == "splits"), None)
         callee = event.value.callee
         if keyword is None or not isinstance(callee, Attr) or callee.name != "fork":

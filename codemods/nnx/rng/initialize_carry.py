@@ -19,7 +19,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every ``cell.initialize_carry(shape)`` of a cell that needs a Rngs."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         callee = event.value.callee
         if isinstance(callee, Attr) and callee.name == "initialize_carry" and not event.value.starred:
             given = [name for name, _ in event.value.keywords]

@@ -18,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every constructor of ``nnx.Dropout`` and ``nnx.RNN`` with positional options."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if len(event.value.args) > 1:
             name, skipped = _class(context.flow, event)
             if name in POSITIONAL and len(event.value.args) - skipped > POSITIONAL[name]:

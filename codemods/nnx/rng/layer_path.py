@@ -18,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every way to a stream through the ``rngs`` of a layer of Flax."""
     if not context.options.crosses("0.11"):
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         for step in steps(module):
             if step.stream not in _OWN:
                 yield from _step(context, step)

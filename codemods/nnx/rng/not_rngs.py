@@ -23,7 +23,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield layers that are made or called with something else than a Rngs."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         given = event.value.keyword("rngs")
         if given is None:
             continue

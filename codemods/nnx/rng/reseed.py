@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield calls of ``nnx.reseed`` that fail since 0.11."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if (
             event.value.args
             and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.reseed"

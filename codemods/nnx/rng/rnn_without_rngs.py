@@ -18,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield recurrent layers that get None as their Rngs, or may get it."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         given = event.value.keyword("rngs")
         if given is None:
             continue

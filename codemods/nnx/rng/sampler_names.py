@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     said: set[ast.AST] = set()
-    for event in context.project.calls():
+    for event in context.asked.calls():
         callee = event.value.callee
         if isinstance(callee, Attr) and callee.name in SAMPLERS and not event.node.args and not event.node.keywords:
             node = callee.node  # where the stream is named: in the call, or before it as in `draw = rngs.choice`

@@ -24,12 +24,12 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield resets of a Rngs whose streams layers have forked."""
     if not context.options.crosses("0.11"):
         return
-    for call in context.project.calls():
+    for call in context.asked.calls():
         if call.value.args and context.flow.callee_name(context.flow.here(call.value, call.scope)) == "flax.nnx.reseed":
             yield from _reseeded(context, call)
     stored: set[ast.AST] = set()
     counters: list[AttrEvent] = []
-    for event in context.project.attributes():
+    for event in context.asked.attributes():
         if event.context == "store" and event.node.attr in {"value", "key", "count"}:
             stored |= {event.node, event.node.value}
             yield from _stored(context, event)
@@ -38,7 +38,7 @@ def check(context: Context) -> Iterator[Finding]:
     for event in counters:
         if event.node not in stored:
             yield from _counted(context, event)
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if b".rngs" in module.source.data:
             for scope in (module.scope, *(function.scope for function in module.functions)):
                 yield from _compared(context, scope)

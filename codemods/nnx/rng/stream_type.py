@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield ``isinstance(x, nnx.Rngs)`` for what is a RngStream since 0.11."""
     if not context.options.crosses("0.11"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         called = isinstance(event.node.func, ast.Name) and event.node.func.id == "isinstance"
         if called and len(event.value.args) == 2 and _names_rngs(context, event, event.value.args[1]):
             yield from _test(context, event)

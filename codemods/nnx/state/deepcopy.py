@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     flow = context.flow
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if len(event.node.args) != 1 or event.node.keywords:
             continue
         if flow.callee_name(flow.here(event.value, event.scope)) != "copy.deepcopy":

@@ -53,7 +53,7 @@ def _in_traced_code(context: Context) -> Iterator[CallEvent]:
     """Yield merges in traced functions of states that come from outside of them."""
     traced, untouched = traced_functions(context), differentiated(context)
     cloned = _cloned(context)
-    for event in context.project.calls():
+    for event in context.asked.calls():
         function = enclosing_function(event.scope)
         if function is None or event.value.keyword("copy") is not None or event.node in cloned:
             continue

@@ -16,7 +16,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield constructors that pass ``in_kv_features`` by position."""
     if not context.options.crosses("0.12"):
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if len(event.node.args) <= _POSITION:
             continue
         bound = context.flow.here(event.value, event.scope)

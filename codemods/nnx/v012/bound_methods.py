@@ -29,7 +29,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.12"):
         return
     flow = context.flow
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if not event.node.args or not isinstance(event.node.args[0], ast.Attribute) or not event.value.args:
             continue
         if flow.wrapper_name(flow.here(event.value, event.scope), event.value) not in _TRANSFORMS:

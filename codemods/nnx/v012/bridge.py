@@ -25,13 +25,13 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.12") or not any(b"bridge" in m.source.data for m in context.project.modules):
         return
     bridges = _Bridges(context)
-    for event in context.project.calls():
+    for event in context.asked.calls():
         if context.flow.callee_name(context.flow.here(event.value, event.scope)) in _NAMES:
             yield from bridges.made(event)
-    for store in context.project.attributes():
+    for store in context.asked.attributes():
         if store.context == "store" and store.node.attr in {"rngs", "module"}:
             yield from bridges.stored(store)
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if b"rngs" in module.source.data:
             yield from bridges.keys(module)
 

@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield annotated fields whose values Flax 0.12 takes for static, and finds data in."""
     if not context.options.crosses("0.12"):
         return
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         if _is_module_dataclass(context, cls):
             for statement in cls.node.body:
                 if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):

@@ -22,7 +22,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield calls of methods of modules that are functions now, and of those that have no plain successor."""
     if set(context.options.targets) != {"0.12"}:
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         callee, func = event.value.callee, event.node.func
         if not isinstance(callee, Attr) or not isinstance(func, ast.Attribute):
             continue

@@ -24,7 +24,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.12"):
         return
     variables = Variables(context)
-    for module in context.project.modules:
+    for module in context.asked.modules:
         for node in ast.walk(module.source.tree):
             if isinstance(node, ast.Dict | ast.Set | ast.Subscript | ast.DictComp | ast.SetComp | ast.Call):
                 for key in _keys(node):

@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield forks with one number, or one shape, for all streams."""
     if set(context.options.targets) != {"0.12"}:
         return
-    for event in context.project.calls():
+    for event in context.asked.calls():
         callee, func = event.value.callee, event.node.func
         if not isinstance(callee, Attr) or callee.name != "fork" or not isinstance(func, ast.Attribute):
             continue

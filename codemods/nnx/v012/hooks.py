@@ -20,12 +20,12 @@ def check(context: Context) -> Iterator[Finding]:
         return
     message = "hooks of Variables such as `{}` are deprecated since Flax 0.12.7"
     help = "derive a class from the Variable's and override get_value and set_value"
-    for event in context.project.calls():
+    for event in context.asked.calls():
         hooks = sorted(_HOOKS & {name for name, _ in event.value.keywords if name})
         callee = context.flow.here(event.value.callee, event.scope)
         if hooks and context.kinds.class_kinds(callee) == {Objects.VARIABLE}:
             yield finding("NNX617", event.scope, event.node, message.format(hooks[0]), help)
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         hooks = sorted(_HOOKS & cls.methods.keys())
         if hooks and Objects.VARIABLE in context.kinds.class_kinds(Bound(Class(cls))):
             yield finding("NNX617", cls.scope, cls.methods[hooks[0]].node, message.format(hooks[0]), help)

@@ -19,7 +19,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.12"):
         return
     variables = Variables(context)
-    for module in context.project.modules:
+    for module in context.asked.modules:
         attributes = {e.node: e for e in module.attributes if e.context == "store"}
         for statement in ast.walk(module.source.tree):
             if not isinstance(statement, ast.AugAssign) or not module.source.faithful(statement.target):

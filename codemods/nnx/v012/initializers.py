@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield reads of initializers from layers of the library."""
     if not context.options.crosses("0.12"):
         return
-    for event in context.project.attributes():
+    for event in context.asked.attributes():
         if event.context == "load" and event.node.attr in _NAMES and _of_layer(context, event):
             yield finding(
                 "NNX609",

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.12"):
         return
     variables = Variables(context)
-    for event in context.project.attributes():
+    for event in context.asked.attributes():
         if isinstance(event.node.ctx, ast.Load) or event.node.attr in _OWN:
             continue
         if not variables.is_variable(event.base, event.scope):

@@ -18,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.12"):
         return
     flow = context.flow
-    for event in context.project.calls():
+    for event in context.asked.calls():
         callee = event.value.callee
         if not isinstance(callee, Attr) or callee.name != "update" or not event.value.args or event.value.starred:
             continue

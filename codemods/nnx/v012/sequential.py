@@ -17,10 +17,10 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield sums with, and type checks of, the layers of a Sequential."""
     if not context.options.crosses("0.12"):
         return
-    reads = {e.node: e for e in context.project.attributes() if e.node.attr == "layers" and e.context == "load"}
+    reads = {e.node: e for e in context.asked.attributes() if e.node.attr == "layers" and e.context == "load"}
     if not reads:
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         for node in ast.walk(module.source.tree):
             operands: list[ast.expr] = []
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield ``__slots__`` with names in it, of classes that derive from NNX's."""
     if not context.options.crosses("0.12"):
         return
-    for cls in context.project.classes():
+    for cls in context.asked.classes():
         for statement in cls.node.body:
             if not isinstance(statement, ast.Assign | ast.AnnAssign) or not _is_slots(statement):
                 continue

@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every call of ``nnx.VariableState``."""
     if not context.options.crosses("0.11"):
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if b"VariableState" not in module.source.data:
             continue
         for event in module.calls:

@@ -46,7 +46,7 @@ def check_whole(context: Context) -> Iterator[Finding]:
     """Yield a finding for every ``variable[...] = number``."""
     if not context.options.crosses("0.11") or "0.11" not in context.options.targets:
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if b"[...]" not in module.source.data:
             continue
         for found in _assignments(context, module):
@@ -103,7 +103,7 @@ def check_numpy(context: Context) -> Iterator[Finding]:
     """Yield a finding for every ``variable[index] = value`` with a NumPy array as index."""
     if not context.options.crosses("0.11"):
         return
-    for module in context.project.modules:
+    for module in context.asked.modules:
         if b"numpy" not in module.source.data:
             continue
         for found in _assignments(context, module):

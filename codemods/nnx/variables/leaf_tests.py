@@ -23,7 +23,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     leaves = Leaves(context)
     filters = _filters(context)
-    for module in context.project.modules:
+    for module in context.asked.modules:
         for event in module.calls:
             if not _tests_variable(context, module, event):
                 continue

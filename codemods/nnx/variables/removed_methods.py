@@ -64,7 +64,7 @@ def check_state(context: Context) -> Iterator[Finding]:
 
 def _methods(context: Context, name: str) -> Iterator[tuple[CallEvent, Attr]]:
     """Yield the calls of methods of a name in modules that know Flax."""
-    for event in context.project.calls():
+    for event in context.asked.calls():
         callee = event.value.callee
         if isinstance(callee, Attr) and callee.name == name and isinstance(event.node.func, ast.Attribute):
             yield event, callee

@@ -23,7 +23,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     if "0.10" in context.options.targets and "0.12" not in context.options.targets:
         return  # 0.11 has the name as an alias, and 0.10 has no other
-    for module in context.project.modules:
+    for module in context.asked.modules:
         mentioned = list(references(context, module))
         if mentioned:
             yield from _module(context, module, mentioned)

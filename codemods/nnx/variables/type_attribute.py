@@ -18,7 +18,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     leaves = Leaves(context)
-    for event in context.project.attributes():
+    for event in context.asked.attributes():
         if event.node.attr == "type" and event.context == "load" and leaves.is_leaf(event.base, event.scope):
             yield finding(
                 "NNX414",
