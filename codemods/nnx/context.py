@@ -92,7 +92,7 @@ class Context:
         """Which values are traced arrays."""
         from codemods.nnx.lint.taint import Taint
 
-        return Taint(self.flow, self.kinds, self.traced)
+        return Taint(self.flow, self.kinds, self.traced, self.bodies)
 
     @cached_property
     def data_marks(self) -> tuple[Mark, ...]:

@@ -6,9 +6,16 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from codemods.nnx.facts import CallEvent, ModuleFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
 from codemods.nnx.lint.syntax import Path, inside, own_nodes, paths
 from codemods.nnx.project import Project
+
+#: Context managers in whose blocks an error is expected or passed over.
+EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "suppress"})
+#: Context managers in whose blocks nothing is traced.
+CONCRETE = frozenset({"ensure_compile_time_eval", "disable_jit"})
+_LIKE_DICTS = frozenset({"get", "copy", "add", "set", "apply", "view", "take"})  # what other objects have too
 
 
 class Bodies:
@@ -18,6 +25,9 @@ class Bodies:
         self._project = project
         self._nodes: dict[Scope, tuple[ast.AST, ...]] = {}
         self._paths: dict[Scope, dict[ast.AST, Path]] = {}
+        self._asking: dict[Scope, bool] = {}
+        self._tested: dict[ast.AST, frozenset[str]] = {}
+        self._evidence: dict[FunctionFacts, dict[str, str]] = {}
 
     def nodes(self, scope: Scope) -> tuple[ast.AST, ...]:
         """Return the nodes of a function's or module's body without those of inner functions."""
@@ -32,10 +42,65 @@ class Bodies:
         return self._paths[scope]
 
     def guarded(self, node: ast.AST, scope: Scope) -> bool:
-        """Say whether a node stands in a ``try`` that handles its errors."""
-        if not any(isinstance(n, ast.Try) for n in self.nodes(scope)):
-            return False
-        return any(isinstance(n, ast.Try) and arm == "body" for n, arm in self.paths(scope).get(node, ()))
+        """Say whether a node stands in a ``try`` that handles its errors, or where an error is expected."""
+        return any(
+            (isinstance(block, ast.Try) and arm == "body")
+            or (isinstance(block, ast.With) and arm == "body" and any(_called(i) in EXPECTING for i in block.items))
+            for block, arm in self.paths(scope).get(node, ())
+        )
+
+    def untraced(self, node: ast.AST, scope: Scope) -> bool:
+        """Say whether a node may run on concrete values although its function is traced.
+
+        That is in a function that asks whether something is a tracer, under a test of a type, and where compilation is
+        switched off.
+        """
+        if self._asks_for_tracers(scope):
+            return True
+        for block, arm in self.paths(scope).get(node, ()):
+            if isinstance(block, ast.With) and arm == "body" and any(_called(i) in CONCRETE for i in block.items):
+                return True
+            if (
+                isinstance(block, ast.If | ast.IfExp)
+                and arm in {"body", "orelse"}
+                and self._typed(block) & _names(node)
+            ):
+                return True
+        return False
+
+    def _typed(self, block: ast.If | ast.IfExp) -> frozenset[str]:
+        """Return the names whose type a condition asks for."""
+        if block not in self._tested:
+            self._tested[block] = frozenset(
+                name
+                for call in ast.walk(block.test)
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+                if call.func.id in {"isinstance", "issubclass", "type", "callable", "hasattr"}
+                for argument in call.args[:1]
+                for name in _names(argument)
+            )
+        return self._tested[block]
+
+    def _asks_for_tracers(self, scope: Scope) -> bool:
+        if scope not in self._asking:
+            self._asking[scope] = any(
+                "racer" in (word := _word(node)) or word in {"is_concrete", "concrete_or_error"}
+                for node in self.nodes(scope)
+                if isinstance(node, ast.Name | ast.Attribute)
+            )
+        return self._asking[scope]
+
+    def evidence(self, function: FunctionFacts) -> dict[str, str]:
+        """Return what the body of a function shows its parameters to be: ``array`` or ``object``, by name."""
+        if function not in self._evidence:
+            found: dict[str, str] = {}
+            for node in self.nodes(function.scope):
+                for part, what in _uses(node):
+                    if isinstance(part, ast.Name) and part.id in function.params:
+                        if found.setdefault(part.id, what) != what:
+                            found[part.id] = "object"
+            self._evidence[function] = found
+        return self._evidence[function]
 
     def sometimes(self, node: ast.AST, scope: Scope, loop: ast.AST) -> bool:
         """Say whether a condition decides in which rounds of a loop a node runs."""
@@ -81,3 +146,41 @@ class Bodies:
             }
             for module in self._project.modules
         }
+
+
+_OF_ARRAYS = frozenset({"item", "tolist", "tobytes", "block_until_ready"})
+
+
+def _word(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _called(item: ast.withitem) -> str:
+    """Return the last part of the name of a context manager."""
+    made = item.context_expr
+    return _word(made.func if isinstance(made, ast.Call) else made)
+
+
+def _names(node: ast.AST) -> frozenset[str]:
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def _uses(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the expressions that an operation shows to be arrays, or objects that are none."""
+    if isinstance(node, ast.BinOp):
+        if not isinstance(node.op, ast.Mod | ast.Add):  # texts and lists have these too
+            yield node.left, "array"
+            yield node.right, "array"
+    elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+        yield node.operand, "array"
+    elif isinstance(node, ast.Compare):
+        if all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
+            for part in (node.left, *node.comparators):
+                yield part, "array"
+    elif isinstance(node, ast.Attribute):
+        if node.attr in STATIC_ATTRIBUTES | ARRAY_ATTRIBUTES | (ARRAY_METHODS - _LIKE_DICTS) | _OF_ARRAYS:
+            yield node.value, "array"
+        elif node.attr not in _LIKE_DICTS | {"items", "keys", "values", "pop", "update"}:
+            yield node.value, "object"
+    elif isinstance(node, ast.Call):
+        yield node.func, "object"

@@ -40,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue  # NNX822 tells how to mend it
                 if _told_apart(context, place, function):
                     continue
-                if context.taint.node(place, function.scope) and not _optional(place, function):
+                if context.taint.array(place, function.scope) and not _optional(place, function):
                     seen.add(place)
                     yield _found(function, place, way)
             if isinstance(node, ast.Call) and _orders(context, node, function):

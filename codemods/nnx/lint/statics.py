@@ -13,20 +13,18 @@ from codemods.nnx.values import Call
 
 def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:
     """Yield the arguments that calls give for static parameters, each with the call and the parameter's name."""
-    roots = {root.function: root for root in compiled_roots(context) if root.options is not None and root.static}
+    roots = {root.function: root for root in compiled_roots(context) if root.options is not None and root.declared}
     for function, root in roots.items():
-        if len(root.static) == len(function.params):
-            continue  # what is static could not be read
-        positions = {name: i for i, name in enumerate(function.params) if name in root.static}
-        if root.bound:
-            positions = {name: i - 1 for name, i in positions.items() if i}
+        before = [name for name in function.params if name in root.static - root.declared]  # those bound before
+        given = [name for name in function.params if name not in before]
+        positions = {name: given.index(name) for name in given if name in root.declared}
         for event in context.flow.callers(function):
             if event.value.starred or event.node is root.node:
                 continue
             callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
             if not function.decorators and not isinstance(callee.value, Call):
                 continue  # the function itself, not what jit made of it
-            shift = 0 if root.bound else _receiver(event, function)
+            shift = 0 if root.bound or root.partial else _receiver(event, function)
             for name, index in positions.items():
                 position = index - shift
                 if 0 <= position < len(event.node.args):

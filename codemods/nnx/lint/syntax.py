@@ -38,7 +38,7 @@ def paths(function: FunctionNode | ast.Module) -> dict[ast.AST, Path]:
         for name, value in ast.iter_fields(node):
             children = value if isinstance(value, list) else [value]
             branching = isinstance(
-                node, ast.If | ast.IfExp | ast.Match | ast.Try | ast.match_case | ast.For | ast.While
+                node, ast.If | ast.IfExp | ast.Match | ast.Try | ast.match_case | ast.For | ast.While | ast.With
             )
             inner = (*path, (node, name)) if branching and name != "test" else path
             for child in children:

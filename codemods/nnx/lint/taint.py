@@ -1,42 +1,54 @@
-"""Which values are traced arrays: parameters of traced functions and what is computed from them.
+"""Which values are traced arrays, which are known while compiling, and of which nothing is known.
 
-A value counts as traced only if the text shows it. What is known while tracing is not traced: shapes, lengths, types,
-comparisons with None, static arguments, attributes of objects.
+A traced function is looked at once for every combination of what its parameters are (:class:`Activation`): by the
+transform that traces it, or by what a call in traced code gives. Within one, every value has a
+:class:`~codemods.nnx.lint.status.Status`. Rules ask for all activations at once and report only what is traced in one
+of them for certain.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass, field
 
-from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
-from codemods.nnx.flow import Flow
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.flow import Callee, Flow
+from codemods.nnx.frames import Bound, Frame
 from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint import status as states
+from codemods.nnx.lint.bodies import Bodies
+from codemods.nnx.lint.called import known_result, leaf
 from codemods.nnx.lint.names import (
     ARRAY_ATTRIBUTES,
     ARRAY_METHODS,
     BATCHING,
+    BODIES,
     COMPILING,
     JITS,
-    STATIC_RESULTS,
+    STATIC_ATTRIBUTES,
     TREE_MAPS,
-    gives_arrays,
-    last,
 )
+from codemods.nnx.lint.status import ARRAY, NOTHING, OBJECT, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status, join
 from codemods.nnx.lint.traced import Root, Traced, Tracing, function_of, original, root_param
 from codemods.nnx.values import (
+    Assigned,
     Attr,
     Call,
     Changed,
     Choice,
+    Class,
     Comprehension,
     Const,
     Each,
     Free,
+    Function,
     Item,
     Loop,
     Mapping,
+    ModuleRef,
     Param,
+    Ref,
     Sequence,
     Star,
     Unknown,
@@ -44,260 +56,639 @@ from codemods.nnx.values import (
 )
 
 _PYTHON = frozenset({"int", "bool", "str", "float"})  # annotations of what is no array
-_BUILTINS = frozenset({"abs", "sum", "min", "max", "round", "pow", "divmod"})
+_ACTIVATIONS = 12  # how many activations of one function are told apart
+_CALLS = 10  # how many calls deep results are followed
+_STEPS = 20_000  # how many values one question may look at
+_DEPTH = 200  # how deep values may be nested in each other
+_ROUNDS = 4  # how often a loop is gone through until its variables stay what they are
+
+
+@dataclass(eq=False)
+class Activation:
+    """One way in which a traced function runs.
+
+    Attributes:
+        params: what each parameter is.
+        level: see :mod:`codemods.nnx.lint.traced`.
+        closure: the activation of the function around it, if that is traced too.
+        known: what was found of values so far, by identity; the value is kept alive with it.
+        asked: values whose status is being found, with their depth.
+    """
+
+    function: FunctionFacts
+    params: dict[str, Status]
+    level: int
+    closure: Activation | None = None
+    known: dict[int, tuple[Value, Status]] = field(default_factory=dict)
+    asked: dict[int, int] = field(default_factory=dict)
 
 
 class Taint:
-    """Answers whether values are traced arrays."""
+    """Answers what values are under tracing."""
 
-    def __init__(self, flow: Flow, kinds: Kinds, traced: Traced) -> None:
+    def __init__(self, flow: Flow, kinds: Kinds, traced: Traced, bodies: Bodies) -> None:
         self._flow = flow
         self._kinds = kinds
         self._traced = traced
-        self._known: dict[tuple[Value, Scope], bool] = {}
-        self._params: dict[Param, bool] = {}
+        self._bodies = bodies
+        self._activations: dict[FunctionFacts, list[Activation]] = {}
+        self._made: dict[tuple[object, ...], Activation] = {}
+        self._results: dict[Activation, Status] = {}
+        self._depth = 0
+        self._stack: list[Value] = []
+        self._lowest = 0  # depth of the outermost unfinished value that the present answer depends on
+        self._steps = 0
 
-    def node(self, node: ast.expr, scope: Scope) -> bool:
-        """Say whether an expression of a scope is a traced array."""
-        value = scope.module.values.get(node)
-        return value is not None and self.of(value, scope)
+    # -- what rules ask -----------------------------------------------------------------------------
+
+    def statuses(self, value: Value, scope: Scope) -> list[Status]:
+        """Return what a value of a scope is in each way in which the function around it is traced."""
+        return [self.status(value, activation) for activation in self.activations(function_of(scope))]
 
     def of(self, value: Value, scope: Scope) -> bool:
-        """Say whether a value of a scope is a traced array."""
-        key = (value, scope)
-        known = self._known.get(key)
-        if known is None:
-            self._known[key] = False  # ends cycles
-            known = self._known[key] = self._of(value, scope)
-        return known
+        """Say whether a value of a scope is a traced array, or a tree of them, in some activation."""
+        return any(status.traced for status in self.statuses(value, scope))
 
     def holds(self, value: Value, scope: Scope) -> bool:
-        """Say whether a value is a traced array or a container with one in it."""
-        if isinstance(value, Sequence):
-            return any(self.holds(item, scope) for item in value.items)
-        if isinstance(value, Mapping):
-            return any(self.holds(item, scope) for _, item in value.items)
-        if isinstance(value, Comprehension):
-            return self.holds(value.element, scope)
-        if isinstance(value, Star):
-            return self.holds(value.value, scope)
-        if isinstance(value, Changed) and not isinstance(value.node, ast.AugAssign):
-            return self.holds(value.before, scope) or self.holds(value.value, scope)
-        return self.of(value, scope)
+        """Say whether a value is traced or a container with something traced in it."""
+        return any(status.holds for status in self.statuses(value, scope))
+
+    def node(self, node: ast.expr, scope: Scope) -> bool:
+        """Say whether an expression is a traced array or a tree of them, in an activation that reaches it."""
+        return any(status.traced for status in self.at(node, scope))
+
+    def array(self, node: ast.expr, scope: Scope) -> bool:
+        """Say whether an expression is a traced array for certain, and no tree."""
+        return any(status.grade is Grade.ARRAY for status in self.at(node, scope))
 
     def node_holds(self, node: ast.expr, scope: Scope) -> bool:
-        """Say the same of an expression, f-strings included."""
+        """Say whether an expression is traced or holds something traced, f-strings included."""
         if isinstance(node, ast.JoinedStr):
             return any(isinstance(v, ast.FormattedValue) and self.node(v.value, scope) for v in node.values)
         if isinstance(node, ast.Starred):
             return self.node_holds(node.value, scope)
+        return any(status.holds for status in self.at(node, scope))
+
+    def at(self, node: ast.expr, scope: Scope) -> list[Status]:
+        """Return what an expression is in each activation that reaches it."""
         value = scope.module.values.get(node)
-        return value is not None and self.holds(value, scope)
+        if value is None or self._bodies.untraced(node, scope):
+            return []
+        return [
+            self.status(value, activation)
+            for activation in self.activations(function_of(scope))
+            if self.reached(node, scope, activation)
+        ]
 
-    # -- values -------------------------------------------------------------------------------------
+    def reached(self, node: ast.AST, scope: Scope, activation: Activation) -> bool:
+        """Say whether conditions that are decided while compiling let an activation reach a node."""
+        for block, arm in self._bodies.paths(scope).get(node, ()):
+            if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
+                truth = self._truth(block.test, scope, activation)
+                if truth is not None and truth is (arm == "orelse"):
+                    return False
+        return True
 
-    def _of(self, value: Value, scope: Scope) -> bool:
-        if isinstance(value, Param):
-            return self.param(value)
-        if isinstance(value, Call):
-            return self._call(value, scope)
-        if isinstance(value, Attr):
-            return self._attribute(value, scope)
-        if isinstance(value, Item):
-            return self._item(value, scope)
-        if isinstance(value, Unknown):
-            return self._expression(value.node, scope)
-        if isinstance(value, Free):
-            return self._free(value)
-        if isinstance(value, Choice):
-            return any(self.of(option, scope) for option in value.options)
-        if isinstance(value, Loop):
-            return self.of(value.before, scope) or (value.again is not None and self.of(value.again, scope))
-        if isinstance(value, Each):
-            return self._each(value, scope)
-        if isinstance(value, Changed):
-            if isinstance(value.node, ast.AugAssign):
-                added = value.value.base if isinstance(value.value, Each) else value.value
-                return self.of(value.before, scope) or self.of(added, scope)
-            return isinstance(value.node, ast.Subscript) and self.of(value.before, scope)
-        return False
+    # -- activations --------------------------------------------------------------------------------
 
-    def _each(self, value: Each, scope: Scope) -> bool:
-        """An element of an array, or of a list of arrays; the keys of a dict look the same for a parameter."""
-        base = value.base
-        if isinstance(base, Sequence | Comprehension | Changed):
-            return self.holds(base, scope)
-        return isinstance(base, Call) and self.of(base, scope)
+    def activations(self, function: FunctionFacts | None) -> list[Activation]:
+        """Return the ways in which a function is traced; none if it is not."""
+        if function is None:
+            return []
+        found = self._activations.get(function)
+        if found is None:
+            tracing = self._traced.get(function)
+            found = self._activations[function] = []  # ends recursion
+            if tracing is not None:
+                found += dict.fromkeys(self._all(function, tracing))
+                del found[_ACTIVATIONS:]
+        return found
 
-    def _free(self, value: Free) -> bool:
-        if value.scope.function is None or value.scope.function not in self._traced:
-            return False
-        return any(self.of(bound, value.scope) for bound in value.scope.bindings.get(value.name, ()))
-
-    def _item(self, value: Item, scope: Scope) -> bool:
-        base, index = value.base, value.index
-        if isinstance(base, Sequence) and isinstance(index, Const) and isinstance(index.value, int):
-            if -len(base.items) <= index.value < len(base.items) and not any(isinstance(i, Star) for i in base.items):
-                return self.of(base.items[index.value], scope)
-        if isinstance(base, Mapping) and isinstance(index, Const):
-            for key, item in base.items:
-                if isinstance(key, Const) and key.value == index.value:
-                    return self.of(item, scope)
-        return self.holds(base, scope) or self.of(index, scope)
-
-    def _attribute(self, value: Attr, scope: Scope) -> bool:
-        if value.name in ARRAY_ATTRIBUTES:
-            return self.of(value.base, scope)
-        if value.name == "value":
-            param = root_param(value.base)
-            if param is not None and param.function in self._traced and isinstance(value.base, Attr):
-                return Kind.VARIABLE in self._kinds.of(self._flow.here(value.base, scope))
-        return False
-
-    def _expression(self, node: ast.AST, scope: Scope) -> bool:
-        values = scope.module.values
-        if isinstance(node, ast.BinOp):
-            left, right = values.get(node.left), values.get(node.right)
-            if isinstance(left, Const) and isinstance(left.value, str):
-                return False
-            return any(v is not None and self.of(v, scope) for v in (left, right))
-        if isinstance(node, ast.UnaryOp):
-            return self.node(node.operand, scope)
-        if isinstance(node, ast.Compare):
-            return self._compare(node, scope)
-        if isinstance(node, ast.AugAssign):
-            parts = [values.get(node.target), values.get(node.value)]
-            return any(v is not None and self.of(v, scope) for v in parts)
-        return False
-
-    def _compare(self, node: ast.Compare, scope: Scope) -> bool:
-        operands = [node.left, *node.comparators]
-        if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
-            return False
-        if any(isinstance(o, ast.Constant) and (o.value is None or isinstance(o.value, str)) for o in operands):
-            return False
-        if any(isinstance(o, ast.Tuple | ast.List | ast.Dict) for o in operands) and not any(
-            isinstance(op, ast.In | ast.NotIn) for op in node.ops
-        ):
-            return False  # a container is compared
-        if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
-            return isinstance(node.comparators[-1], ast.Tuple | ast.List | ast.Set) and self.node(node.left, scope)
-        return any(self.node(o, scope) for o in operands)
-
-    # -- parameters ---------------------------------------------------------------------------------
-
-    def param(self, param: Param) -> bool:
-        """Say whether a parameter receives a traced array."""
-        if param not in self._params:
-            self._params[param] = False  # ends recursion
-            tracing = self._traced.get(param.function)
-            self._params[param] = tracing is not None and self._received(param, tracing)
-        return self._params[param]
-
-    def _received(self, param: Param, tracing: Tracing) -> bool:
-        if param is param.function.self_param or self._is_object(param):
-            return False
-        if any(_traces(root, param) for root in tracing.roots) and not self._left_out(param):
-            return True
-        note = param.function.annotations.get(param.name)
-        if isinstance(note, ast.Name) and note.id in _PYTHON:
-            return False
+    def _all(self, function: FunctionFacts, tracing: Tracing) -> list[Activation]:
+        closures: list[Activation | None] = [*self.activations(function_of(function.scope.parent))] or [None]
+        found: list[Activation] = []
+        for closure in closures:
+            for root in tracing.roots:
+                params = {name: self._rooted(root, param) for name, param in function.params.items()}
+                found.append(self._activation(function, params, tracing.level, closure))
         for frame in tracing.sites:
-            argument = self._flow.argument(frame, param.name)
-            if argument is None:
-                continue
-            argument = original(argument)
-            scope = argument.frame.function.scope if argument.frame is not None else param.function.scope.module.scope
-            if argument.value is not param and self.of(argument.value, scope):
-                return True
-        return any(self.holds(tree, scope) for name, tree, scope in tracing.mapped if name == param.name)
+            caller = frame.caller.function if frame.caller is not None else None
+            found += [self._entered(frame, activation, tracing.level) for activation in self.activations(caller)]
+        for name, tree, scope in tracing.mapped:
+            for activation in self.activations(function_of(scope)):
+                part = leaf(self.status(tree, activation))
+                params = {p: part if p == name else UNKNOWN for p in function.params}
+                found.append(self._activation(function, params, tracing.level, activation))
+        if not found:  # defined in traced code and called by what cannot be seen
+            found = [self._activation(function, {}, tracing.level, closure) for closure in closures]
+        return found
+
+    def _activation(
+        self, function: FunctionFacts, params: dict[str, Status], level: int, closure: Activation | None
+    ) -> Activation:
+        key = (function, tuple(params.items()), level, closure)
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = Activation(function, params, level, closure)
+        return made
+
+    def _entered(self, frame: Frame, caller: Activation, level: int) -> Activation:
+        """Return the activation that a call in traced code makes."""
+        function = frame.function
+        params: dict[str, Status] = {}
+        for name, param in function.params.items():
+            argument = self._flow.argument(frame, name)
+            given = UNKNOWN if argument is None else self._bound(original(argument), caller)
+            note = function.annotations.get(name)
+            if isinstance(note, ast.Name) and note.id in _PYTHON and given.const is None:
+                given = UNKNOWN
+            elif given.traced and self._is_object(param):
+                given = OBJECT
+            params[name] = given
+        closure: Activation | None = caller
+        around = function_of(function.scope.parent)
+        while closure is not None and closure.function is not around:
+            closure = closure.closure
+        return self._activation(function, params, level, closure)
+
+    def _bound(self, bound: Bound, caller: Activation) -> Status:
+        """Return what an argument is that was given in an activation or in one around it."""
+        function = bound.frame.function if bound.frame is not None else None
+        activation: Activation | None = caller
+        while activation is not None and activation.function is not function:
+            activation = activation.closure
+        if activation is None:
+            others = self.activations(function)
+            if not others:
+                return self._untraced(bound.value)
+            activation = others[0]
+        return self.status(bound.value, activation)
+
+    def _untraced(self, value: Value) -> Status:
+        """Return what a value is outside of traced code."""
+        if isinstance(value, Const):
+            return states.python(value.value)
+        return PYTHON if isinstance(value, Ref | ModuleRef | Function | Class) else UNKNOWN
+
+    def _rooted(self, root: Root, param: Param) -> Status:
+        """Return what a transform makes of a parameter."""
+        function = root.function
+        if param.name in root.declared:
+            return PYTHON
+        if param.name in root.static:
+            return UNKNOWN
+        if param is function.self_param or self._is_object(param):
+            return OBJECT
+        default = function.defaults.get(param.name)
+        if default is not None and (root.transform not in COMPILING or self._left_out(param)):
+            return self._untraced(default)
+        evidence = self._bodies.evidence(function).get(param.name, "")
+        note = function.annotations.get(param.name)
+        if evidence == "object":
+            return OBJECT
+        if isinstance(default, Const) and default.value is None:
+            return TREE if evidence == "array" else UNKNOWN
+        certain = evidence == "array" or (note is not None and _array_note(note))
+        return ARRAY if certain else TREE
 
     def _left_out(self, param: Param) -> bool:
         """Say whether no call in sight gives a parameter that has a default, which is not traced then."""
         function = param.function
-        if param.name not in function.defaults:
-            return False
-        calls = self._flow.callers(function)
-        place = list(function.params).index(param.name) if param.name in function.params else None
+        place = list(function.params).index(param.name)
         if place and function.owner is not None:  # the object whose method is called may take the first place
             place -= 1
-        return not any(_gives(event, param.name, place) for event in calls)
+        return not any(
+            event.value.starred
+            or any(k.arg in {None, param.name} for k in event.node.keywords)
+            or (0 < len(event.node.args) > place and param.name in list(function.params)[: function.positional])
+            for event in self._flow.callers(function)
+        )
 
     def _is_object(self, param: Param) -> bool:
         """Say whether a parameter is annotated as something that is no array."""
+        if param.name not in param.function.annotations:
+            return False
         for bound in self._flow.annotated(param):
             kinds = self._kinds.class_kinds(bound)
             if kinds and not kinds & {Kind.ARRAY, Kind.KEY}:
                 return True
         return False
 
+    # -- values -------------------------------------------------------------------------------------
+
+    def status(self, value: Value, activation: Activation) -> Status:
+        """Return what a value of a function is in one of its activations."""
+        known = activation.known
+        key = id(value)
+        found = known.get(key)
+        if found is not None:
+            return found[1]
+        depth = activation.asked.get(key)
+        if depth is not None:  # depends on itself
+            self._lowest = min(self._lowest, depth)
+            return NOTHING
+        depth = len(self._stack)
+        self._steps = 0 if not depth else self._steps + 1
+        if self._steps > _STEPS or depth > _DEPTH:
+            self._lowest = -1  # what follows is not kept
+            return UNKNOWN
+        lowest, self._lowest = self._lowest, depth
+        size = len(known)
+        activation.asked[key] = depth
+        self._stack.append(value)
+        try:
+            status = self._status(value, activation)
+        finally:
+            self._stack.pop()
+            del activation.asked[key]
+        if self._lowest < depth:  # the answer depends on one that is not found yet
+            while len(known) > size:
+                known.popitem()
+        else:
+            known[key] = (value, status)
+        self._lowest = min(lowest, self._lowest)
+        return UNKNOWN if status is NOTHING and not depth else status
+
+    def _status(self, value: Value, activation: Activation) -> Status:
+        if isinstance(value, Param):
+            return self._param(value, activation)
+        if isinstance(value, Call):
+            return self._call(value, activation)
+        if isinstance(value, Attr):
+            return self._attribute(value, activation)
+        if isinstance(value, Item):
+            return self._item(value, activation)
+        if isinstance(value, Unknown):
+            return self._expression(value.node, activation)
+        if isinstance(value, Free):
+            return self._free(value, activation)
+        if isinstance(value, Choice):
+            return join(self.status(option, activation) for option in value.options)
+        if isinstance(value, Loop):
+            return self._looped(value, activation)
+        if isinstance(value, Each):
+            return self._each(value, activation)
+        if isinstance(value, Changed):
+            return self._changed(value, activation)
+        if isinstance(value, Sequence):
+            return self._sequence(value, activation)
+        if isinstance(value, Mapping):
+            return self._mapping(value, activation)
+        if isinstance(value, Comprehension):
+            return states.many(self.status(value.element, activation))
+        if isinstance(value, Assigned):
+            return UNKNOWN
+        return self._untraced(value)
+
+    def _looped(self, value: Loop, activation: Activation) -> Status:
+        """Return what a variable is over all rounds of a loop."""
+        assumed = self.status(value.before, activation)
+        if value.again is None:
+            return assumed
+        known, size = activation.known, len(activation.known)
+        for _ in range(_ROUNDS):
+            known[id(value)] = (value, assumed)
+            joined = join((assumed, self.status(value.again, activation)), rounds=True)
+            if joined == assumed:
+                return assumed
+            while len(known) > size:  # what was found for the rounds before does not hold for all
+                known.popitem()
+            assumed = joined
+        return UNKNOWN
+
+    def _sequence(self, value: Sequence, activation: Activation) -> Status:
+        parts = [self.status(item.value if isinstance(item, Star) else item, activation) for item in value.items]
+        if any(isinstance(item, Star) for item in value.items):
+            return states.many(
+                join(
+                    part.any_part() if isinstance(item, Star) else part
+                    for part, item in zip(parts, value.items, strict=True)
+                )
+            )
+        return states.sequence(parts)
+
+    def _mapping(self, value: Mapping, activation: Activation) -> Status:
+        items: dict[object, Status] = {}
+        rest: list[Status] = []
+        for key, item in value.items:
+            part = self.status(item, activation)
+            if isinstance(key, Const):
+                items[key.value] = part
+            elif key is None:
+                rest.append(part.any_part() if part.grade is Grade.CONTAINER else part)
+            else:
+                rest.append(part)
+        return states.bounded(Status(Grade.CONTAINER, None, tuple(items.items()), join(rest) if rest else None))
+
+    def _changed(self, value: Changed, activation: Activation) -> Status:
+        before = self.status(value.before, activation)
+        if isinstance(value.node, ast.AugAssign):
+            added = value.value.base if isinstance(value.value, Each) else value.value
+            return _arithmetic(before, self.status(added, activation))
+        if before.traced:
+            return before
+        part = self.status(value.value, activation)
+        if isinstance(value.node, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp):
+            return states.many(part)
+        if before.grade is not Grade.CONTAINER:
+            return UNKNOWN
+        return states.many(join((*before.parts, part)))
+
+    def _each(self, value: Each, activation: Activation) -> Status:
+        base = self.status(value.base, activation)
+        if isinstance(value.base, Mapping):
+            return PYTHON
+        return base.any_part()
+
+    def _param(self, value: Param, activation: Activation) -> Status:
+        around: Activation | None = activation
+        while around is not None and around.function is not value.function:
+            around = around.closure
+        return around.params.get(value.name, UNKNOWN) if around is not None else UNKNOWN
+
+    def _free(self, value: Free, activation: Activation) -> Status:
+        scope = value.scope
+        bindings = scope.bindings.get(value.name, ())
+        function = function_of(scope)
+        if function is None:
+            if len(bindings) == 1 and value.name not in scope.rebound and value.name not in scope.remote:
+                return self._untraced(bindings[0])
+            return UNKNOWN
+        around: Activation | None = activation
+        while around is not None and around.function is not function:
+            around = around.closure
+        if around is None:
+            return UNKNOWN
+        return join(self.status(bound, around) for bound in bindings)
+
+    def _item(self, value: Item, activation: Activation) -> Status:
+        base = self.status(value.base, activation)
+        index = self.status(value.index, activation)
+        if base.grade is Grade.OBJECT:
+            return TREE if isinstance(value.index, Const) and value.index.value is Ellipsis else UNKNOWN
+        if base.grade is Grade.CONTAINER:
+            if index.const is not None:
+                return base.part(index.const[0])
+            if isinstance(value.index, Unknown) and isinstance(value.index.node, ast.Slice):
+                return states.many(base.any_part())
+            return base.any_part()
+        if index.traced and base.grade is Grade.UNKNOWN:
+            return ARRAY  # only an array takes one
+        return base if base.traced else UNKNOWN
+
+    def _attribute(self, value: Attr, activation: Activation) -> Status:
+        base = self.status(value.base, activation)
+        if value.name in STATIC_ATTRIBUTES:
+            return SHAPE if value.name == "shape" else PYTHON
+        if base.traced:
+            return ARRAY if value.name in ARRAY_ATTRIBUTES else UNKNOWN
+        if base.grade is Grade.OBJECT:
+            return self._field(value, activation)
+        if value.name in {"value", "raw_value"}:
+            param = root_param(value.base)
+            if param is not None and param.function in self._traced and isinstance(value.base, Attr):
+                scope = activation.function.scope
+                return TREE if Kind.VARIABLE in self._kinds.of(self._flow.here(value.base, scope)) else UNKNOWN
+        return UNKNOWN
+
+    def _field(self, value: Attr, activation: Activation) -> Status:
+        """Return what an attribute of an object is whose Variables are traced."""
+        if value.name in {"value", "raw_value"}:
+            return TREE
+        if not isinstance(value.base, Param) or value.base is not value.base.function.self_param:
+            return UNKNOWN
+        owner = value.base.function.owner
+        stores = owner.stores.get(value.name, ()) if owner is not None else ()
+        found = []
+        for writer, stored in stores:
+            name = self._flow.callee_name(self._flow.here(stored, writer.scope)) if isinstance(stored, Call) else ""
+            if name.startswith("flax.nnx.") and name[9:10].isupper():
+                found.append(OBJECT)
+            elif writer is activation.function:
+                found.append(self.status(stored, activation))
+            else:
+                found.append(PYTHON if isinstance(stored, Const) and stored.value is not None else UNKNOWN)
+        return join(found) if found else UNKNOWN
+
+    # -- expressions --------------------------------------------------------------------------------
+
+    def _expression(self, node: ast.AST, activation: Activation) -> Status:
+        if isinstance(node, ast.BinOp):
+            return self._binary(node, activation)
+        if isinstance(node, ast.UnaryOp):
+            operand = self._at(node.operand, activation)
+            if isinstance(node.op, ast.Not):
+                return PYTHON
+            return ARRAY if self._is_variable(operand) else operand if operand.traced else _plain(operand)
+        if isinstance(node, ast.Compare):
+            return self._compare(node, activation)
+        if isinstance(node, ast.AugAssign):
+            return _arithmetic(self._at(node.target, activation), self._at(node.value, activation))
+        if isinstance(node, ast.JoinedStr):
+            return PYTHON
+        return UNKNOWN
+
+    def _at(self, node: ast.expr, activation: Activation) -> Status:
+        value = activation.function.scope.module.values.get(node)
+        return UNKNOWN if value is None else self.status(value, activation)
+
+    @staticmethod
+    def _is_variable(status: Status) -> bool:
+        return status.grade is Grade.OBJECT or status.traced
+
+    def _binary(self, node: ast.BinOp, activation: Activation) -> Status:
+        left, right = self._at(node.left, activation), self._at(node.right, activation)
+        if left.const is not None and isinstance(left.const[0], str):
+            return PYTHON
+        return _arithmetic(left, right, isinstance(node.op, ast.Mult))
+
+    def _compare(self, node: ast.Compare, activation: Activation) -> Status:
+        nodes = [node.left, *node.comparators]
+        if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            return PYTHON
+        operands = [self._at(o, activation) for o in nodes]
+        if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            within = isinstance(node.comparators[-1], ast.Tuple | ast.List | ast.Set) and operands[0].traced
+            return ARRAY if within else UNKNOWN
+        if any(o.const is not None and (o.const[0] is None or isinstance(o.const[0], str)) for o in operands):
+            return PYTHON
+        if any(o.grade is Grade.CONTAINER for o in operands):
+            return PYTHON if all(o.static for o in operands) else UNKNOWN  # containers are compared
+        if any(self._is_variable(o) for o in operands):
+            equal = all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
+            if equal and all(o.grade is not Grade.ARRAY for o in operands):
+                return TREE if any(o.grade is Grade.TREE for o in operands) else UNKNOWN  # of objects: a bool
+            return ARRAY
+        return PYTHON if all(o.static for o in operands) else UNKNOWN
+
+    def _truth(self, test: ast.expr, scope: Scope, activation: Activation) -> bool | None:
+        """Return the truth of a condition that is decided while compiling; None if it is not known."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self._truth(test.operand, scope, activation)
+            return None if inner is None else not inner
+        if isinstance(test, ast.BoolOp):
+            parts = [self._truth(value, scope, activation) for value in test.values]
+            decisive = isinstance(test.op, ast.Or)
+            if decisive in parts:
+                return decisive
+            return None if None in parts else not decisive
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            left, right = self._at(test.left, activation), self._at(test.comparators[0], activation)
+            op = test.ops[0]
+            if isinstance(op, ast.Is | ast.IsNot) and right.none:
+                if left.const is not None or left.grade not in {Grade.UNKNOWN, Grade.PYTHON}:
+                    return left.none is isinstance(op, ast.Is)
+                return None
+            if isinstance(op, ast.Eq | ast.NotEq) and left.const is not None and right.const is not None:
+                return (left.const == right.const) is isinstance(op, ast.Eq)
+            return None
+        found = self._at(test, activation)
+        return bool(found.const[0]) if found.const is not None else None
+
     # -- calls --------------------------------------------------------------------------------------
 
-    def _call(self, value: Call, scope: Scope) -> bool:
+    def _call(self, value: Call, activation: Activation) -> Status:
         flow = self._flow
-        call = flow.here(value, scope)
-        callee = flow.follow(call, value.callee)
+        call = flow.here(value, activation.function.scope)
         name = flow.callee_name(call)
+        args = [self.status(a.value if isinstance(a, Star) else a, activation) for a in value.args]
+        keywords = {k: self.status(v, activation) for k, v in value.keywords if k is not None}
+        if name in TREE_MAPS:
+            return self._mapped(value, call, args, activation)
+        if name in BODIES:
+            return TREE
         if name:
-            return self._foreign(value, name, scope)
+            return known_result(name, value, args, keywords, activation.level)
+        holding = any(status.holds for status in (*args, *keywords.values()))
         method = value.callee
-        if isinstance(method, Attr) and method.name in ARRAY_METHODS and self.of(method.base, scope):
-            return True
+        if isinstance(method, Attr):
+            base = self.status(method.base, activation)
+            found = _method(method.name, base, args)
+            if found is not None:
+                return found
+        callee = flow.follow(call, value.callee)
         if isinstance(callee.value, Call):
             wrapper = flow.wrapper_name(callee, callee.value)
             if wrapper in GRADIENTS:
-                return function_of(scope) in self._traced
-            if wrapper in JITS or wrapper in BATCHING:
-                return self._arguments(value, scope)
+                return _gradient(wrapper, callee.value)
+            if (wrapper in JITS or wrapper in BATCHING) and holding:
+                return TREE
             if wrapper.startswith("flax.nnx.") and self._kinds.of(callee) == {Kind.MODULE}:  # a layer of the library
-                return self._arguments(value, scope)
+                return TREE if holding else UNKNOWN
         invoked = flow.invoked(call)
         if invoked:
-            if not self._arguments(value, scope) and all(_apart(found.function) for found, _ in invoked):
-                return False
-            return any(
-                self.of(returned, found.function.scope) for found, _ in invoked for returned in found.function.returns
-            )
+            return self._invoked(invoked, activation)
         if isinstance(method, Attr):
-            if method.name in {"get", "pop"} and self.of(method.base, scope):
-                return True
             param = root_param(method.base)
             own = param is not None and param.function in self._traced
-            return own and not isinstance(method.base, Param) and self._arguments(value, scope)
-        if isinstance(method, Param) and method.function in self._traced:
-            return self._arguments(value, scope)
-        return False
+            return TREE if own and holding and not isinstance(method.base, Param) else UNKNOWN
+        own = isinstance(method, Param) and method.function in self._traced
+        return TREE if own and holding else UNKNOWN
 
-    def _foreign(self, value: Call, name: str, scope: Scope) -> bool:
-        if name.startswith("builtins."):
-            word = last(name)
-            return word in _BUILTINS and self._arguments(value, scope)
-        if name in {"jax.lax.axis_index"}:
-            return True
-        if name.startswith("numpy.") and name not in STATIC_RESULTS:
-            return self._arguments(value, scope)
-        if name in TREE_MAPS:
-            return any(self.holds(a, scope) for a in value.args[1:])
-        return gives_arrays(name) and self._arguments(value, scope)
+    def _invoked(self, invoked: list[tuple[Callee, Frame]], activation: Activation) -> Status:
+        """Return what functions of the project return."""
+        if self._depth > _CALLS:
+            return UNKNOWN
+        results = []
+        for callee, frame in invoked:
+            if callee.function.generator or callee.function.is_property:
+                return UNKNOWN
+            entered = self._entered(frame, activation, activation.level)
+            if entered not in self._results:
+                results.append(self._result(callee.function, entered))
+            else:
+                results.append(self._results[entered])
+        return join(results)
 
-    def _arguments(self, value: Call, scope: Scope) -> bool:
-        return any(self.holds(a, scope) for a in value.args) or any(self.holds(v, scope) for _, v in value.keywords)
+    def _result(self, function: FunctionFacts, entered: Activation) -> Status:
+        """Return what a function returns, and keep it."""
+        self._results[entered] = NOTHING  # a function that calls itself
+        self._depth += 1
+        try:
+            found = self._returned(function, entered)
+        finally:
+            self._depth -= 1
+        if self._lowest < len(self._stack):
+            del self._results[entered]
+        else:
+            self._results[entered] = found
+        return found
+
+    def _returned(self, function: FunctionFacts, entered: Activation) -> Status:
+        returns = [value for value in function.returns if not (isinstance(value, Const) and value.value is None)]
+        return join(self.status(value, entered) for value in returns) if returns else states.python(None)
+
+    def _mapped(self, value: Call, call: Bound, args: list[Status], activation: Activation) -> Status:
+        """Return what ``jax.tree.map`` makes of trees."""
+        trees = args[1:]
+        if not trees:
+            return UNKNOWN
+        results = []
+        for callee in self._flow.callables(self._flow.with_value(call, value.args[0])):
+            params = dict(zip(callee.function.params, map(leaf, trees), strict=False))
+            entered = self._activation(callee.function, params, activation.level, activation)
+            results.append(self._returned(callee.function, entered) if self._depth < _CALLS else UNKNOWN)
+        if results:
+            made = join(results)
+            return TREE if made.traced else UNKNOWN if made.grade is Grade.UNKNOWN else states.many(made)
+        return TREE if any(tree.holds for tree in trees) else UNKNOWN
 
 
-def _apart(function: FunctionFacts) -> bool:
-    """Say whether a function gets values by its parameters only."""
-    return function.owner is None and function_of(function.scope.parent) is None
+def _plain(status: Status) -> Status:
+    return PYTHON if status.grade is Grade.PYTHON else UNKNOWN
 
 
-def _traces(root: Root, param: Param) -> bool:
-    """Say whether a transform traces a parameter; a body leaves those with a default to ``functools.partial``."""
-    if param.name in root.static:
-        return False
-    return root.transform in COMPILING or param.name not in param.function.defaults
+def _arithmetic(left: Status, right: Status, repeats: bool = False) -> Status:
+    """Return what an arithmetic operator gives."""
+    grades = {left.grade, right.grade}
+    if Grade.CONTAINER in grades and not repeats and grades <= {Grade.CONTAINER, Grade.TREE}:
+        if Grade.TREE in grades:
+            return TREE
+        return states.many(join((*left.parts, *right.parts))) if (*left.parts, *right.parts) else left
+    if grades & {Grade.ARRAY, Grade.TREE, Grade.OBJECT}:
+        return ARRAY
+    if left is NOTHING or right is NOTHING:
+        return NOTHING
+    if Grade.CONTAINER in grades and Grade.PYTHON in grades and repeats:
+        return states.many((left if left.grade is Grade.CONTAINER else right).any_part())
+    return PYTHON if grades == {Grade.PYTHON} else UNKNOWN
 
 
-def _gives(event: CallEvent, name: str, place: int | None) -> bool:
-    """Say whether a call may pass a parameter."""
-    if event.value.starred or any(k.arg in {None, name} for k in event.node.keywords):
-        return True
-    return place is not None and len(event.node.args) > place
+def _method(name: str, base: Status, args: list[Status]) -> Status | None:
+    """Return what a method gives that arrays, lists and dicts have; None if it is another one."""
+    if base.traced:
+        if name in {"get", "pop", "copy"}:
+            return base
+        if name in ARRAY_METHODS:
+            return ARRAY
+        if name == "values" and base.grade is Grade.TREE:
+            return TREE
+        return None
+    if base.grade is Grade.OBJECT:
+        return ARRAY if name in {"sum", "mean", "astype", "reshape", "max", "min", "any", "all"} else None
+    if base.grade is Grade.CONTAINER:
+        if name in {"get", "pop"}:
+            index = args[0].const if args else None
+            return base.part(index[0]) if index is not None else base.any_part()
+        if name == "copy":
+            return base
+        if name == "values":
+            return states.many(base.any_part())
+        if name in {"index", "count"}:
+            return PYTHON
+    return None
+
+
+def _gradient(wrapper: str, made: Call) -> Status:
+    """Return what a function gives that ``grad`` or ``value_and_grad`` made."""
+    aux = made.keyword("has_aux")
+    plain = aux is None or (isinstance(aux, Const) and aux.value is False)
+    if not wrapper.endswith("value_and_grad"):
+        return TREE
+    return states.sequence((ARRAY if plain else states.sequence((ARRAY, TREE)), TREE))
+
+
+def _array_note(note: ast.expr) -> bool:
+    """Say whether an annotation means an array, or a number, which a transform makes one."""
+    text = ast.unparse(note)
+    return text in {"bool", "int", "float"} or text.rpartition(".")[2] in {"Array", "ndarray", "ArrayLike"}

@@ -33,7 +33,9 @@ class Root:
         transform: full name of the transform.
         node: where the transform is applied.
         scope: the scope in which that is.
-        static: parameters that are not traced: static arguments, those bound before, axes of None.
+        static: parameters that are not traced: static arguments, those bound before, axes of None; all of them where
+            the options cannot be read.
+        declared: those among them that the options declare static.
         options: the call that holds the transform's keyword arguments; None if there are none.
         bound: whether the function is a bound method.
         decorator: whether the transform is applied as a decorator.
@@ -49,6 +51,7 @@ class Root:
     bound: bool = False
     decorator: bool = False
     partial: bool = False
+    declared: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False)
@@ -103,8 +106,8 @@ class Traced:
             for node, value in zip(function.node.decorator_list, function.decorators, strict=True):
                 name, options = self._transform(self._flow.here(value, outer))
                 if name in JITS or name in BATCHING:
-                    static = _static(function, name, options, 0, frozenset())
-                    yield Root(function, name, node, outer, static, options, decorator=True)
+                    left = _untraced(function, name, options, 0, frozenset())
+                    yield Root(function, name, node, outer, left.names, options, decorator=True, declared=left.declared)
 
     def _transform(self, decorator: Bound) -> tuple[str, ast.Call | None]:
         """Return the name of the transform that a decorator applies, and the call that holds its options."""
@@ -171,9 +174,20 @@ class Traced:
 
     def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None) -> Root:
         given = frozenset(keyword for keyword, _ in callee.keywords)
-        static = _static(callee.function, name, options, len(callee.args) + (callee.receiver is not None), given)
+        skipped = len(callee.args) + (callee.receiver is not None)
+        left = _untraced(callee.function, name, options, skipped, given)
         bound, partial = callee.receiver is not None, bool(callee.args or callee.keywords)
-        return Root(callee.function, name, event.node, event.scope, static, options, bound, partial=partial)
+        return Root(
+            callee.function,
+            name,
+            event.node,
+            event.scope,
+            left.names,
+            options,
+            bound,
+            partial=partial,
+            declared=left.declared,
+        )
 
     # -- spreading ----------------------------------------------------------------------------------
 
@@ -303,9 +317,17 @@ def _bodies(call: Call, positions: tuple[int, ...], names: tuple[str, ...]) -> I
             yield value
 
 
-def _static(
+@dataclass(frozen=True)
+class _Untraced:
+    """The parameters that a transform leaves as they are: all of them, and those declared static."""
+
+    names: frozenset[str]
+    declared: frozenset[str] = frozenset()
+
+
+def _untraced(
     function: FunctionFacts, name: str, options: ast.Call | None, skipped: int, given: frozenset[str]
-) -> frozenset[str]:
+) -> _Untraced:
     """Return the parameters that a transform does not trace.
 
     Args:
@@ -316,29 +338,71 @@ def _static(
         given: parameters that are bound before by name.
     """
     params = list(function.params)
-    static = {*params[:skipped], *given}
+    known = {*params[:skipped], *given}
     if options is None:
-        return frozenset(static)
-    rest = params[skipped:]
+        return _Untraced(frozenset(known))
+    rest = [param for param in params[skipped:] if param not in given]
+    declared = _declared(options, params[skipped:])
+    axes = _axes(name, options)
+    if declared is None or (axes is not None and _unreadable(axes)):
+        return _Untraced(frozenset(params))  # rather nothing than something wrong
+    if axes is not None:
+        known |= _left_alone(axes, rest)
+    return _Untraced(frozenset(known | declared), frozenset(declared))
+
+
+def _declared(options: ast.Call, rest: list[str]) -> set[str] | None:
+    """Return the parameters that options declare static; None if they cannot be read."""
+    found: set[str] = set()
     for word in ("static_argnums", "static_broadcasted_argnums"):
         node = keyword(options, word)
         numbers = constant(node)
-        if node is not None and numbers is None:
-            return frozenset(params)  # not readable: rather nothing than something wrong
+        if node is not None and numbers is None and not _is_none(node):
+            return None
         for number in numbers if isinstance(numbers, tuple | list) else (numbers,):
             if isinstance(number, int) and -len(rest) <= number < len(rest):
-                static.add(rest[number])
+                found.add(rest[number])
     node = keyword(options, "static_argnames")
     names = constant(node)
-    if node is not None and names is None:
-        return frozenset(params)
-    static.update(n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str))
-    if last(name) in {"vmap", "pmap", "scan"}:
-        axes = keyword(options, "in_axes")
-        if isinstance(axes, ast.Tuple | ast.List):
-            for param, axis in zip(rest, axes.elts, strict=False):
-                if isinstance(axis, ast.Constant) and axis.value is None:
-                    static.add(param)
-        elif axes is not None and not isinstance(axes, ast.Constant):
-            return frozenset(params)
-    return frozenset(static)
+    if node is not None and names is None and not _is_none(node):
+        return None
+    return found | {n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str)}
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+# where transforms take the axes or the specs of arguments, by position behind the function
+_AXES = {"vmap": ("in_axes", 1), "pmap": ("in_axes", 2), "scan": ("in_axes", -1), "shard_map": ("in_specs", 2)}
+
+
+def _axes(name: str, options: ast.Call) -> ast.expr | None:
+    """Return what a transform is told about the axes of its arguments."""
+    if last(name) not in _AXES:
+        return None
+    word, position = _AXES[last(name)]
+    given = keyword(options, word)
+    if given is None and not name.startswith("flax.") and 0 < position < len(options.args):
+        return options.args[position]
+    return given
+
+
+def _unreadable(axes: ast.expr) -> bool:
+    """Say whether what is said of the axes may leave any argument alone."""
+    if isinstance(axes, ast.Tuple | ast.List):
+        return any(isinstance(axis, ast.Starred) for axis in axes.elts)
+    return isinstance(axes, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.IfExp)
+
+
+def _left_alone(axes: ast.expr, params: list[str]) -> set[str]:
+    """Return the parameters whose axis is None, or may be."""
+    if _is_none(axes):
+        return set(params)
+    if not isinstance(axes, ast.Tuple | ast.List):
+        return set()
+    return {
+        param
+        for param, axis in zip(params, axes.elts, strict=False)
+        if _is_none(axis) or isinstance(axis, ast.Name | ast.Attribute | ast.Subscript | ast.IfExp)
+    }
