@@ -182,5 +182,8 @@ def _uses(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
             yield node.value, "array"
         elif node.attr not in _LIKE_DICTS | {"items", "keys", "values", "pop", "update"}:
             yield node.value, "object"
+    elif isinstance(node, ast.Match):
+        if any(isinstance(case.pattern, ast.MatchValue) for case in node.cases):
+            yield node.subject, "array"
     elif isinstance(node, ast.Call):
         yield node.func, "object"

@@ -395,6 +395,9 @@ def _unreadable(axes: ast.expr) -> bool:
     return isinstance(axes, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.IfExp)
 
 
+_OPEN = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)  # what may be None
+
+
 def _left_alone(axes: ast.expr, params: list[str]) -> set[str]:
     """Return the parameters whose axis is None, or may be."""
     if _is_none(axes):
@@ -404,5 +407,9 @@ def _left_alone(axes: ast.expr, params: list[str]) -> set[str]:
     return {
         param
         for param, axis in zip(params, axes.elts, strict=False)
-        if _is_none(axis) or isinstance(axis, ast.Name | ast.Attribute | ast.Subscript | ast.IfExp)
+        if _is_none(axis) or (isinstance(axis, _OPEN) and "Carry" not in {getattr(axis, "id", ""), _attr(axis)})
     }
+
+
+def _attr(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else ""
