@@ -29,6 +29,7 @@ from codemods.nnx.lint.names import (
     STATIC_ATTRIBUTES,
     TREE_MAPS,
 )
+from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.lint.status import ARRAY, NOTHING, OBJECT, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status, join
 from codemods.nnx.lint.traced import Root, Traced, Tracing, function_of, original, root_param
 from codemods.nnx.values import (
@@ -55,6 +56,10 @@ from codemods.nnx.values import (
     Value,
 )
 
+_MAKERS = frozenset(
+    {f"{home}.{name}" for home in ("jax.numpy", "numpy") for name in
+     ("array", "asarray", "zeros", "ones", "full", "arange", "eye", "linspace", "zeros_like", "ones_like")}
+)  # fmt: skip
 _PYTHON = frozenset({"int", "bool", "str", "float"})  # annotations of what is no array
 _ACTIVATIONS = 12  # how many activations of one function are told apart
 _CALLS = 10  # how many calls deep results are followed
@@ -119,7 +124,34 @@ class Taint:
 
     def array(self, node: ast.expr, scope: Scope) -> bool:
         """Say whether an expression is a traced array for certain, and no tree."""
-        return any(status.grade is Grade.ARRAY for status in self.at(node, scope))
+        found = self.at(node, scope)
+        if any(status.grade is Grade.ARRAY for status in found):
+            return True
+        value = scope.module.values.get(node)
+        return isinstance(value, Param) and any(status.traced for status in found) and self._filled(value)
+
+    def _filled(self, param: Param) -> bool:
+        """Say whether every call of a traced function gives an array or a number for a parameter."""
+        tracing = self._traced.get(param.function)
+        given = [self._flow.argument(frame, param.name) for frame in self._flow.entries(param.function)]
+        if tracing is not None and list(param.function.params)[1:2] == [param.name]:
+            scans = [root for root in tracing.roots if root.transform == "jax.lax.scan"]
+            if scans:  # a slice of what is scanned over
+                calls = [root.scope.module.values.get(root.node) for root in scans]
+                slices = [call.argument(2, "xs") for call in calls if isinstance(call, Call)]
+                given = [
+                    None if value is None else self._flow.here(value, root.scope)
+                    for value, root in zip(slices, scans, strict=True)
+                ]
+        return bool(given) and all(bound is not None and self._makes_array(original(bound)) for bound in given)
+
+    def _makes_array(self, bound: Bound) -> bool:
+        """Say whether a value outside of traced code is an array, or a number, which becomes one."""
+        found = self._flow.resolve(bound)
+        if isinstance(found.value, Const):
+            return isinstance(found.value.value, bool | int | float)
+        name = self._flow.callee_name(found)
+        return name in STAGED_RESULTS or name in _MAKERS
 
     def node_holds(self, node: ast.expr, scope: Scope) -> bool:
         """Say whether an expression is traced or holds something traced, f-strings included."""
