@@ -97,12 +97,14 @@ class Outcome:
             are those in the new text.
         fixed: findings that were fixed, or would be, with their places in the old text.
         written: whether changes were written.
+        flax: the versions that code was taken from and to, in words, by part of the project.
     """
 
     files: Sequence[FileOutcome]
     left: Sequence[Diagnostic] = field(default=())
     fixed: Sequence[Diagnostic] = field(default=())
     written: bool = True
+    flax: Sequence[str] = field(default=())
 
     @cached_property
     def by_status(self) -> Mapping[Status, list[FileOutcome]]:
@@ -115,3 +117,26 @@ class Outcome:
         if self.by_status[Status.FAILED]:
             return 2
         return 1 if self.left or (not self.written and self.by_status[Status.CHANGED]) else 0
+
+
+def joined(outcomes: Sequence[Outcome], order: Sequence[str]) -> Outcome:
+    """Return what several runs over parts of one project came to.
+
+    Args:
+        outcomes: one for every part.
+        order: the names of all files in the order in which they are reported.
+    """
+    if len(outcomes) == 1:
+        return outcomes[0]
+    place = {path: number for number, path in enumerate(order)}
+
+    def by_file(item: FileOutcome | Diagnostic) -> int:
+        return place.get(item.path, len(place))
+
+    return Outcome(
+        sorted((file for outcome in outcomes for file in outcome.files), key=by_file),
+        sorted((one for outcome in outcomes for one in outcome.left), key=by_file),
+        sorted((one for outcome in outcomes for one in outcome.fixed), key=by_file),
+        all(outcome.written for outcome in outcomes),
+        [line for outcome in outcomes for line in outcome.flax],
+    )

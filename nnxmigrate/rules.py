@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codemods.nnx.analyse import chosen
 from codemods.nnx.catalogue import RULES, every_rule
-from codemods.nnx.options import VERSIONS, Options
+from codemods.nnx.options import Options
 from codemods.nnx.rule import Kind, Rule
 from nnxmigrate import own_rules
 
@@ -42,18 +42,13 @@ def known(prefix: str) -> bool:
 def code_of(written: str) -> str:
     """Return the code or family that a code, the name of a rule or `ALL` stands for; the word itself if none does."""
     if written.upper() == "ALL":
-        return "NNX"
+        return ""  # the family of every code, those of rules of users' own too
     return next((rule.code for rule in all_rules() if rule.name == written.lower()), written.upper())
 
 
 def looked_for(prefix: str, options: Options) -> bool:
     """Say whether a run looks for a code, or for all codes of a family."""
     rules = [rule for rule in all_rules() if rule.code.startswith(prefix)]
-    active = {rule.code for rule in chosen(options) if rule.kind is Kind.LINT or _crossed(rule, options)}
+    active = {rule.code for rule in chosen(options)}
     return bool(rules) and all(rule.code in active for rule in rules)
 
-
-def _crossed(rule: Rule, options: Options) -> bool:
-    """Say whether the versions of a run differ in what a rule is about."""
-    release = ".".join(rule.since.split(".")[:2])
-    return release not in VERSIONS or options.crosses(release)

@@ -22,6 +22,8 @@ def fake_rules(monkeypatch: pytest.MonkeyPatch) -> None:
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     """Return a function that makes files in an empty working directory, from contents by name."""
     monkeypatch.chdir(tmp_path)
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):  # the Flax of an active environment would count
+        monkeypatch.delenv(name, raising=False)
 
     def make(files: dict[str, str | bytes]) -> Path:
         for name, content in files.items():

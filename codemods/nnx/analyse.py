@@ -5,12 +5,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 
 from codemods.nnx.catalogue import every_rule
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Analysis, Failure, Finding
-from codemods.nnx.options import Options
+from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.project import Modules, Project
 from codemods.nnx.rewrite import drafts
 from codemods.nnx.rule import Kind, Rule
@@ -51,7 +52,9 @@ def analyse(sources: Sequence[Source], options: Options, asked: Collection[str] 
     context = Context(Project(modules), options, subjects)
     found: list[Finding] = []
     defects: dict[str, Failure] = {}
-    for rule in chosen(options):
+    # first those that look at the code as if it came from the oldest version: they share analyses with others
+    for rule in sorted(chosen(options), key=lambda rule: not rule.always):
+        context.options = replace(options, origin=VERSIONS[0]) if rule.always else options
         try:
             with nullcontext() if options.fixes else drafts():
                 found += rule.check(context)
@@ -80,7 +83,15 @@ def chosen(options: Options) -> list[Rule]:
     return [rule for rule in every_rule() if _wanted(rule, options)]
 
 
+def applies(rule: Rule, options: Options) -> bool:
+    """Say whether the versions of a run differ in what a rule is about, or it holds whatever they are."""
+    release = ".".join(rule.since.split(".")[:2])
+    return rule.kind is Kind.LINT or rule.always or release not in VERSIONS[1:] or options.crosses(release)
+
+
 def _wanted(rule: Rule, options: Options) -> bool:
+    if not applies(rule, options):
+        return False
     if any(rule.code.startswith(prefix) for prefix in options.ignore):
         return False
     if options.select:

@@ -46,5 +46,12 @@ class Options:
         return self.targets[-1]
 
     def crosses(self, version: str) -> bool:
-        """Say whether the migration passes the release of ``version``, as 0.10 → 0.12 passes 0.11."""
+        """Say whether the migration passes the release of ``version``, as 0.10 → 0.12 passes 0.11.
+
+        Of code that was written for the target already, only rules that hold for such code ask; see ``Rule.always``.
+        """
         return VERSIONS.index(self.origin) < VERSIONS.index(version) <= VERSIONS.index(self.target)
+
+    def beyond(self, version: str) -> bool:
+        """Say whether something that came with a version is newer than everything asked for: it is not taken back."""
+        return VERSIONS.index(version) > VERSIONS.index(self.target)

@@ -58,6 +58,8 @@ class Rule:
         examples: programs before and after; shown to users and run by the tests.
         check: finds the places; called once per project.
         default: False if the rule runs only when its code is selected.
+        always: whether it holds for code that was written for the target already, too, since what it finds fails
+            there whatever it was written for.
     """
 
     code: str
@@ -71,3 +73,4 @@ class Rule:
     examples: tuple[Example, ...]
     check: Callable[[Context], Iterator[Finding]]
     default: bool = True
+    always: bool = False

@@ -85,6 +85,10 @@ class Symbol:
         found = {self.names.get(target) for target in targets}
         return found.pop() if len(found) == 1 else None
 
+    def since(self, name: str) -> str:
+        """Return the first version in which it has a name."""
+        return next(version for version, known in self.names.items() if known == name)
+
 
 def _symbol(one: str | None, two: str | None, three: str | None, help: str = "") -> Symbol:
     """Return a symbol of ``flax.nnx`` by its names in 0.10, 0.11 and 0.12."""

@@ -11,6 +11,7 @@ import click
 from codemods.nnx.options import VERSIONS, OptimizerForm, Options
 from nnxmigrate import config, own_rules
 from nnxmigrate.cli.refusals import check_call
+from nnxmigrate.versions.families import families
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,18 +49,25 @@ def codes(value: str, fail: Callable[[str], NoReturn] | None = None) -> tuple[st
 
 
 def versions(value: str, fail: Callable[[str], NoReturn] | None = None) -> tuple[str, ...]:
-    """Return Flax versions, which are separated by commas, in ascending order.
+    """Return the families of Flax versions, which are separated by commas, in ascending order.
 
     Args:
-        value: the versions.
+        value: the versions, such as ``0.11``, ``0.12.8`` or ``latest``.
         fail: called with a message if one is unknown; by default it raises :class:`click.BadParameter`.
     """
-    wanted = {version.strip() for version in value.split(",")}
-    unknown = sorted(wanted - set(VERSIONS))
+    known, unknown = families(value)
     if unknown:
-        message = f"unknown Flax version {', '.join(map(repr, unknown))}; known are {', '.join(VERSIONS)}"
+        message = f"unknown Flax version {', '.join(map(repr, unknown))}; known are {', '.join(VERSIONS)} and `latest`"
         (fail or _bad)(message)
-    return tuple(version for version in VERSIONS if version in wanted)
+    return known
+
+
+def version(value: str, fail: Callable[[str], NoReturn] | None = None) -> str:
+    """Return the family of one Flax version; see :func:`versions`."""
+    found = versions(value, fail)
+    if len(found) != 1:
+        (fail or _bad)(f"{value!r} names more than one version")
+    return found[0]
 
 
 def _bad(message: str) -> NoReturn:
@@ -82,9 +90,19 @@ def check_code(code: str, fail: Callable[[str], object]) -> None:
 
 selection = stacked(
     click.argument("paths", nargs=-1, type=click.Path(), metavar="PATHS..."),
-    click.option("--from", "origin", type=click.Choice(VERSIONS), help="Flax version the code was written for. [0.10]"),
     click.option(
-        "--to", "targets", type=versions, metavar="VERSIONS", help="Flax versions that it shall run on. [0.11]"
+        "--from",
+        "origin",
+        type=version,
+        metavar="VERSION",
+        help="Flax version the code was written for. [what the project's pins, environment and code say, else 0.10]",
+    ),
+    click.option(
+        "--to",
+        "targets",
+        type=versions,
+        metavar="VERSIONS",
+        help="Flax versions that it shall run on, as 0.12, or latest. [what the project says, else 0.11,0.12]",
     ),
     click.option(
         "--select",
@@ -153,13 +171,31 @@ class Choices:
         Raises:
             click.UsageError: if the choices do not go together.
         """
-        origin = self._choice("origin", "from", "0.10", VERSIONS)
-        targets = self.get("targets", "to", "0.11")
-        targets = versions(targets, self._refuse) if isinstance(targets, str) else targets
-        if VERSIONS.index(targets[0]) < VERSIONS.index(origin):
-            raise click.UsageError(f"cannot go back from Flax {origin} to {targets[0]}")
+        origin, targets = self.versions()
         form = self._choice("optimizer", "optimizer", "auto", [form.value for form in OptimizerForm])
-        return Options(origin, targets, OptimizerForm(form), self._codes("select"), self._codes("ignore"), lint)
+        return Options(
+            origin or VERSIONS[0],
+            targets or VERSIONS[1:],
+            OptimizerForm(form),
+            self._codes("select"),
+            self._codes("ignore"),
+            lint,
+        )
+
+    def versions(self) -> tuple[str | None, tuple[str, ...] | None]:
+        """Return the versions that the user said code is taken from and to; None where that is left to the project.
+
+        Raises:
+            click.UsageError: if they do not go together.
+        """
+        origin = self.get("origin", "from", None)
+        targets = self.get("targets", "to", None)
+        targets = versions(targets, self._refuse) if isinstance(targets, str) else targets
+        if origin is not None:
+            origin = version(origin, self._refuse)
+            if targets is not None and VERSIONS.index(targets[0]) < VERSIONS.index(origin):
+                raise click.UsageError(f"cannot go back from Flax {origin} to {targets[0]}")
+        return origin, targets
 
     def output_format(self) -> str:
         """Return the form of the report."""

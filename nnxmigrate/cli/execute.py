@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from nnxmigrate.cli.common import Choices
-from nnxmigrate.files.atomic import WriteFailed, write_all
+from nnxmigrate.files.atomic import WriteFailed, Writer, write_all
 from nnxmigrate.files.discovery import Found, discover
 from nnxmigrate.files.document import Unreadable
-from nnxmigrate.outcome import FileOutcome, Outcome, Status
+from nnxmigrate.outcome import FileOutcome, Outcome, Status, joined
 from nnxmigrate.project import MARK, Project, load, read_document
 from nnxmigrate.report import Style, report
 from nnxmigrate.run import run_project
@@ -50,19 +50,19 @@ def execute(choices: Choices, paths: Sequence[str], settings: Settings, given: M
     undo = None
     if "-" in paths:
         stdout_taken |= settings.fix and settings.write
-        outcome = _filtered(settings, given["stdin_filename"] or "stdin.py")
+        outcome = _filtered(settings, choices, given["stdin_filename"] or "stdin.py")
     else:
         project = load(_found(choices, paths))
         if settings.write:
             from nnxmigrate.cli.git import Guarded
 
             guarded = Guarded(bool(choices.get("require_clean", "require-clean", False)))
-            outcome = run_project(project, settings, guarded)
+            outcome = _run(project, settings, choices, guarded)
             warning, undo = guarded.warning(), guarded.undo()
             if warning:
                 click.echo(f"warning: {warning}", err=True)
         else:
-            outcome = run_project(project, settings)
+            outcome = _run(project, settings, choices)
     if given.get("diff") or given.get("patch"):
         from nnxmigrate.report.diff import base, coloured, patch
 
@@ -83,6 +83,20 @@ def execute(choices: Choices, paths: Sequence[str], settings: Settings, given: M
     return outcome
 
 
+def _run(project: Project, settings: Settings, choices: Choices, writer: Writer | None = None) -> Outcome:
+    """Run the pipeline for every part of a project with the versions that it asks for, and join what came out."""
+    if not project.documents:
+        return run_project(project, settings, writer)
+    from nnxmigrate.versions.parts import parts
+
+    outcomes = []
+    for chosen, part in parts(project, *choices.versions()):
+        options = replace(settings.options, origin=chosen.origin, targets=chosen.targets)
+        outcome = run_project(part, replace(settings, options=options), writer)
+        outcomes.append(replace(outcome, flax=(str(chosen),) if chosen.why else ()))
+    return joined(outcomes, list(project.paths))
+
+
 def _save(path: str, data: bytes) -> None:
     try:
         write_all({path: data})
@@ -96,13 +110,13 @@ def _found(choices: Choices, paths: Sequence[str]) -> Iterator[Found]:
     return discover(paths, exclude=exclude, base=base, markdown=markdown)
 
 
-def _filtered(settings: Settings, name: str) -> Outcome:
+def _filtered(settings: Settings, choices: Choices, name: str) -> Outcome:
     """Read code from stdin and, where files would be written, print the new code."""
     raw = sys.stdin.buffer.read()
     captured = _Captured()
     try:
         project = Project({name: name}, {name: read_document(name, raw)} if MARK in raw else {})
-        outcome = run_project(project, settings, captured)
+        outcome = _run(project, settings, choices, captured)
     except Unreadable as error:
         outcome = Outcome([FileOutcome(name, Status.FAILED, str(error))])
     if settings.fix and settings.write:

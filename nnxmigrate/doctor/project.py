@@ -18,6 +18,8 @@ _READERS: tuple[tuple[str, _Reader], ...] = (
     ("uv.lock", toml_files.lock),
     ("poetry.lock", toml_files.lock),
     ("pdm.lock", toml_files.lock),
+    ("pixi.toml", toml_files.pixi),
+    ("pixi.lock", toml_files.pixi_lock),
     ("Pipfile", toml_files.pipfile),
     ("Pipfile.lock", toml_files.lock),
     ("*requirements*.txt", text_files.requirements),

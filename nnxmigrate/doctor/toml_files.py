@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nnxmigrate.doctor.pins import Pin, PinError, PinSet, pin, ranged, specifier
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _LOCKS = {
     "uv.lock": "uv lock --upgrade-package flax --upgrade-package jax",
@@ -24,9 +20,14 @@ _LOCKS = {
 
 
 def _load(path: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):  # here: most runs read no TOML
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise PinError(str(error)) from error
 
 
@@ -85,6 +86,32 @@ def pyproject(path: Path) -> Iterator[PinSet]:
     for name, pins in parts.items():
         if pins:
             yield PinSet(f"{place}, {name}", place, base + pins)
+    if "pixi" in _table(document.get("tool")):
+        yield from _pixi(_table(_table(document["tool"])["pixi"]), place, base)
+
+
+def pixi(path: Path) -> Iterator[PinSet]:
+    """Yield the packages of a pixi.toml, and of each feature with them.
+
+    Raises:
+        PinError: see :func:`pyproject`.
+    """
+    yield from _pixi(_load(path), str(path), ())
+
+
+def _pixi(document: Mapping[str, Any], place: str, base: tuple[Pin, ...]) -> Iterator[PinSet]:
+    """Yield what a pixi workspace asks for: packages of conda and of PyPI, and those of its features."""
+
+    def pins(table: Mapping[str, Any]) -> tuple[Pin, ...]:
+        kinds = ("dependencies", "pypi-dependencies")
+        return tuple(one for kind in kinds for one in _tabled(_table(table.get(kind)), place))
+
+    own = base + pins(document)
+    yield PinSet(place, place, own)
+    for name, feature in _table(document.get("feature")).items():
+        more = pins(_table(feature))
+        if more:
+            yield PinSet(f"{place}, feature {name}", place, own + more)
 
 
 def _optional(project: Mapping[str, Any]) -> Iterable[tuple[str, object]]:
@@ -119,6 +146,25 @@ def pipfile(path: Path) -> Iterator[PinSet]:
     develop = _tabled(_table(document.get("dev-packages")), place)
     if develop:
         yield PinSet(f"{place}, dev-packages", place, base + develop)
+
+
+def pixi_lock(path: Path) -> Iterator[PinSet]:
+    """Yield what pixi.lock holds; it is YAML, in which every package stands as the address of its file.
+
+    Raises:
+        PinError: if it cannot be read.
+    """
+    place = str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise PinError(str(error)) from error
+    found: dict[str, Pin] = {}
+    for name, version in re.findall(r"(?m)^\s*-?\s*(?:conda|pypi): \S*/([A-Za-z][\w.-]*?)-(\d[\w.]*)-\S*$", text):
+        one = ranged(name, f"=={version}", place)
+        if one is not None:
+            found.setdefault(one.package, one)
+    yield PinSet(place, place, tuple(found.values()), "lock", "pixi update flax jax")
 
 
 def lock(path: Path) -> Iterator[PinSet]:

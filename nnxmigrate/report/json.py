@@ -16,6 +16,7 @@ def json(outcome: Outcome, style: Style) -> str:
     content = {
         "version": __version__,
         "written": outcome.written and bool(outcome.by_status[Status.CHANGED]),
+        "flax": list(outcome.flax),
         "exit_code": outcome.exit_code,
         "counts": {status.name.lower(): len(files) for status, files in outcome.by_status.items()},
         "files": [

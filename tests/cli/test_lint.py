@@ -23,6 +23,7 @@ def test_findings_only(tree: Tree) -> None:
         "    use another word",
         "a.py:4:1: NNX103 the word MANUAL",
         "    use another word",
+        "Flax 0.10 → 0.11 and 0.12 (the project does not say; --from and --to do)",
         "1 file with findings; 3 findings left",
         "1 can be fixed with --unsafe-fixes; look at the result.",
     ]

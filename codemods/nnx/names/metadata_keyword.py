@@ -44,7 +44,8 @@ def _keyword(context: Context, event: CallEvent, name: str) -> Finding:
     source = event.scope.module.source
     spellings = {_KEYWORD[target] for target in context.options.targets}
     fix = None
-    if len(spellings) == 1 and source.faithful(event.node):
+    since = next(version for version, spelled in _KEYWORD.items() if spelled == name)
+    if len(spellings) == 1 and source.faithful(event.node) and not context.options.beyond(since):
         start = source.offset(keyword.lineno, keyword.col_offset)
         fix = Fix(((source.path, Edit(start, start + len(name), spellings.pop().encode())),))
     message = f"the keyword `{name}` becomes metadata without a meaning in Flax {context.options.target}"
@@ -55,7 +56,8 @@ def _attribute(context: Context, event: AttrEvent) -> Finding:
     source = event.scope.module.source
     spellings = {_ATTRIBUTE[target] for target in context.options.targets}
     fix = None
-    if len(spellings) == 1 and source.faithful(event.node):
+    since = next(version for version, spelled in _ATTRIBUTE.items() if spelled == event.node.attr)
+    if len(spellings) == 1 and source.faithful(event.node) and not context.options.beyond(since):
         end = source.span(event.node)[1]
         fix = Fix(((source.path, Edit(end - len(event.node.attr), end, spellings.pop().encode())),))
     message = f"Variables have no attribute `{event.node.attr}` in Flax {context.options.target}"
@@ -95,4 +97,5 @@ print(weight.has_ref, "mutable" in weight.get_metadata())
         ),
     ),
     check=check,
+    always=True,
 )

@@ -116,4 +116,5 @@ print(made)
         ),
     ),
     check=check,
+    always=True,
 )

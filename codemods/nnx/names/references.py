@@ -175,3 +175,8 @@ def module_edit(module: ModuleFacts, statement: ast.ImportFrom, new: str) -> Edi
     old = (statement.module or "").encode()
     position = source.data.index(old, start + len(b"from"))
     return Edit(position, position + len(old), new.encode())
+
+
+def newer(version: str) -> str:
+    """Return the help for something that is newer than everything asked for."""
+    return f"it came with Flax {version}, and is not taken back: ask for --to {version}, or keep it behind a test"

@@ -11,8 +11,9 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
-from codemods.nnx.names.references import Reference
+from codemods.nnx.names.references import Reference, guarded, newer
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.symbols import PUBLIC
 from codemods.nnx.values import Attr, Call, Class, Free, Param, Ref
 
 _NAME = "flax.nnx.Dict"
@@ -28,6 +29,12 @@ def check(context: Context) -> Iterator[Finding]:
     found = [r for r in context.nnx_references if r.name in _ALIASES]
     if not found:
         return
+    if _of_012(context):
+        for reference in found:
+            yield finding(
+                "NNX502", reference.scope, reference.node, "nnx.Dict does not exist in Flax 0.11", newer("0.12")
+            )
+        return
     plan = _Plan(context)
     for reference in found:
         plan.reference(reference)
@@ -36,6 +43,12 @@ def check(context: Context) -> Iterator[Finding]:
     for call in context.project.calls():
         plan.reflection(call)
     yield from plan.findings()
+
+
+def _of_012(context: Context) -> bool:
+    """Say whether the project has names that came with 0.12, so that its nnx.Dict is not the one of 0.10."""
+    new = PUBLIC["0.12"] - PUBLIC["0.11"] - PUBLIC["0.10"]
+    return any(r.base == "flax.nnx" and r.last in new and not guarded(r) for r in context.nnx_references)
 
 
 class _Plan:
@@ -225,4 +238,5 @@ reached by index only. With `--to 0.12` alone nothing changes.
         Example(before=_BEFORE, after=_BEFORE, targets=("0.12",)),
     ),
     check=check,
+    always=True,
 )

@@ -78,4 +78,5 @@ keyword raises TypeError. Where it was True it can go; code that asked for False
         Example(_BEFORE.replace("True", "False"), run=False),
     ),
     check=check,
+    always=True,
 )

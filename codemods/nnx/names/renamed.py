@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.names.references import Reference, module_edit, renamed, spelled_module
+from codemods.nnx.names.references import Reference, module_edit, newer, renamed, spelled_module
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import MODULES, SYMBOLS, Symbol
 
@@ -33,6 +33,10 @@ def _symbol(context: Context, reference: Reference, symbol: Symbol) -> Iterator[
         return
     missing = [target for target in targets if symbol.names[target] != reference.name]
     message = f"{_short(reference.name)} does not exist in Flax {' and '.join(missing)}"
+    since = symbol.since(reference.name)
+    if context.options.beyond(since):
+        yield finding("NNX501", reference.scope, reference.node, message, newer(since))
+        return
     if new is None:
         known = [f"{_short(name)} in {target}" for target in targets if (name := symbol.names[target])]
         help = "; ".join(filter(None, [f"it is {', '.join(known)}" if known else "", symbol.help]))
@@ -61,6 +65,11 @@ def _moved(context: Context, module: ModuleFacts, node: ast.ImportFrom | ast.ali
     missing = [target for target in targets if symbol is not None and symbol.names[target] != name]
     if symbol is None or not missing:
         return
+    message = f"the module {name} does not exist in Flax {' and '.join(missing)}"
+    since = symbol.since(name)
+    if context.options.beyond(since):
+        yield finding("NNX501", module.scope, node, message, newer(since))
+        return
     new = symbol.spelling(targets)
     edit: Edit | None = None
     if isinstance(node, ast.alias):
@@ -73,7 +82,6 @@ def _moved(context: Context, module: ModuleFacts, node: ast.ImportFrom | ast.ali
         edit = module_edit(module, node, new)
     help = f"it is {new} now" if new else symbol.help
     fix = Fix(((module.source.path, edit),)) if edit is not None else None
-    message = f"the module {name} does not exist in Flax {' and '.join(missing)}"
     yield finding("NNX501", module.scope, node, message, help, fix)
 
 
@@ -134,4 +142,5 @@ print(get_fry_dtype())
         ),
     ),
     check=check,
+    always=True,
 )

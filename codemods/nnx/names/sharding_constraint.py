@@ -146,4 +146,5 @@ where JAX's function raises an error; such calls go to a function of the same me
         ),
     ),
     check=check,
+    always=True,
 )

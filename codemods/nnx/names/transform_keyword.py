@@ -149,4 +149,5 @@ def add(mesh, spec, names):
         ),
     ),
     check=check,
+    always=True,
 )

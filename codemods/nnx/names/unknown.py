@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.names.references import guarded
+from codemods.nnx.names.references import guarded, newer
+from codemods.nnx.options import VERSIONS
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import PUBLIC, SYMBOLS
 
@@ -35,14 +36,22 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         missing = [target for target in context.options.targets if name not in PUBLIC[target]]
         if missing and not guarded(reference):
-            close = _similar(name, frozenset.intersection(*(PUBLIC[t] for t in context.options.targets)))
+            since = next((version for version in VERSIONS if name in PUBLIC[version]), None)
+            shared = frozenset.intersection(*(PUBLIC[target] for target in context.options.targets))
+            close = None if since else _similar(name, shared)
             yield finding(
                 "NNX510",
                 reference.scope,
                 reference.node,
                 f"nnx.{name} does not exist in Flax {' and '.join(missing)}",
-                f"did you mean nnx.{close}?" if close else "look for its successor in the release notes of Flax",
+                _help(close, since if since and context.options.beyond(since) else None),
             )
+
+
+def _help(close: str | None, since: str | None) -> str:
+    if since is not None:
+        return newer(since)
+    return f"did you mean nnx.{close}?" if close else "look for its successor in the release notes of Flax"
 
 
 def _similar(name: str, names: frozenset[str]) -> str | None:
@@ -91,4 +100,5 @@ print(len(make([1, 2])))
         ),
     ),
     check=check,
+    always=True,
 )

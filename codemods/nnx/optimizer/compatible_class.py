@@ -55,4 +55,5 @@ print(float(optimizer.model.kernel.value.sum()))
         ),
     ),
     check=family("NNX103"),
+    always=True,
 )

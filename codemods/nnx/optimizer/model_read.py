@@ -47,4 +47,5 @@ print(float(model.kernel.value.sum()))
         ),
     ),
     check=family("NNX104"),
+    always=True,
 )

@@ -64,4 +64,5 @@ print(int(optimizer.calls.value), float(model.kernel.value.sum()))
         ),
     ),
     check=family("NNX110"),
+    always=True,
 )

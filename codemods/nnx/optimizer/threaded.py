@@ -58,4 +58,5 @@ print(train_step(model, optimizer, jnp.ones((4, 2))), train_step(model, optimize
         ),
     ),
     check=family("NNX109"),
+    always=True,
 )

@@ -93,4 +93,5 @@ print(float(model.kernel.value.sum()), float(elsewhere.kernel.value.sum()))
         ),
     ),
     check=family("NNX102"),
+    always=True,
 )

@@ -72,4 +72,5 @@ print(int(optimizer.step.value))
         ),
     ),
     check=family("NNX101"),
+    always=True,
 )

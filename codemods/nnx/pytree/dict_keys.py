@@ -86,4 +86,5 @@ print(Table().names["one"])
         ),
     ),
     check=check,
+    always=True,
 )

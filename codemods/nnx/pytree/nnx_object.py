@@ -85,4 +85,5 @@ print(isinstance(layer, nnx.Pytree), isinstance(3, (nnx.Pytree, str)))
         ),
     ),
     check=check,
+    always=True,
 )

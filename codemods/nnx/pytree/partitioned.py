@@ -123,4 +123,5 @@ their own, such as `optax.sgd` without momentum, are not affected.
     source="https://github.com/google/flax/issues/4901; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     examples=(Example(_BEFORE, run=False), Example(_LEFT, _LEFT, targets=("0.11", "0.12"))),
     check=check,
+    always=True,
 )

@@ -149,4 +149,5 @@ print(len(jax.tree.leaves(Scale(jnp.ones(2)))))
         ),
     ),
     check=check,
+    always=True,
 )

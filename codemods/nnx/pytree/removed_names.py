@@ -107,4 +107,5 @@ print(jax.tree_util.tree_map(lambda a: a + 1, [1, 2]))
         ),
     ),
     check=check,
+    always=True,
 )

@@ -77,4 +77,5 @@ print(rngs.fork(split=5).default.key.shape)
         Example(before=_OTHERS, after=_OTHERS, targets=("0.11", "0.12")),
     ),
     check=check,
+    always=True,
 )

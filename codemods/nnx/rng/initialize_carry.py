@@ -109,4 +109,5 @@ print(float(y.sum()))
         ),
     ),
     check=check,
+    always=True,
 )

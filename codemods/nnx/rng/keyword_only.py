@@ -97,4 +97,5 @@ print(dropout.broadcast_dims, dropout.deterministic, rnn(jnp.ones((4, 1, 2)))[0]
         ),
     ),
     check=check,
+    always=True,
 )

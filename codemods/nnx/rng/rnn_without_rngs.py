@@ -79,4 +79,5 @@ print(float(rnn(jnp.ones((4, 1, 2))).sum()))
         ),
     ),
     check=check,
+    always=True,
 )

@@ -74,4 +74,5 @@ print(stream.tag, jax.random.key_data(stream()).tolist())
         ),
     ),
     check=check,
+    always=True,
 )

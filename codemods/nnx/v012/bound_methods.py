@@ -145,4 +145,5 @@ change inside, transform the function of the class and pass the object: `nnx.jit
         ),
     ),
     check=check,
+    always=True,
 )

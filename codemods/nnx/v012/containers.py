@@ -88,4 +88,5 @@ builtin container, its paths and its methods; `nnx.List` is no list, and refuses
         ),
     ),
     check=check,
+    always=True,
 )

@@ -204,4 +204,5 @@ and 0.12.
         Example(_BEFORE, _BEFORE, targets=("0.11",)),
     ),
     check=check,
+    always=True,
 )

@@ -74,4 +74,5 @@ another way to run the model; they work on, so the rule is only asked for by its
     examples=(Example(_BEFORE, _BEFORE.replace("net.iter_modules()", "nnx.iter_modules(net)"), targets=("0.12",)),),
     check=check,
     default=False,
+    always=True,
 )

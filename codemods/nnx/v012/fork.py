@@ -66,4 +66,5 @@ alone. `fork` runs on all versions, so the rule is only asked for by its code.
     examples=(Example(_BEFORE, _BEFORE.replace("fork(split=3)", "split(3)"), targets=("0.12",)),),
     check=check,
     default=False,
+    always=True,
 )

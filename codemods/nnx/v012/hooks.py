@@ -69,4 +69,5 @@ class Positive(nnx.Param):
     ),
     check=check,
     default=False,
+    always=True,
 )

@@ -102,4 +102,5 @@ RULE = Rule(
         ),
     ),
     check=check,
+    always=True,
 )

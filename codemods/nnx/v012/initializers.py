@@ -79,4 +79,5 @@ print(layer.kernel_init(jax.random.key(0), (2, 3), jnp.float32))
         ),
     ),
     check=check,
+    always=True,
 )

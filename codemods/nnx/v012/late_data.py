@@ -74,4 +74,5 @@ static. Assigning a module, Variable or array later raises "Cannot assign data v
         ),
     ),
     check=check,
+    always=True,
 )

@@ -88,4 +88,5 @@ but the constructor's keywords.
         ),
     ),
     check=check,
+    always=True,
 )

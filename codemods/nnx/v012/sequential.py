@@ -78,4 +78,5 @@ False. `append`, indexing, slicing and iteration work as before.
     source="measured on Flax 0.11.2 and 0.12.8",
     examples=(Example(_BEFORE, _BEFORE.replace("net.layers +", "list(net.layers) +"), targets=("0.12",)),),
     check=check,
+    always=True,
 )

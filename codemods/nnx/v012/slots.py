@@ -91,4 +91,5 @@ A class that derives from `nnx.Module` and has names in `__slots__` raises TypeE
         ),
     ),
     check=check,
+    always=True,
 )

@@ -236,4 +236,5 @@ RULE = Rule(
         ),
     ),
     check=check,
+    always=True,
 )

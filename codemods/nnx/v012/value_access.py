@@ -197,4 +197,5 @@ asked for, `.value` stays, as it works everywhere.
     source="measured on Flax 0.10.7 to 0.12.8",
     examples=(Example(_BEFORE, _AFTER, targets=("0.12",)),),
     check=check,
+    always=True,
 )

@@ -99,4 +99,5 @@ print(float(leaf.value.sum()), leaf.note, *sorted(nnx.filter_state(state, nnx.Pa
         ),
     ),
     check=check,
+    always=True,
 )

@@ -144,4 +144,5 @@ print(names["kernel"], names["bias"])
         ),
     ),
     check=check,
+    always=True,
 )

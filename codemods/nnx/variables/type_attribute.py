@@ -85,4 +85,5 @@ for field in [Field()]:
         ),
     ),
     check=check,
+    always=True,
 )

@@ -1,0 +1,1 @@
+"""Which Flax a project was written for, and which it shall run on."""

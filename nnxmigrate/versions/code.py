@@ -1,0 +1,133 @@
+"""What the code itself shows about the Flax that it was written for."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from codemods.nnx.options import VERSIONS
+from codemods.nnx.symbols import PUBLIC
+from nnxmigrate.files.document import Document
+
+#: Names of flax.nnx that came with a family, and were not there before.
+_SINCE: dict[str, str] = {
+    name: version
+    for number, version in reversed(list(enumerate(VERSIONS)))
+    if number
+    for name in PUBLIC[version] - frozenset().union(*(PUBLIC[older] for older in VERSIONS[:number]))
+}
+#: Words of a file that make it worth parsing.
+_WORTH = re.compile(rb"\b(?:Optimizer|" + "|".join(sorted(_SINCE)).encode() + rb")\b")
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What code shows.
+
+    Attributes:
+        needs: the oldest family that has every name in it; None if nothing came after 0.10.
+        where: the place that shows it, in words.
+        old: a place that only 0.10 accepts; None if there is none.
+    """
+
+    needs: str | None = None
+    where: str = ""
+    old: str | None = None
+
+
+def traces(documents: Mapping[str, Document], names: Iterable[str]) -> Traces:
+    """Return what the files of these names show; the first place that settles a question ends the search for it."""
+    needs, where, old = None, "", None
+    for name in names:
+        data = documents[name].text
+        if not _WORTH.search(data) or b"nnx" not in data:
+            continue
+        found = _Walk(data)
+        if found.old is not None and old is None:
+            old = f"{name}:{found.old} makes an nnx.Optimizer without wrt"
+        for version, (line, what) in found.newer.items():
+            if needs is None or VERSIONS.index(version) > VERSIONS.index(needs):
+                needs, where = version, f"{name}:{line} {what}"
+        if old is not None and needs == VERSIONS[-1]:
+            break
+    return Traces(needs, where, old)
+
+
+class _Walk:
+    """One file."""
+
+    def __init__(self, data: bytes) -> None:
+        self.newer: dict[str, tuple[int, str]] = {}
+        self.old: int | None = None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(data)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        guarded = _asks(tree)
+        self._modules = {"nnx"}
+        self._names: dict[str, str] = {}
+        nodes = list(ast.walk(tree))
+        for node in nodes:
+            self._bind(node, guarded)
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and self._is_nnx(node.value) and not guarded:
+                self._name(node.attr, node.lineno)
+            elif isinstance(node, ast.Call):
+                self._call(node)
+
+    def _bind(self, node: ast.AST, guarded: bool) -> None:
+        if isinstance(node, ast.ImportFrom) and node.module in ("flax.nnx", "flax"):
+            for alias in node.names:
+                if node.module == "flax.nnx":
+                    self._names[alias.asname or alias.name] = alias.name
+                    if not guarded:
+                        self._name(alias.name, node.lineno)
+                elif alias.name == "nnx":
+                    self._modules.add(alias.asname or "nnx")
+        elif isinstance(node, ast.Import):
+            self._modules |= {alias.asname for alias in node.names if alias.name == "flax.nnx" and alias.asname}
+
+    def _is_nnx(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in self._modules
+        return isinstance(node, ast.Attribute) and node.attr == "nnx" and isinstance(node.value, ast.Name)
+
+    def _name(self, name: str, line: int) -> None:
+        if name in _SINCE:
+            self.newer.setdefault(_SINCE[name], (line, f"uses nnx.{name}"))
+
+    def _call(self, node: ast.Call) -> None:
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr == "update" and len(node.args) == 2:
+            owner = function.value
+            word = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+            if re.fullmatch(r"(\w*_)?opt(im|imizer)?", word, re.IGNORECASE) and not _pure(node):
+                self.newer.setdefault("0.11", (node.lineno, "updates an optimizer with its model"))
+        name = function.attr if isinstance(function, ast.Attribute) and self._is_nnx(function.value) else ""
+        if isinstance(function, ast.Name):
+            name = self._names.get(function.id, "")
+        if name == "Optimizer" and len(node.args) == 2 and not node.keywords and self.old is None:
+            if not any(isinstance(argument, ast.Starred) for argument in node.args):
+                self.old = node.lineno
+
+
+def _pure(node: ast.Call) -> bool:
+    """Say whether the call looks like optax's ``update(grads, state)``."""
+    first, second = (argument.id if isinstance(argument, ast.Name) else "" for argument in node.args)
+    return "grad" in first or "state" in second or "update" in first
+
+
+def _asks(tree: ast.Module) -> bool:
+    """Say whether a file asks for the version of Flax, or for a name, before it uses it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "__version__":
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr"):
+            if node.args and isinstance(node.args[0], ast.Name) and node.args[0].id in ("nnx", "flax"):
+                return True
+    return False

@@ -1,0 +1,173 @@
+"""What the pins and locks around a folder say about Flax."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codemods.nnx.options import VERSIONS
+from nnxmigrate.files.discovery import display
+
+if TYPE_CHECKING:  # dear, and not needed where no file names Flax
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    from nnxmigrate.doctor.pins import PinSet
+
+#: Which file says most about what the code is for, the first the most.
+_ORDER = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Pipfile", "environment.yml", "pixi.toml")
+_SUFFIXES = (".toml", ".lock", ".txt", ".in", ".yml", ".yaml", ".cfg", ".py", "Pipfile")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a file says about Flax.
+
+    Attributes:
+        allowed: the families that it allows, ascending; releases before 0.10 count as 0.10.
+        why: the statement in words, such as ``flax==0.10.7 in requirements.txt``.
+    """
+
+    allowed: tuple[str, ...]
+    why: str
+
+
+@cache
+def pinned(folder: str) -> Statement | None:
+    """Return what the nearest pins at or above an absolute folder say; None if none says anything.
+
+    Several files in one folder hold together, as long as they do not exclude each other.
+    """
+    for place in climb(folder):
+        statements = [said for said in map(_statement, _sets(place, "pins")) if said is not None]
+        if statements:
+            return _together(statements)
+    return None
+
+
+@cache
+def locked(folder: str) -> Statement | None:
+    """Return what the nearest lock file at or above an absolute folder holds; None if there is none."""
+    for place in climb(folder):
+        for pins in _sets(place, "lock"):
+            exact = pins.exact("flax")
+            if exact is not None:
+                return Statement((known(exact),), f"flax {exact} in {display(pins.path)}")
+    return None
+
+
+@cache
+def of_notebook(path: str) -> Statement | None:
+    """Return what the `pip install` lines of a notebook say."""
+    return next((said for pins in _read(Path(path)) if (said := _statement(pins)) is not None), None)
+
+
+def climb(folder: str) -> Iterator[str]:
+    """Yield a folder and those above it, up to the top of its repository or, without one, of its project."""
+    above = [folder]
+    while not os.path.exists(os.path.join(above[-1], ".git")):
+        parent = os.path.dirname(above[-1])
+        if parent == above[-1]:
+            break
+        above.append(parent)
+    else:
+        yield from above
+        return
+    marked = [n for n, place in enumerate(above) if os.path.isfile(os.path.join(place, "pyproject.toml"))]
+    yield from above[: (marked[0] if marked else 0) + 1]
+
+
+@cache
+def _sets(folder: str, kind: str) -> Sequence[PinSet]:
+    """Return the sets of pins, or of locked releases, that files of one folder hold and that name Flax."""
+    try:
+        names = os.listdir(folder)
+        inside = os.listdir(os.path.join(folder, "requirements")) if "requirements" in names else []
+    except OSError:
+        return ()
+    files = [Path(folder, name) for name in names] + [Path(folder, "requirements", name) for name in sorted(inside)]
+    files = [path for path in files if path.name.endswith(_SUFFIXES) and _may_hold_pins(path)]
+    if not files:
+        return ()
+    from nnxmigrate.doctor.project import reader
+
+    found = [path for path in files if reader(path) is not None]
+    found.sort(key=lambda path: (_ORDER.index(path.name) if path.name in _ORDER else len(_ORDER), str(path)))
+    return [pins for path in found for pins in _read(path) if pins.kind == kind]
+
+
+def _may_hold_pins(path: Path) -> bool:
+    if path.suffix == ".py" and path.name != "setup.py":
+        return False
+    try:
+        return b"flax" in path.read_bytes().lower()
+    except OSError:
+        return False
+
+
+def _read(path: Path) -> list[PinSet]:
+    from nnxmigrate.doctor.pins import PinError
+    from nnxmigrate.doctor.project import reader
+
+    function = reader(path)
+    try:
+        return [pins for pins in function(path) if pins.names("flax")] if function else []
+    except (PinError, OSError):  # what is wrong with it, `doctor` says
+        return []
+
+
+def _statement(pins: PinSet) -> Statement | None:
+    """Return what a set says; None if it allows everything."""
+    from packaging.version import Version
+
+    wanted = pins.specifier("flax")
+    allowed = _allowed(wanted)
+    if not str(wanted) or not allowed or Version("0.4.99") in wanted:
+        return None
+    return Statement(allowed, f"flax{wanted} in {display(pins.path)}")
+
+
+def _allowed(wanted: SpecifierSet) -> tuple[str, ...]:
+    from packaging.version import Version
+
+    from nnxmigrate.doctor.compat import FLAX_RELEASES
+    from nnxmigrate.doctor.judge import family
+
+    older = (Version(f"0.{minor}.{patch}") for minor in range(4, 10) for patch in range(10))
+    found = {family(release) for release in FLAX_RELEASES if wanted.contains(release, prereleases=True)}
+    if not found and any(wanted.contains(release) for release in older):
+        return VERSIONS[:1]
+    if not found and wanted.contains(Version("0.99"), prereleases=True):
+        return VERSIONS[-1:]
+    return tuple(version for version in VERSIONS if version in found) or _exactly(wanted)
+
+
+def _exactly(wanted: SpecifierSet) -> tuple[str, ...]:
+    """Return the family of a release that is not among the known ones, as of a later patch."""
+    from packaging.version import Version
+
+    exact = [Version(part.version) for part in wanted if part.operator == "==" and not part.version.endswith("*")]
+    return (known(exact[0]),) if exact else ()
+
+
+def known(release: Version) -> str:
+    """Return the family of a release, or the nearest one that is known."""
+    name = f"{release.major}.{release.minor}"
+    if name in VERSIONS:
+        return name
+    return VERSIONS[0] if (release.major, release.minor) < (0, 10) else VERSIONS[-1]
+
+
+def _together(statements: Sequence[Statement]) -> Statement:
+    """Return what several files say together; a file that contradicts an earlier one does not count."""
+    allowed: Collection[str] = statements[0].allowed
+    reasons = [statements[0].why]
+    for said in statements[1:]:
+        both = [version for version in allowed if version in said.allowed]
+        if both and len(both) < len(allowed):
+            allowed, reasons = both, [*reasons, said.why]
+    return Statement(tuple(allowed), reasons[-1])
