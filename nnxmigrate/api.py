@@ -176,7 +176,7 @@ def _texts(given: Mapping[str, str], settings: Settings) -> Result:
 
 def _result(outcome: Outcome, given: Mapping[str, str]) -> Result:
     changed = {file.path: _text(file) for file in outcome.files if file.status is Status.CHANGED}
-    return Result(outcome.files, outcome.left, outcome.fixed, outcome.written, {**given, **changed})
+    return Result(outcome.files, outcome.left, outcome.fixed, outcome.written, texts={**given, **changed})
 
 
 def _text(file: FileOutcome) -> str:
