@@ -602,7 +602,12 @@ class _Walker:
         assert statement is not None
         used = not (isinstance(statement, ast.Expr) and statement.value is node)
         self.facts.calls.append(CallEvent(value, self.scope, self.snapshot(), statement, self.loops, used))
-        if isinstance(callee, Attr) and callee.name in _FILLING and len(args) > _FILLING[callee.name]:
+        if (
+            isinstance(callee, Attr)
+            and callee.name in _FILLING
+            and len(args) > _FILLING[callee.name]
+            and not _library(callee.base)
+        ):
             assert isinstance(node.func, ast.Attribute)
             self.change(node.func.value, Changed(node, callee.base, args[_FILLING[callee.name]]))
         elif (
@@ -739,6 +744,15 @@ def _assigned(loop: ast.For | ast.AsyncFor | ast.While) -> set[str]:
             names.add(node.func.value.id)
         stack.extend(ast.iter_child_nodes(node))
     return names
+
+
+def _library(value: Value) -> bool:
+    """Say whether a value is a module of arrays, whose ``append`` and ``add`` change no container."""
+    if isinstance(value, Free):
+        value = next(iter(value.scope.bindings.get(value.name, ())), value)
+    while isinstance(value, Attr):
+        value = value.base
+    return isinstance(value, ModuleRef) and value.name.partition(".")[0] in {"jax", "numpy"}
 
 
 _DISPLAYS = (Sequence, Mapping, Comprehension, Changed, Loop, Choice, Const, Unknown, Call)

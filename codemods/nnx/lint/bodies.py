@@ -115,6 +115,25 @@ class Bodies:
             found.setdefault(event.scope, []).append(event)
         return found
 
+    def home(self, node: ast.AST) -> Scope | None:
+        """Return the scope whose body a call or an operation stands in; None if it is not known."""
+        return self._homes.get(node)
+
+    @cached_property
+    def _homes(self) -> dict[ast.AST, Scope]:
+        return {event.node: event.scope for event in self._project.calls()}
+
+    @cached_property
+    def unpacked(self) -> list[CallEvent]:
+        """The calls whose result is unpacked into several variables at once."""
+        return [
+            event
+            for event in self._project.calls()
+            if isinstance(event.statement, ast.Assign)
+            and event.statement.value is event.node
+            and isinstance(event.statement.targets[0], ast.Tuple)
+        ]
+
     def named(self, *words: str) -> Iterator[CallEvent]:
         """Yield the calls whose callee ends in one of some words, ``f`` as well as ``module.f``."""
         for word in words:

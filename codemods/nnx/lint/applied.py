@@ -1,0 +1,68 @@
+"""What transforms make of functions, and where that is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.frames import Bound
+from codemods.nnx.known import GRADIENTS, TRANSPARENT
+from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.values import Call
+
+# what they make takes the arguments of the function itself
+_KEEPING = TRANSPARENT - {"functools.partial", "functools.partialmethod", "flax.nnx.cached_partial"} | GRADIENTS
+_DEPTH = 6  # transforms around transforms
+
+
+def layers(context: Context, callee: Bound) -> Iterator[Bound]:
+    """Yield the applications of transforms behind a callee, outermost first, while they keep its arguments."""
+    flow = context.flow
+    for _ in range(_DEPTH):
+        callee = flow.resolve(callee)
+        if not isinstance(callee.value, Call):
+            return
+        yield callee
+        if not callee.value.args or flow.wrapper_name(callee, callee.value) not in _KEEPING:
+            return
+        callee = flow.with_value(callee, callee.value.args[0])
+
+
+def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
+    """Yield the calls of what one application of a transform made."""
+    flow = context.flow
+    for event in flow.callers(root.function):
+        if event.node is root.node:
+            continue
+        for layer in layers(context, flow.here(event.value.callee, event.scope)):
+            assert isinstance(layer.value, Call)
+            node = layer.value.node
+            if node is root.node or (root.decorator and root.node in (node, node.func)):
+                yield event
+                break
+
+
+def option(root: Root, name: str, position: int | None = None) -> ast.expr | None:
+    """Return an option of a transform: by name, or at a position behind the function where it may stand there."""
+    if root.options is None:
+        return None
+    found = keyword(root.options, name)
+    if found is None and position is not None and root.options is root.node and len(root.options.args) > position:
+        found = root.options.args[position]
+    return found
+
+
+def arguments(event: CallEvent, root: Root) -> int | None:
+    """Return how many positional arguments a call gives the traced function; None if that is not known."""
+    if event.value.starred:
+        return None
+    method = root.function.owner is not None and root.function.binding == "instance" and not root.bound
+    return len(event.node.args) + int(method and not _unbound(event, root))
+
+
+def _unbound(event: CallEvent, root: Root) -> bool:
+    """Say whether a method is called without an object before the dot, as what a transform made of it elsewhere."""
+    return not root.decorator and isinstance(event.node.func, ast.Name)

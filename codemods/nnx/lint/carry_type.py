@@ -1,0 +1,179 @@
+"""NNX865: a carry that is something else after a round than before it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.loop_arguments import swapped
+from codemods.nnx.lint.loop_bodies import Body, bodies
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import shown
+from codemods.nnx.values import Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
+
+_GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
+_WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for body in bodies(context):
+        word = last(body.loop)
+        if word not in {"scan", "fori_loop", "while_loop"} or body.role == "cond_fun" or body.init is None:
+            continue
+        free = body.free
+        index = 1 if word == "fori_loop" else 0
+        if free is None or len(free) <= index or body.function.generator:
+            continue
+        if word == "fori_loop" and swapped(body, free):
+            continue  # NNX866 says so
+        carry = body.function.params[free[index]]
+        init = context.flow.resolve(context.flow.here(body.init, body.event.scope))
+        for returned in body.function.returns:
+            value: Value | None = returned
+            if word == "scan":
+                value = returned.items[0] if isinstance(returned, Sequence) and len(returned.items) == 2 else None
+            problem = _problem(context, body, carry, init, value) if value is not None else ""
+            if problem:
+                yield finding(
+                    RULE.code,
+                    body.function.scope,
+                    _place(body, returned),
+                    f"{shown(body.function)} changes the type of the carry of {word}: {problem}",
+                    "give the first carry the shape and type that the body returns",
+                )
+                break
+
+
+def _place(body: Body, returned: Value) -> ast.AST:
+    node = body.function.node
+    if isinstance(node, ast.Lambda):
+        return node.body
+    values = body.function.scope.module.values
+    for one in ast.walk(node):
+        if isinstance(one, ast.Return) and one.value is not None and values.get(one.value) is returned:
+            return one
+    return node
+
+
+def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Value) -> str:
+    """Return how a carry differs from the one before; empty if it does not, or that is not known."""
+    if isinstance(init.value, Const) and init.value.value is None:
+        something = isinstance(value, Unknown) and isinstance(value.node, ast.BinOp)
+        return "None before, and an array after" if something else ""
+    if isinstance(init.value, Sequence) and isinstance(init.value.node, ast.Tuple):
+        if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple):
+            if any(isinstance(e, ast.Starred) for e in (*init.value.node.elts, *value.node.elts)):
+                return ""
+            if len(init.value.items) != len(value.items):
+                return f"{len(init.value.items)} parts before, {len(value.items)} after"
+            return _parts(context, body, carry, init, init.value, value)
+        return ""
+    if isinstance(init.value, Mapping) and isinstance(value, Mapping):
+        before, after = _keys(init.value), _keys(value)
+        if before is not None and after is not None and before != after:
+            return "other keys before than after"
+        return ""
+    if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple) and len(value.items) > 1:
+        return "one array before, a tuple after" if Arrays(context, {}).of_bound(init) != UNKNOWN else ""
+    before_ = Arrays(context, {}).of_bound(init)
+    return _difference(before_, Arrays(context, _given(context, body, {carry: before_})), body, value) or _grows(
+        context, body, carry, value
+    )
+
+
+def _parts(context: Context, body: Body, carry: Param, init: Bound, before: Sequence, after: Sequence) -> str:
+    kinds = [Arrays(context, {}).of_bound(context.flow.follow(init, item)) for item in before.items]
+    given: dict[Value, Array] = {Item(carry, Const(i)): kind for i, kind in enumerate(kinds)}
+    arrays = Arrays(context, _given(context, body, given))
+    for position, (one, two) in enumerate(zip(kinds, after.items, strict=True)):
+        problem = _difference(one, arrays, body, two) or _grows(context, body, Item(carry, Const(position)), two)
+        if problem:
+            return f"{problem} (part {position + 1})"
+    return ""
+
+
+def _given(context: Context, body: Body, given: dict[Value, Array]) -> dict[Value, Array]:
+    """Return what is known of the parameters: the carry, the counter, and the slice of a scan."""
+    free = body.free or []
+    params = body.function.params
+    if last(body.loop) == "fori_loop":
+        return {**given, params[free[0]]: Array(INT, 0)}
+    if last(body.loop) == "scan" and len(free) > 1:
+        xs = body.event.value.argument(2, "xs")
+        whole = Arrays(context, {}).of(xs, body.event.scope) if xs is not None else UNKNOWN
+        if whole.axes:
+            return {**given, params[free[1]]: Array(whole.number, whole.axes - 1)}
+    return given
+
+
+def _difference(before: Array, arrays: Arrays, body: Body, value: Value) -> str:
+    after = arrays.of(value, body.function.scope)
+    if before.number is not None and after.number is not None and before.number != after.number and not before.weak:
+        if not after.weak or after.number > before.number:
+            return f"{_WORDS[before.number]} before, {_WORDS[after.number]} after"
+    if before.axes is not None and after.axes is not None and before.axes != after.axes:
+        return f"{before.axes} axes before, {after.axes} after"
+    return ""
+
+
+def _grows(context: Context, body: Body, carry: Value, value: Value) -> str:
+    """Say so if a round makes the carry longer."""
+    if not isinstance(value, Call):
+        return ""
+    name = context.flow.callee_name(context.flow.here(value, body.function.scope))
+    if name not in _GROWING or not value.args:
+        return ""
+    parts = value.args[0].items if isinstance(value.args[0], Sequence) else value.args
+    return "it grows in every round" if len(parts) > 1 and carry in parts else ""
+
+
+def _keys(value: Mapping) -> set[object] | None:
+    keys = [key.value if isinstance(key, Const) else None for key, _ in value.items]
+    return None if None in keys else set(keys)
+
+
+RULE = lint_rule(
+    "NNX865",
+    "carry-changes-type",
+    "the carry of a loop has another type, shape or structure after a round",
+    why="""\
+The body of `scan`, `fori_loop` and `while_loop` is compiled once, so that the carry it returns has to look like the one
+it gets: the same structure, shapes and types. A plain Python number gives way to floats, but `jnp.zeros(n, int)`,
+a tuple of another length or an array that grows raise a TypeError.
+""",
+    source="JAX tutorial, section on loops; jax issues 15178 and 22045; measured on Flax 0.10.7 and 0.12.8: TypeError",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def body(carry, x):
+    return carry / 2, x
+
+
+def run(xs):
+    return jax.lax.scan(body, jnp.zeros(3, dtype=jnp.int32), xs)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def body(carry, x):
+    return carry / 2, x
+
+
+def run(xs):
+    return jax.lax.scan(body, jnp.zeros(3), xs)
+""",
+    ),
+)

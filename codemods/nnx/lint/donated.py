@@ -1,0 +1,189 @@
+"""NNX856: an array read after it was donated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.applied import calls_of, option
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.names import STATIC_ATTRIBUTES
+from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
+from codemods.nnx.lint.syntax import constant, exclusive, inside
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.values import Const, Free, Loop, Value
+
+_METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", "devices"}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for root in compiled_roots(context):
+        donated = _donated(root)
+        for event in calls_of(context, root) if donated else ():
+            if in_test(event.scope):
+                continue
+            for node, value in _given(event, root, donated):
+                read = _read_again(context, event, node, value)
+                if read is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        read,
+                        f"`{event.scope.module.source.text(node)}` was donated to {shown(root.function)} in line "
+                        f"{event.node.lineno}: its memory is gone",
+                        "assign the result to the same name, or copy what is needed before the call",
+                    )
+
+
+def _donated(root: Root) -> frozenset[str]:
+    """Return the parameters that a compiled function takes the memory of."""
+    params = list(root.function.params)
+    found: set[str] = set()
+    numbers = constant(option(root, "donate_argnums"))
+    for number in numbers if isinstance(numbers, tuple | list) else (numbers,):
+        index = number + int(root.bound) if isinstance(number, int) else -1
+        if 0 <= index < len(params):
+            found.add(params[index])
+    names = constant(option(root, "donate_argnames"))
+    found |= {n for n in (names if isinstance(names, tuple | list) else (names,)) if isinstance(n, str)}
+    return frozenset(found & set(params))
+
+
+def _given(event: CallEvent, root: Root, donated: frozenset[str]) -> Iterator[tuple[ast.expr, Value]]:
+    """Yield the variables that a call gives for donated parameters."""
+    if event.value.starred:
+        return
+    params = list(root.function.params)
+    function = root.function
+    if function.owner is not None and function.binding == "instance" and isinstance(event.node.func, ast.Attribute):
+        params = params[1:]
+    pairs = [*zip(params, event.node.args, event.value.args, strict=False)]
+    values = dict(event.value.keywords)
+    pairs += [(k.arg, k.value, values[k.arg]) for k in event.node.keywords if k.arg in values and k.arg]
+    for name, node, value in pairs:
+        if name in donated and isinstance(node, ast.Name | ast.Attribute):
+            yield node, value
+
+
+def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value) -> ast.expr | None:
+    """Return the next place that reads what a call took; the call itself if it is repeated with it."""
+    if isinstance(node, ast.Attribute):
+        return _attribute_read(context, event, node)
+    if isinstance(value, Const) or (isinstance(value, Free) and value.scope is not event.scope):
+        return None
+    loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+    paths = context.bodies.paths(event.scope)
+    here = paths.get(event.node, ())
+    if loop is not None and not isinstance(value, Loop) and not varies(value, loop):
+        if not any(isinstance(outer, ast.If) and inside(outer, loop) for outer, _ in here):
+            return node if not _leaves(loop, event) else None
+    values = event.scope.module.values
+    end = event.statement.end_lineno or 0
+    if isinstance(event.statement, ast.For | ast.While | ast.If | ast.With | ast.Return):
+        return None
+    reads = [
+        n
+        for n in context.bodies.nodes(event.scope)
+        if isinstance(n, ast.Name)
+        and isinstance(n.ctx, ast.Load)
+        and n.lineno > end
+        and values.get(n) == value
+        and (not isinstance(value, Loop) or inside(n, value.node))  # behind the loop it may be another one
+    ]
+    harmless = _harmless(context, event) if reads else set()
+    for one in sorted(reads, key=lambda n: (n.lineno, n.col_offset)):
+        if one not in harmless and not exclusive(here, paths.get(one, ())):
+            return one
+    return None
+
+
+def _leaves(loop: ast.For | ast.While, event: CallEvent) -> bool:
+    """Say whether the loop ends with the call's block."""
+    return any(isinstance(s, ast.Break | ast.Return | ast.Raise) and s.lineno >= event.node.lineno for s in loop.body)
+
+
+def _harmless(context: Context, event: CallEvent) -> set[ast.AST]:
+    """Return the names of which only the shape or the like is read, or that are deleted."""
+    return {n.value for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
+
+
+def _attribute_read(context: Context, event: CallEvent, node: ast.Attribute) -> ast.expr | None:
+    """Return the next read of an attribute in the same block, if nothing may have bound it anew before."""
+    text = ast.dump(node.value)
+    paths = context.bodies.paths(event.scope)
+    here = paths.get(event.node, ())
+    end = (event.statement.end_lineno or 0, event.statement.end_col_offset or 0)
+    stored = [n for n in ast.walk(event.statement) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+    if isinstance(event.statement, ast.Return) or any(n.attr == node.attr for n in stored):
+        return None
+    later = sorted(
+        (n for n in context.bodies.nodes(event.scope) if (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) > end),
+        key=lambda n: (n.lineno, n.col_offset),  # type: ignore[attr-defined]
+    )
+    writers = [
+        n.lineno for n in later if isinstance(n, ast.Attribute) and n.attr == node.attr and isinstance(n.ctx, ast.Store)
+    ]
+    harmless = _harmless(context, event)
+    for one in later:
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and ast.dump(one.func.value) == text:
+            return None  # a method of the object may have bound it anew
+        if isinstance(one, ast.Attribute) and one.attr == node.attr and ast.dump(one.value) == text:
+            if not isinstance(one.ctx, ast.Load) or (writers and min(writers) <= one.lineno):
+                return None
+            if one not in harmless and paths.get(one, ())[: len(here)] == here:
+                return one
+    return None
+
+
+RULE = lint_rule(
+    "NNX856",
+    "donated-read",
+    "an array is read after it was donated to a compiled function",
+    why="""\
+`donate_argnums` hands the memory of an argument to the result. Whoever reads the argument afterwards, or gives it
+again in the next round, gets "Array has been deleted". On backends that do not support donation nothing is raised,
+so that the error shows up only elsewhere.
+""",
+    source="jax issues 9237, 9635 and 9675; measured on Flax 0.10.7 and 0.12.8: the buffer has been deleted or donated",
+    check=_check,
+    bad=(
+        """\
+from functools import partial
+
+import jax
+
+
+@partial(jax.jit, donate_argnums=0)
+def step(params, x):
+    return params + x
+
+
+def train(params, batches):
+    for batch in batches:
+        new = step(params, batch)
+    return new
+""",
+    ),
+    clean=(
+        """\
+from functools import partial
+
+import jax
+
+
+@partial(jax.jit, donate_argnums=0)
+def step(params, x):
+    return params + x
+
+
+def train(params, batches):
+    for batch in batches:
+        params = step(params, batch)
+    return params
+""",
+    ),
+)

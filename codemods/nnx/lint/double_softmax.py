@@ -1,0 +1,176 @@
+"""NNX869: probabilities where a loss takes logits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Part
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.values import Attr, Call, Choice, Item, Param, Ref, Unknown, Value
+
+_SOFTMAX, _SIGMOID = frozenset({"softmax"}), frozenset({"sigmoid", "softmax", "expit"})
+_LOSSES = {
+    "softmax_cross_entropy": _SOFTMAX,
+    "softmax_cross_entropy_with_integer_labels": _SOFTMAX,
+    "safe_softmax_cross_entropy": _SOFTMAX,
+    "ctc_loss": _SOFTMAX,
+    "sigmoid_binary_cross_entropy": _SIGMOID,
+    "sigmoid_focal_loss": _SIGMOID,
+}
+_HOMES = ("jax.nn.", "flax.nnx.", "flax.linen.", "jax.scipy.special.")
+# what does not turn probabilities into something else
+_SHAPING = frozenset({"squeeze", "reshape", "ravel", "flatten", "astype", "transpose", "swapaxes", "clip"})
+_DEPTH = 6
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, *_LOSSES):
+        if not name.startswith("optax."):
+            continue
+        given = event.value.argument(0, "logits")
+        if given is None:
+            continue
+        found = _squashed(context, context.flow.here(given, event.scope), event.scope, _LOSSES[last(name)], 0)
+        if found:
+            node = event.node.args[0] if event.node.args else event.node
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"`{last(name)}` takes logits, and gets what `{found}` made of them",
+                "give it the logits; use the probabilities for predictions only",
+            )
+
+
+def _squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str], depth: int) -> str:
+    """Return the function that made probabilities of logits on every way that is known; empty if there is none."""
+    if depth > _DEPTH:
+        return ""
+    flow = context.flow
+    value = bound.value
+    while True:
+        if isinstance(value, Item | Attr) and not isinstance(value, Ref):
+            value = value.base
+        elif isinstance(value, Unknown) and isinstance(value.node, ast.Subscript):
+            inner = scope.module.values.get(value.node.value)
+            if inner is None:
+                return ""
+            value = inner
+        elif isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name in _SHAPING:
+            name = flow.callee_name(flow.with_value(bound, value))
+            value = value.args[0] if name and value.args else value.callee.base
+        else:
+            break
+    bound = flow.with_value(bound, value)
+    if isinstance(value, Choice | Param):
+        sources = [s for s in context.sources.of(bound) if s.value is not value]
+        found = [_squashed(context, s, _scope(s, scope), words, depth + 1) for s in sources]
+        return found[0] if found and all(found) else ""
+    if not isinstance(value, Call):
+        inner_bound = flow.resolve(bound)
+        if inner_bound.value is value or not isinstance(inner_bound.value, Call):
+            return ""
+        return _squashed(context, inner_bound, _scope(inner_bound, scope), words, depth + 1)
+    name = flow.callee_name(bound)
+    if name:
+        return last(name) if name.startswith(_HOMES) and last(name) in words else ""
+    results = _results(context, bound, value)
+    found = [_squashed(context, r, _scope(r, scope), words, depth + 1) for r in results]
+    if found:
+        return found[0] if all(found) else ""
+    return _sequential(context, bound, value, words)
+
+
+def _results(context: Context, bound: Bound, value: Call) -> list[Bound]:
+    """Return what a call of the project's functions, or of its models, gives."""
+    flow = context.flow
+    results = [
+        Bound(r, frame) for callee, frame in flow.invoked(bound) if not callee.gradient for r in callee.function.returns
+    ]
+    if results:
+        return results
+    for owner in context.sources.originals(flow.with_value(bound, value.callee)):
+        cls = flow.class_of(owner)
+        method = flow.method(cls, "__call__") if cls is not None else None
+        if method is None:
+            return []
+        results += [flow.here(r, method.scope) for r in method.returns]
+    return results
+
+
+def _sequential(context: Context, bound: Bound, value: Call, words: frozenset[str]) -> str:
+    """Return the last layer of an ``nnx.Sequential`` that is called, if it makes probabilities."""
+    flow = context.flow
+    for owner in context.sources.originals(flow.with_value(bound, value.callee)):
+        if not isinstance(owner.value, Call) or flow.callee_name(owner) != "flax.nnx.Sequential" or owner.value.starred:
+            return ""
+        layer = flow.follow(owner, owner.value.args[-1]).value if owner.value.args else None
+        if isinstance(layer, Ref) and layer.name.startswith(_HOMES) and last(layer.name) in words:
+            return last(layer.name)
+    return ""
+
+
+def _scope(bound: Bound, default: Scope) -> Scope:
+    """Return the scope that a value was written in."""
+    of: Value = bound.value
+    if isinstance(of, Part):
+        return _scope(of.of, default)
+    return bound.frame.function.scope if bound.frame is not None else default
+
+
+RULE = lint_rule(
+    "NNX869",
+    "probabilities-as-logits",
+    "a cross-entropy that takes logits gets the output of softmax or sigmoid",
+    why="""\
+`optax.softmax_cross_entropy` and its relatives apply softmax (or sigmoid) themselves. Given probabilities they apply it
+twice: the loss cannot come near zero, gradients are small, and training is slow and ends worse, without an error.
+""",
+    source="frequent on Stack Overflow; measured: another loss, which cannot reach zero",
+    check=_check,
+    bad=(
+        """\
+import optax
+from flax import nnx
+
+
+class Classifier(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return nnx.softmax(self.out(x))
+
+
+def loss_fn(model: Classifier, x, labels):
+    return optax.softmax_cross_entropy_with_integer_labels(model(x), labels).mean()
+""",
+    ),
+    clean=(
+        """\
+import jax
+import optax
+from flax import nnx
+
+
+class Classifier(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(x)
+
+
+def loss_fn(model: Classifier, x, labels):
+    logits = model(x)
+    predictions = jax.nn.softmax(logits)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(), predictions
+""",
+    ),
+)

@@ -1,0 +1,104 @@
+"""NNX857: the two results of value_and_grad the wrong way round."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.applied import layers
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.values import Call, Const, Item, Value
+
+_VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
+_GRADIENTS = re.compile(r"(^|_)(d?grads?|g|gradients?|gs)(_|$|\d)")
+# functions whose argument at a position is a gradient
+_TAKING = {"update": (0, 1), "apply_gradients": (0,), "global_norm": (0,), "clip_by_global_norm": (0,)}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    seen: set[ast.AST] = set()
+    for event in context.bodies.unpacked:
+        statement = event.statement
+        assert isinstance(statement, ast.Assign)
+        target = statement.targets[0]
+        assert isinstance(target, ast.Tuple)
+        if len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name | ast.Tuple):
+            continue
+        first, second = map(_name, target.elts)
+        if not _GRADIENTS.search(first) or _GRADIENTS.search(second) or not _valued(context, event.value, event):
+            continue
+        seen.add(event.node)
+        yield _found(event, target)
+    for event in context.bodies.named(*_TAKING):
+        func = event.node.func
+        word = func.attr if isinstance(func, ast.Attribute) else ""
+        for position in _TAKING.get(word, ()):
+            value = event.value.args[position] if position < len(event.value.args) else None
+            if not isinstance(value, Item) or not isinstance(value.base, Call) or value.index != Const(0):
+                continue
+            if value.base.node not in seen and _valued(context, value.base, event):
+                seen.add(value.base.node)
+                yield _found(event, event.node.args[position])
+
+
+def _found(event: CallEvent, node: ast.AST) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        node,
+        "value_and_grad gives the value first: this takes the value for the gradients",
+        "unpack it as `loss, grads = ...`, or `(loss, aux), grads = ...` with has_aux",
+    )
+
+
+def _name(node: ast.expr | None) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _valued(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether a call gives the value and the gradients of a function."""
+    assert isinstance(value, Call)
+    return any(
+        isinstance(layer.value, Call) and context.flow.wrapper_name(layer, layer.value) in _VALUED
+        for layer in layers(context, context.flow.here(value.callee, event.scope))
+    )
+
+
+RULE = lint_rule(
+    "NNX857",
+    "gradients-first",
+    "the results of value_and_grad unpacked as `grads, loss`",
+    why="""\
+`value_and_grad` gives the value first and the gradients second. Swapped, the loss is taken for the gradients: an
+optimizer raises an error about tree structures far from the cause, and arithmetic on plain arrays goes on with a
+number in place of a gradient.
+""",
+    source="measured on Flax 0.10.7 and 0.12.8: IndexError in the optimizer, or other weights without an error",
+    check=_check,
+    bad=(
+        """\
+from flax import nnx
+
+
+def step(model, optimizer, x):
+    grads, loss = nnx.value_and_grad(lambda m: m(x).mean())(model)
+    optimizer.update(model, grads)
+    return loss
+""",
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+
+def step(model, optimizer, x):
+    loss, grads = nnx.value_and_grad(lambda m: m(x).mean())(model)
+    optimizer.update(model, grads)
+    return loss
+""",
+    ),
+)

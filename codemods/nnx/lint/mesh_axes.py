@@ -1,0 +1,141 @@
+"""NNX863: a partition over an axis that the mesh has not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.values import Call, Const, Mapping, Sequence, Value
+
+_MESHES = {"Mesh": (1, "axis_names"), "make_mesh": (1, "axis_names"), "AbstractMesh": (1, "axis_names"),
+           "create_hybrid_device_mesh": None, "set_mesh": None}  # fmt: skip
+_SPECS = frozenset({"jax.sharding.PartitionSpec", "jax.P", "jax.experimental.pjit.PartitionSpec"})
+# calls that take a mesh and specs: the position and name of the mesh, then those of the specs
+_USERS: dict[str, tuple[tuple[int, str], tuple[tuple[int, str], ...]]] = {
+    "jax.sharding.NamedSharding": ((0, "mesh"), ((1, "spec"),)),
+    "jax.NamedSharding": ((0, "mesh"), ((1, "spec"),)),
+    "jax.shard_map": ((1, "mesh"), ((2, "in_specs"), (3, "out_specs"))),
+    "flax.nnx.shard_map": ((1, "mesh"), ((2, "in_specs"), (3, "out_specs"))),
+    "jax.experimental.shard_map.shard_map": ((1, "mesh"), ((2, "in_specs"), (3, "out_specs"))),
+}
+_WORDS = frozenset(last(name) for name in _USERS)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
+        return
+    for event, name in _users(context):
+        (position, word), specs = _USERS[name]
+        shift = int(name.endswith("shard_map") and not _function_given(event))
+        axes = _axes(context, event.value.argument(position - shift, word), event)
+        if axes is None:
+            continue
+        for place, spec in specs:
+            given = event.value.argument(place - shift, spec)
+            for node, axis in _named(context, context.flow.here(given, event.scope) if given else None, 0):
+                if axis not in axes:
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        node if _within(node, event) else event.node,
+                        f"the mesh has no axis `{axis}`; its axes are {', '.join(axes) or 'none'}",
+                        "use an axis of the mesh",
+                    )
+
+
+def _users(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    for event, name in foreign(context, *_WORDS):
+        if name in _USERS and not event.value.starred:
+            yield event, name
+    for event, name in foreign(context, "partial"):  # @partial(shard_map, mesh=..., in_specs=...)
+        if name == "functools.partial" and event.value.args and not event.value.starred:
+            first = getattr(
+                context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0]).value, "name", ""
+            )
+            if first in _USERS:
+                yield event, first
+
+
+def _function_given(event: CallEvent) -> bool:
+    return bool(event.value.args)
+
+
+def _within(node: ast.AST, event: CallEvent) -> bool:
+    return any(n is node for n in ast.walk(event.node))
+
+
+def _axes(context: Context, mesh: Value | None, event: CallEvent) -> tuple[str, ...] | None:
+    """Return the names of the axes of a mesh; None if they are not all known."""
+    if mesh is None:
+        return None
+    made = context.flow.resolve(context.flow.here(mesh, event.scope))
+    if not isinstance(made.value, Call) or made.value.starred:
+        return None
+    where = _MESHES.get(last(context.flow.callee_name(made)))
+    given = made.value.argument(*where) if where else None
+    if given is None:
+        return None
+    names = context.flow.follow(made, given)
+    items = names.value.items if isinstance(names.value, Sequence) else (names.value,)
+    found = [context.flow.follow(names, item).value for item in items]
+    if not all(isinstance(one, Const) and isinstance(one.value, str) for one in found):
+        return None
+    return tuple(str(one.value) for one in found if isinstance(one, Const))
+
+
+def _named(context: Context, bound: Bound | None, depth: int) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the axes that a spec, or a container of specs, names."""
+    if bound is None or depth > 4:
+        return
+    found = context.flow.resolve(bound)
+    value = found.value
+    if isinstance(value, Sequence):
+        for item in value.items:
+            yield from _named(context, context.flow.with_value(found, item), depth + 1)
+    elif isinstance(value, Mapping):
+        for _, item in value.items:
+            yield from _named(context, context.flow.with_value(found, item), depth + 1)
+    elif isinstance(value, Call) and context.flow.callee_name(found) in _SPECS:
+        for item in value.args:
+            one = context.flow.follow(found, item)
+            parts = one.value.items if isinstance(one.value, Sequence) else (one.value,)
+            for part in parts:
+                name = context.flow.follow(one, part).value
+                if isinstance(name, Const) and isinstance(name.value, str):
+                    yield value.node, name.value
+
+
+RULE = lint_rule(
+    "NNX863",
+    "unknown-mesh-axis",
+    "a PartitionSpec names an axis that its Mesh has not",
+    why="The axes of a PartitionSpec are those of the mesh it is used with; any other name raises a ValueError.",
+    source="jax issue 15628 and questions on it; measured: Resource axis ... is not found in mesh",
+    check=_check,
+    bad=(
+        """\
+import jax
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+mesh = jax.make_mesh((8,), ("data",))
+batches = NamedSharding(mesh, P("batch"))
+""",
+    ),
+    clean=(
+        """\
+import jax
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+mesh = jax.make_mesh((4, 2), ("data", "model"))
+batches = NamedSharding(mesh, P("data"))
+weights = NamedSharding(mesh, P(None, ("data", "model")))
+""",
+    ),
+)

@@ -1,0 +1,122 @@
+"""NNX858: layers that are made without random streams."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.values import Class, Const
+
+# how many arguments the constructors take by position
+_LAYERS = {
+    "BatchNorm": 1, "Conv": 4, "ConvTranspose": 4, "Einsum": 3, "Embed": 2, "GRUCell": 2, "GroupNorm": 3,
+    "InstanceNorm": 1, "LSTMCell": 2, "LayerNorm": 1, "Linear": 2, "LinearGeneral": 2, "LoRA": 3, "LoRALinear": 2,
+    "MultiHeadAttention": 6, "OptimizedLSTMCell": 2, "RMSNorm": 1, "SimpleCell": 2,
+}  # fmt: skip
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, *_LAYERS, "Dropout"):
+        home, _, word = name.rpartition(".")
+        if home != "flax.nnx" or event.value.starred or context.bodies.guarded(event.node, event.scope):
+            continue
+        if keyword(event.node, "rngs") is not None or any(k.arg is None for k in event.node.keywords):
+            continue
+        if word == "Dropout":
+            if not in_test(event.scope) and _draws(context, event):
+                yield _found(event, "`nnx.Dropout` has no streams to draw its masks from")
+        elif len(event.node.args) > _LAYERS[word] and Kind.RNGS in kinds_of(context, event.value.args[-1], event.scope):
+            yield _found(event, f"`nnx.{word}` takes its streams by name: rngs={ast.unparse(event.node.args[-1])}")
+        elif not in_test(event.scope):
+            yield _found(event, f"`nnx.{word}` needs streams to make its weights")
+    for module in context.project.modules:
+        for event in module.calls:
+            if isinstance(event.node.func, ast.Name) and event.node.func.id[:1].isupper() and _lacking(context, event):
+                yield _found(event, f"`{event.node.func.id}` needs streams to make its weights")
+
+
+def _found(event: CallEvent, message: str) -> Finding:
+    return finding(RULE.code, event.scope, event.node, message, "give it rngs=")
+
+
+def _lacking(context: Context, event: CallEvent) -> bool:
+    """Say whether a call makes a module of the project without the streams that its constructor asks for."""
+    if event.value.starred or keyword(event.node, "rngs") is not None or in_test(event.scope):
+        return False
+    callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+    if not isinstance(callee, Class):
+        return False
+    init = callee.facts.methods.get("__init__")
+    if init is None or "rngs" not in init.params or "rngs" in init.defaults or callee.facts.decorators:
+        return False
+    index = list(init.params).index("rngs") - 1
+    given = index < init.positional - 1 and len(event.node.args) > index
+    return not given and bool(init.decorators == ()) and "flax.nnx.Module" in context.flow.mro(callee.facts)[1]
+
+
+def _draws(context: Context, event: CallEvent) -> bool:
+    """Say whether a dropout draws masks, and nothing that can be seen gives it streams or turns it off."""
+    rate = event.value.argument(0, "rate")
+    if not isinstance(rate, Const) or not rate.value or len(event.node.args) > 1:
+        return False
+    if keyword(event.node, "deterministic") is not None:
+        return constant(keyword(event.node, "deterministic")) is False
+    statement = event.statement
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is event.node else []
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name | ast.Attribute):
+        return False
+    word = targets[0].id if isinstance(targets[0], ast.Name) else targets[0].attr
+    calls = list(context.bodies.named(word))
+    return (
+        bool(calls)
+        and not any(
+            e.value.starred or any(k.arg in {"rngs", "deterministic", None} for k in e.node.keywords) for e in calls
+        )
+        and not any(True for e in context.bodies.named("eval", "set_attributes", "view"))
+    )
+
+
+RULE = lint_rule(
+    "NNX858",
+    "no-rngs",
+    "a layer is made without `rngs`, or with streams by position",
+    why="""\
+The layers of NNX make their weights when they are constructed, and need `rngs=` for that, as a keyword; otherwise a
+TypeError is raised, or with Dropout a ValueError at its first call.
+""",
+    source="flax pull request 4289 on rngs; measured on Flax 0.10.7 and 0.12.8: TypeError, or ValueError in Dropout",
+    check=_check,
+    bad=(
+        """\
+from flax import nnx
+
+
+class Classifier(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.hidden = nnx.Linear(4, 8, rngs=rngs)
+        self.out = nnx.Linear(8, 2)
+""",
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+
+class Classifier(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.hidden = nnx.Linear(4, 8, rngs=rngs)
+        self.drop = nnx.Dropout(0.1)
+        self.out = nnx.Linear(8, 2, rngs=rngs)
+
+    def __call__(self, x, rngs):
+        return self.out(self.drop(self.hidden(x), rngs=rngs))
+""",
+    ),
+)

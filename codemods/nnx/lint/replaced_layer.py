@@ -1,0 +1,155 @@
+"""NNX861: a layer replaced behind the optimizer's back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.syntax import exclusive
+from codemods.nnx.lint.traced import root_param
+from codemods.nnx.values import Attr, Call, Value
+
+_OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    made: dict[Scope, list[tuple[CallEvent, Value]]] = {}
+    for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
+        if name in _OPTIMIZERS and event.value.args and not event.value.starred:
+            made.setdefault(event.scope, []).append((event, event.value.args[0]))
+    if not made:
+        return
+    stores = [e for e in context.project.attributes() if isinstance(e.stored, Call) and not _own(e)]
+    replacing: dict[FunctionFacts, list[AttrEvent]] = {}
+    for store in stores:
+        if store.scope not in made and root_param(store.base) is None:
+            continue
+        if not _replaces(context, store):
+            continue
+        for event, model in made.get(store.scope, ()):
+            if event.node.lineno < store.node.lineno and _inside(store.base, model) and not in_test(store.scope):
+                if not _made_again(made, store.scope, model, store.node.lineno):
+                    yield _found(store.scope, store.node, event)
+                    break
+        param = root_param(store.base)
+        if param is not None and param.function is store.scope.function:
+            replacing.setdefault(param.function, []).append(store)
+    for function, changes in replacing.items():
+        for caller in context.flow.callers(function):
+            for event, model in made.get(caller.scope, ()):
+                if event.node.lineno >= caller.node.lineno or in_test(caller.scope) or event.scope is not caller.scope:
+                    continue
+                given = _given(caller, changes[0], function)
+                paths = context.bodies.paths(caller.scope)
+                if (
+                    given is not None
+                    and _inside(given, model)
+                    and not _made_again(made, caller.scope, model, caller.node.lineno)
+                ):
+                    if not exclusive(paths.get(event.node, ()), paths.get(caller.node, ())):
+                        yield _found(caller.scope, caller.node, event)
+
+
+def _own(store: AttrEvent) -> bool:
+    """Say whether an object puts something into itself."""
+    return store.scope.function is not None and store.base is store.scope.function.self_param
+
+
+def _found(scope: Scope, node: ast.AST, event: CallEvent) -> Finding:
+    return finding(
+        RULE.code,
+        scope,
+        node,
+        f"the optimizer of line {event.node.lineno} was made for the layer that is replaced here",
+        "replace the layer first, and make the optimizer behind it",
+    )
+
+
+def _replaces(context: Context, store: AttrEvent) -> bool:
+    """Say whether a store puts a new module into another one."""
+    assert store.stored is not None
+    return Kind.MODULE in kinds_of(context, store.stored, store.scope) and Kind.MODULE in kinds_of(
+        context, store.base, store.scope
+    )
+
+
+def _inside(base: Value, model: Value) -> bool:
+    """Say whether a value is the model, or a part of it."""
+    while True:
+        if base == model:
+            return True
+        if not isinstance(base, Attr):
+            return False
+        base = base.base
+
+
+def _made_again(made: dict[Scope, list[tuple[CallEvent, Value]]], scope: Scope, model: Value, line: int) -> bool:
+    return any(event.node.lineno > line and other == model for event, other in made.get(scope, ()))
+
+
+def _given(caller: CallEvent, change: AttrEvent, function: FunctionFacts) -> Value | None:
+    """Return what a call gives for the parameter whose layer the function replaces."""
+    param = root_param(change.base)
+    if param is None or caller.value.starred:
+        return None
+    return caller.value.argument(
+        list(function.params).index(param.name) - int(function.self_param is not None), param.name
+    )
+
+
+RULE = lint_rule(
+    "NNX861",
+    "layer-behind-optimizer",
+    "a layer is replaced after the optimizer was made for the model",
+    why="""\
+`nnx.Optimizer` makes its moments for the parameters that the model has when it is constructed. A head that is replaced
+afterwards has parameters of other shapes and names: the first update raises an error about mismatched trees, or goes on
+with the moments of the old layer.
+""",
+    source="flax discussions on model surgery; measured on Flax 0.10.7 and 0.12.8: an error at the first update",
+    check=_check,
+    bad=(
+        """\
+import optax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(4, 8, rngs=rngs)
+        self.head = nnx.Linear(8, 2, rngs=rngs)
+
+
+def finetune(rngs):
+    model = Net(rngs)
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    model.head = nnx.Linear(8, 10, rngs=rngs)
+    return model, optimizer
+""",
+    ),
+    clean=(
+        """\
+import optax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.body = nnx.Linear(4, 8, rngs=rngs)
+        self.head = nnx.Linear(8, 2, rngs=rngs)
+
+
+def finetune(rngs):
+    model = Net(rngs)
+    model.head = nnx.Linear(8, 10, rngs=rngs)
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    return model, optimizer
+""",
+    ),
+)

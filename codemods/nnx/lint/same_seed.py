@@ -1,0 +1,160 @@
+"""NNX836: members of an ensemble, or of a batch, that draw from one key."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.values import Call, Param, Value
+
+_SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
+_HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    mapped: dict[FunctionFacts, Root] = {}
+    for root in context.traced.roots:
+        if root.transform in BATCHING and not in_test(root.scope):
+            mapped[root.function] = root
+            param = _shared(context, root)
+            if param is not None:
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    option(root, "in_axes", 1) or root.node,
+                    f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal",
+                    _HELP,
+                )
+    for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
+        function = event.scope.function
+        values = [*event.node.args, *(k.value for k in event.node.keywords)]
+        if name not in _SEEDS or function not in mapped or not values:
+            continue
+        if all(isinstance(v, ast.Constant) for v in values) and _drawn(context, event.value, function):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{shown(function)} makes its seed itself, so that all members of the vmap are equal",
+                _HELP,
+            )
+
+
+def _shared(context: Context, root: Root) -> str | None:
+    """Return a parameter with streams or a key that is not mapped, and of which something is made all the same."""
+    axes = option(root, "in_axes", 1)
+    if axes is None or root.bound or root.partial:
+        return None
+    function = root.function
+    if any(_splits(context, value) for value in function.decorators):
+        return None
+    params = list(function.params.values())
+    parts: list[ast.expr] = [axes] * len(params) if not isinstance(axes, ast.Tuple | ast.List) else list(axes.elts)
+    unmapped = [p for p, a in zip(params, parts, strict=False) if isinstance(a, ast.Constant) and a.value is None]
+    if not any(re.search("rng|stream", p.name) or "Rngs" in _note(p) for p in unmapped):
+        return None
+    if isinstance(axes, ast.Constant) and option(root, "axis_size") is None:
+        return None
+    for param in unmapped:
+        kinds = kinds_of(context, param, function.scope)
+        streams = Kind.RNGS in kinds or (not kinds and param.name == "rngs")
+        if streams and _makes(context, function, param) and all(u in unmapped for u in params if _matters(context, u)):
+            return param.name
+    return None
+
+
+def _note(param: Param) -> str:
+    note = param.function.annotations.get(param.name)
+    return ast.unparse(note) if note is not None else ""
+
+
+def _matters(context: Context, param: Param) -> bool:
+    """Say whether a parameter may make the members differ: a key or streams."""
+    kinds = kinds_of(context, param, param.function.scope)
+    return bool(kinds & {Kind.RNGS, Kind.KEY, Kind.STREAM}) or param.name in {"rngs", "rng", "key", "seed", "keys"}
+
+
+def _splits(context: Context, decorator: Value) -> bool:
+    value = decorator
+    while isinstance(value, Call):
+        value = value.callee
+    name = getattr(value, "name", "")
+    return str(name).rpartition(".")[2] in {"split_rngs", "fork_rngs"}
+
+
+def _makes(context: Context, function: FunctionFacts, param: Param) -> bool:
+    """Say whether a function makes a module with streams, and gives it back."""
+    returned = {value for value in function.returns if isinstance(value, Call)}
+    return any(
+        Kind.MODULE in kinds_of(context, value, function.scope)
+        and any(v == param for v in (*value.args, *(v for _, v in value.keywords)))
+        for value in returned
+    ) or (function.name == "__init__" and function.owner is not None)
+
+
+def _drawn(context: Context, seed: Call, function: FunctionFacts) -> bool:
+    """Say whether layers or numbers are made of a seed."""
+    for event in context.bodies.calls.get(function.scope, ()):
+        given = (*event.value.args, *(v for _, v in event.value.keywords))
+        if not any(value is seed for value in given):
+            continue
+        name = context.flow.callee_name(context.flow.here(event.value, function.scope))
+        if name.startswith("jax.random."):
+            if last(name) == "fold_in":
+                return False
+            if last(name) not in NOT_CONSUMING:
+                return True
+        elif Kind.MODULE in kinds_of(context, event.value, function.scope):
+            return True
+    return False
+
+
+RULE = lint_rule(
+    "NNX836",
+    "equal-members",
+    "an ensemble or batch by vmap whose members all use one seed",
+    why="""\
+A function under `vmap` runs once for all members. A seed that is made inside, or streams that are not mapped, are the
+same for all of them: an ensemble of equal models, the same noise for every example.
+""",
+    source="flax issues 4153 and 4589 and their questions; measured on Flax 0.10.7 and 0.12.8: equal weights",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+@nnx.vmap
+def make(index):
+    return nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+
+
+ensemble = make(jnp.arange(5))
+""",
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+
+@nnx.split_rngs(splits=5)
+@nnx.vmap(in_axes=(0,), out_axes=0)
+def make(rngs):
+    return nnx.Linear(4, 2, rngs=rngs)
+
+
+ensemble = make(nnx.Rngs(0))
+""",
+    ),
+)

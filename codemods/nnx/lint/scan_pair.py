@@ -1,0 +1,161 @@
+"""NNX864: the body of a scan that does not give a pair."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.loop_bodies import bodies
+from codemods.nnx.lint.places import shown
+from codemods.nnx.values import Attr, Call, Choice, Const, Param, Sequence, Unknown, Value
+
+_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.random.", "flax.nnx.relu", "flax.nnx.gelu", "flax.nnx.softmax")
+_SEVERAL = frozenset({"split", "array_split", "meshgrid", "unstack", "histogram", "unique", "divmod", "frexp", "modf",
+                      "broadcast_arrays", "nonzero", "where"})  # fmt: skip
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for body in bodies(context):
+        if body.loop != "jax.lax.scan" or body.callee.gradient:
+            continue
+        yield from _judged(context, body.function, body.free or [])
+    for root in context.traced.roots:
+        if root.transform == "flax.nnx.scan" and not root.partial and _pair(root.options and option(root, "out_axes")):
+            yield from _judged(context, root.function, [])
+
+
+def _pair(axes: ast.expr | None) -> bool:
+    """Say whether the axes of the results are those of a carry and an output, as they are by default."""
+    return axes is None or (
+        isinstance(axes, ast.Tuple) and len(axes.elts) == 2 and "Carry" in ast.unparse(axes.elts[0])
+    )
+
+
+def _judged(context: Context, function: FunctionFacts, free: list[str]) -> Iterator[Finding]:
+    if function.generator or _abstract(function):
+        return
+    carry = free[0] if free else ""
+    wrong = [r for r in function.returns if _single(context, r, function, carry, 0)]
+    if wrong or not function.returns:
+        yield finding(
+            RULE.code,
+            function.scope,
+            _place(function, wrong),
+            f"{shown(function)} is the body of a scan, which has to return the carry and an output",
+            "return `carry, None` if there is no output",
+        )
+
+
+def _place(function: FunctionFacts, wrong: list[Value]) -> ast.AST:
+    if not wrong:
+        return function.node
+    if isinstance(function.node, ast.Lambda):
+        return function.node.body
+    values = function.scope.module.values
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Return) and node.value is not None and values.get(node.value) is wrong[0]:
+            return node
+    return function.node
+
+
+def _abstract(function: FunctionFacts) -> bool:
+    """Say whether a function only raises, or has no body yet."""
+    if isinstance(function.node, ast.Lambda):
+        return False
+    last = function.node.body[-1]
+    return isinstance(last, ast.Raise | ast.Pass) or (
+        isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)
+    )
+
+
+def _single(context: Context, value: Value, function: FunctionFacts, carry: str, depth: int) -> bool:
+    """Say whether a value is certainly no pair."""
+    if depth > 3:
+        return False
+    if isinstance(value, Choice):
+        return all(_single(context, one, function, carry, depth + 1) for one in value.options)
+    if isinstance(value, Const):
+        return True
+    if isinstance(value, Param) and value.function is function:
+        return value.name == carry
+    if isinstance(value, Sequence):
+        return (
+            isinstance(value.node, ast.Tuple)
+            and len(value.items) != 2
+            and not any(isinstance(n, ast.Starred) for n in value.node.elts)
+        )
+    if isinstance(value, Unknown):
+        return isinstance(value.node, ast.BinOp | ast.Compare | ast.UnaryOp | ast.JoinedStr) and not _tuples(value.node)
+    if isinstance(value, Call):
+        name = context.flow.callee_name(context.flow.here(value, function.scope))
+        if name.startswith(_ARRAYS) and name.rpartition(".")[2] not in _SEVERAL:
+            return True
+        if isinstance(value.callee, Attr) and value.callee.name in {"set", "add", "sum", "mean", "reshape", "astype"}:
+            return _at(value.callee)
+        found = context.flow.resolve(context.flow.here(value, function.scope)).value
+        return (
+            found is not value
+            and isinstance(found, Const | Unknown)
+            and _single(context, found, function, "", depth + 1)
+        )
+    return False
+
+
+def _at(callee: Attr) -> bool:
+    """Say whether a method is that of an array, as ``x.at[i].set`` or ``(a * b).sum``."""
+    base = callee.base
+    inner = getattr(base, "base", None)
+    return (isinstance(inner, Attr) and inner.name == "at") or (
+        isinstance(base, Unknown) and isinstance(base.node, ast.BinOp)
+    )
+
+
+def _tuples(node: ast.AST) -> bool:
+    """Say whether an operation may add tuples."""
+    return any(isinstance(n, ast.Tuple | ast.Starred) for n in ast.walk(node))
+
+
+RULE = lint_rule(
+    "NNX864",
+    "scan-without-pair",
+    "the body of a scan returns something else than a pair",
+    why="""\
+The body of `jax.lax.scan` returns a pair: the next carry, and the output of the round, which may be None. A body that
+returns the carry alone, or nothing, raises a TypeError.
+""",
+    source="jax pull request 15178 on its messages; measured: TypeError on Flax 0.10.7 and 0.12.8",
+    check=_check,
+    bad=(
+        """\
+import jax
+
+
+def body(carry, x):
+    carry = carry + x
+    return carry
+
+
+def run(xs):
+    return jax.lax.scan(body, 0.0, xs)
+""",
+    ),
+    clean=(
+        """\
+import jax
+
+
+def body(carry, x):
+    carry = carry + x
+    return carry, None
+
+
+def run(xs):
+    return jax.lax.scan(body, 0.0, xs)
+""",
+    ),
+)

@@ -1,0 +1,187 @@
+"""NNX859: a second name for a model where a copy was meant."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.imports import spell
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.places import in_test, kinds_of, scopes
+from codemods.nnx.rewrite import replace
+from codemods.nnx.values import Attr, Call, Choice, Free, Item, Param, Value
+
+_COPY = re.compile(
+    r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy)(_|$)", re.I
+)
+
+_NAMED = (Param, Free, Attr, Call, Item, Choice)  # what a variable or an attribute may hold
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope in _promising(context):
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+                continue
+            target, source = node.targets[0], node.value
+            if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
+                continue
+            if not _COPY.search(_word(target)) or _COPY.search(_word(source)):
+                continue
+            value = scope.module.values.get(source)
+            if value is None or _given_only(context, node, source, value, scope):
+                continue
+            if _moves_on(context, node, source, value, scope) or not _model(context, source, scope):
+                continue
+            yield finding(
+                RULE.code,
+                scope,
+                source,
+                f"`{scope.module.source.text(target)}` is no copy: it is `{scope.module.source.text(source)}` under "
+                "another name, and changes with it",
+                "copy the model: nnx.clone(...)",
+                _fix(context, source, scope),
+            )
+
+
+def _promising(context: Context) -> list[Scope]:
+    """Return the scopes that assign to a name that promises a copy, tests left out."""
+    found: dict[Scope, None] = {}
+    for scope in scopes(context):
+        if any(_aliased(scope, name) for name in scope.bindings if _COPY.search(name)):
+            found[scope] = None
+    for event in context.project.attributes():
+        if isinstance(event.stored, _NAMED) and _COPY.search(event.node.attr):
+            found[event.scope] = None
+    return [scope for scope in found if not in_test(scope)]
+
+
+def _aliased(scope: Scope, name: str) -> bool:
+    """Say whether a variable may be another name for what an attribute or a variable holds."""
+    for value in scope.bindings[name]:
+        if isinstance(value, Param | Free | Attr):
+            return True
+        if isinstance(value, _NAMED) and any(
+            value is one for other, values in scope.bindings.items() if other != name for one in values
+        ):
+            return True
+    return False
+
+
+def _word(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _model(context: Context, source: ast.expr, scope: Scope) -> bool:
+    value = scope.module.values.get(source)
+    return value is not None and kinds_of(context, value, scope) == {Kind.MODULE}
+
+
+def _given_only(context: Context, node: ast.Assign, source: ast.expr, value: Value, scope: Scope) -> bool:
+    """Say whether a constructor keeps an argument, and under no other name: what it is is the caller's affair."""
+    if not isinstance(value, Param):
+        return False
+    return not any(
+        isinstance(other, ast.Assign)
+        and other is not node
+        and isinstance(other.targets[0], ast.Attribute)
+        and scope.module.values.get(other.value) is value
+        for other in context.bodies.nodes(scope)
+    )
+
+
+def _moves_on(context: Context, node: ast.Assign, source: ast.expr, value: Value, scope: Scope) -> bool:
+    """Say whether the first name soon means another object: bound anew behind, in every round, or not used again."""
+    path = context.bodies.paths(scope).get(node, ())
+    loop = next((outer for outer, _ in reversed(path) if isinstance(outer, ast.For | ast.While)), None)
+    if loop is not None and (varies(value, loop) if isinstance(source, ast.Name) else _stored(source, loop)):
+        return True
+    if isinstance(source, ast.Attribute):
+        return any(
+            isinstance(n, ast.Attribute)
+            and isinstance(n.ctx, ast.Store)
+            and n.attr == source.attr
+            and n.lineno > node.lineno
+            for n in context.bodies.nodes(scope)
+        )
+    assert isinstance(source, ast.Name)
+    end = node.end_lineno or node.lineno
+    later = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == source.id and n.lineno > end]
+    if any(isinstance(n.ctx, ast.Store) for n in later):
+        return True
+    return not later and loop is None and not isinstance(value, Param)
+
+
+def _stored(source: ast.expr, loop: ast.AST) -> bool:
+    return any(
+        isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and n.attr == _word(source)
+        for n in ast.walk(loop)
+    )
+
+
+def _fix(context: Context, source: ast.expr, scope: Scope) -> Fix | None:
+    spelling = spell(context.flow, scope, "clone")
+    if spelling is None:
+        return None
+    text = scope.module.source
+    edits = [replace(text, source, f"{spelling.text}({text.text(source)})"), *spelling.edits]
+    return Fix(tuple((text.path, edit) for edit in edits), Safety.UNSAFE)
+
+
+RULE = lint_rule(
+    "NNX859",
+    "second-name",
+    "a target, average or best model that is the model itself under another name",
+    why="""\
+An assignment copies nothing: `self.target = self.online` makes two names for one model. The target network follows
+every step, the moving average is the model, the "best" weights are the last ones. `nnx.clone` makes a copy.
+""",
+    source="measured on Flax 0.10.7 and 0.12.8: both names have the same weights after training",
+    check=_check,
+    mended=(
+        (
+            """\
+import optax
+from flax import nnx
+
+
+class Agent:
+    def __init__(self, rngs):
+        self.online = nnx.Linear(4, 2, rngs=rngs)
+        self.target = self.online
+        self.optimizer = nnx.Optimizer(self.online, optax.adam(1e-3), wrt=nnx.Param)
+""",
+            """\
+import optax
+from flax import nnx
+
+
+class Agent:
+    def __init__(self, rngs):
+        self.online = nnx.Linear(4, 2, rngs=rngs)
+        self.target = nnx.clone(self.online)
+        self.optimizer = nnx.Optimizer(self.online, optax.adam(1e-3), wrt=nnx.Param)
+""",
+        ),
+    ),
+    clean=(
+        """\
+import optax
+from flax import nnx
+
+
+class Agent:
+    def __init__(self, online: nnx.Module, target: nnx.Module):
+        self.online = online
+        self.target = target
+        self.optimizer = nnx.Optimizer(self.online, optax.adam(1e-3), wrt=nnx.Param)
+""",
+    ),
+    safety=Safety.UNSAFE,
+)

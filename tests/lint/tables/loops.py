@@ -1,0 +1,256 @@
+"""Loops and maps of JAX: bodies, carries and axes that fit."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+CASES = {
+    "NNX864": Cases(
+        bad=(
+            """\
+def body(c, v):
+    return c + v  # NNX864
+jax.lax.scan(body, 0.0, x)
+""",
+            "jax.lax.scan(lambda c, v: jnp.tanh(c + v), 0.0, x)  # NNX864\n",
+            """\
+class Filter:
+    def step(self, state, z):  # NNX864
+        state = state * z
+    def run(self, zs):
+        return jax.lax.scan(self.step, 1.0, zs)
+""",
+            """\
+def body(c, v):
+    new = c * v
+    return new, v, c  # NNX864
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+from jax.lax import scan as loop
+def body(c, v):
+    c = c.at[0].set(v)
+    if True:
+        return c  # NNX864
+    return c, v
+loop(body, jnp.zeros(2), x)
+""",
+        ),
+        clean=(
+            "jax.lax.scan(lambda c, v: (c + v, None), 0.0, x)\n",
+            """\
+def helper(c, v):
+    return c + v, c * v
+jax.lax.scan(lambda c, v: helper(c, v), 0.0, x)
+""",
+            """\
+def body(c, v):
+    result = (c + v, v)
+    return result
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+def body(c, v):
+    return jax.lax.cond(v > 0, lambda c: (c, c), lambda c: (c, c * 2), c)
+jax.lax.scan(body, 0.0, x)
+""",
+            """\
+@nnx.scan(in_axes=(0, nnx.Carry), out_axes=nnx.Carry)
+def forward(v, c):
+    return c + v
+forward(x, 0.0)
+""",
+            """\
+def body(c, v):
+    return divmod(c, v)
+jax.lax.scan(body, jnp.float32(1), x)
+""",
+            "jax.lax.map(lambda v: v + 1, x)\n",
+        ),
+    ),
+    "NNX865": Cases(
+        bad=(
+            """\
+def body(c, v):
+    return c / 2, v  # NNX865
+jax.lax.scan(body, jnp.zeros(3, int), x)
+""",
+            "jax.lax.scan(lambda c, v: (c + x, v), 0.0, x)  # NNX865\n",
+            """\
+def body(i, state):
+    a, b = state
+    return a + 1, b, i  # NNX865
+jax.lax.fori_loop(0, 3, body, (0, 1.0))
+""",
+            """\
+def body(c, v):
+    return jnp.append(c, v), v  # NNX865
+jax.lax.scan(body, jnp.zeros(1), x)
+""",
+            "jax.lax.fori_loop(0, 3, lambda i, n: n * 0.5, jnp.int32(8))  # NNX865\n",
+            """\
+def body(c, v):
+    return {'sum': c['sum'] + v, 'n': 1}, v  # NNX865
+jax.lax.scan(body, {'sum': 0.0}, x)
+""",
+            """\
+def body(c, v):
+    return c + v, v  # NNX865
+jax.lax.scan(body, None, x)
+""",
+        ),
+        clean=(
+            "jax.lax.scan(lambda c, v: (c / 2, v), 0, x)\n",
+            "jax.lax.scan(lambda c, v: (c + v, v), jnp.zeros(3), jnp.ones((4, 3)))\n",
+            "jax.lax.scan(lambda c, v: (c + v.sum(), v), 0.0, jnp.ones((4, 3)))\n",
+            "jax.lax.fori_loop(0, 3, lambda i, n: n + i, jnp.int32(8))\n",
+            "jax.lax.fori_loop(0, 3, lambda i, n: n // 2, jnp.zeros(3, int))\n",
+            "jax.lax.scan(lambda c, v: (c + (v > 0), v), jnp.zeros((), int), x)\n",
+            "jax.lax.scan(lambda c, v: (jnp.append(c, v)[1:], v), jnp.zeros(2), x)\n",
+            "jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, x))\n",
+        ),
+    ),
+    "NNX866": Cases(
+        bad=(
+            "jax.lax.fori_loop(0, 3, lambda v, i: v + i, x)  # NNX866\n",
+            "jax.lax.fori_loop(0, 3, lambda v: v * 2, x)  # NNX866\n",
+            """\
+def body(state, _):
+    return state * 2
+jax.lax.fori_loop(0, 3, body, x)  # NNX866
+""",
+            """\
+def done(a, b):
+    return a < b
+jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
+""",
+            "jax.lax.scan(lambda c: (c, c), 0.0, x)  # NNX866\n",
+        ),
+        clean=(
+            "jax.lax.fori_loop(0, 3, lambda i, v: v + i, x)\n",
+            "jax.lax.fori_loop(0, 3, lambda _, v: v * 2, x)\n",
+            "jax.lax.fori_loop(0, 3, partial(lambda a, i, v: v + a * i, 2.0), x)\n",
+            "jax.lax.fori_loop(0, 3, lambda t, k: jax.random.fold_in(k, t), key)\n",
+            "jax.lax.fori_loop(0, 3, lambda n, i: x[n].astype(int) + i, 0)\n",
+            "jax.lax.scan(lambda c, v, scale=2.0: (c + v * scale, v), 0.0, x)\n",
+            "jax.lax.while_loop(lambda s: s < 3, lambda *s: s[0] + 1, 0)\n",
+        ),
+    ),
+    "NNX867": Cases(
+        bad=(
+            """\
+def f(a, b, c):
+    return a + b + c
+y = jax.vmap(f, in_axes=(0, None))(x, 1.0, 2.0)  # NNX867
+""",
+            """\
+def f(a, b):
+    return a + b
+g = jax.vmap(f, (0, None, None))  # NNX867
+""",
+            """\
+axes = (0, 0)
+@nnx.vmap(in_axes=axes)
+def f(a, b, c):
+    return a + b + c
+f(x, x, x)  # NNX867
+""",
+            """\
+def f(a, b):
+    return a + b
+g = jax.jit(jax.vmap(f, in_axes=(0, None)))
+y = g(x, b=1.0)  # NNX867
+""",
+        ),
+        clean=(
+            """\
+def f(a, b, c=1.0):
+    return a + b + c
+y = jax.vmap(f, in_axes=(0, None))(x, 2.0)
+""",
+            """\
+def f(a, b):
+    return a + b
+y = jax.vmap(f, in_axes=0)(x, x) + jax.vmap(f, in_axes=(0,))(x, b=x)
+""",
+            """\
+def f(*parts):
+    return sum(parts)
+y = jax.vmap(f, in_axes=(0, None, None))(x, 1.0, 2.0)
+""",
+            """\
+class Model:
+    def f(self, a, b):
+        return a + b
+    def run(self, a):
+        return jax.vmap(self.f, in_axes=(0, None))(a, 1.0)
+Model().run(x)
+""",
+            """\
+def f(a, b):
+    return a['v'] + b
+y = jax.vmap(f, in_axes=({'v': 0}, None))({'v': x}, 1.0)
+""",
+            """\
+def f(a, b, c):
+    return a + b + c
+y = jax.vmap(partial(f, 1.0), in_axes=(0, None))(x, 2.0)
+""",
+        ),
+    ),
+    "NNX868": Cases(
+        bad=(
+            """\
+@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)  # NNX868
+def forward(layer, h):
+    return layer(h)
+""",
+            """\
+@nnx.scan(in_axes=(0, nnx.Carry), out_axes=0)  # NNX868
+def forward(layer, h):
+    return layer(h)
+""",
+            """\
+@nnx.scan(in_axes=(0, 0), out_axes=(nnx.Carry, 0))  # NNX868
+def forward(layer, h):
+    return layer(h), h
+""",
+            """\
+def forward(layer: nnx.Linear, h):
+    return layer(h), None
+run = nnx.scan(forward, in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))  # NNX868
+""",
+        ),
+        clean=(
+            """\
+@nnx.scan(in_axes=(0, nnx.Carry), out_axes=nnx.Carry)
+def forward(layer, h):
+    return layer(h)
+""",
+            """\
+@nnx.scan(in_axes=(nnx.Carry, 0))
+def forward(h, v):
+    return h + v, v
+forward(0.0, x)
+""",
+            """\
+@nnx.scan(in_axes=(None, 0), out_axes=0)
+def forward(layer, v):
+    return layer(v)
+forward(model, jnp.ones((4, 3)))
+""",
+            """\
+@nnx.scan(in_axes=(nnx.StateAxes({nnx.RngState: nnx.Carry, ...: None}), nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+def forward(cell, h, v):
+    return cell(h, v)
+""",
+            """\
+@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+def forward(counter, v):
+    counter = counter + 1
+    return counter, v
+forward(0, x)
+""",
+        ),
+    ),
+}

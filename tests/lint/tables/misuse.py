@@ -1,0 +1,662 @@
+"""Models, optimizers and results that are not what their names say."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+CASES = {
+    "NNX836": Cases(
+        bad=(
+            """\
+@nnx.vmap
+def make(i):
+    return nnx.Linear(2, 2, rngs=nnx.Rngs(0))  # NNX836
+""",
+            """\
+@nnx.vmap(in_axes=None, axis_size=3)  # NNX836
+def make(rngs: nnx.Rngs):
+    return nnx.Linear(2, 2, rngs=rngs)
+""",
+            """\
+def noisy(v):
+    key = jax.random.key(0)  # NNX836
+    return v + jax.random.normal(key)
+y = jax.vmap(noisy)(x)
+""",
+            """\
+def make(rngs, width):
+    return nnx.Linear(2, 2, rngs=rngs)
+ensemble = nnx.vmap(make, in_axes=(None, 0))(nnx.Rngs(0), x)  # NNX836
+""",
+        ),
+        clean=(
+            """\
+@nnx.split_rngs(splits=3)
+@nnx.vmap
+def make(rngs):
+    return nnx.Linear(2, 2, rngs=rngs)
+make(nnx.Rngs(0))
+""",
+            """\
+@nnx.vmap
+def make(key):
+    return nnx.Linear(2, 2, rngs=nnx.Rngs(key))
+make(jax.random.split(key, 3))
+""",
+            """\
+def noisy(v, i):
+    k = jax.random.fold_in(jax.random.key(0), i)
+    return v + jax.random.normal(k)
+y = jax.vmap(noisy)(x, jnp.arange(3))
+""",
+            """\
+def table(v):
+    return v * 2
+y = jax.vmap(table)(jax.random.normal(jax.random.key(0), (3,)))
+""",
+            """\
+@nnx.vmap(in_axes=(None, 0))
+def apply(net, v):
+    return net(v)
+apply(model, jnp.ones((4, 3)))
+""",
+        ),
+    ),
+    "NNX856": Cases(
+        bad=(
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(p, v):
+    return p + v
+new = step(x, 1.0)
+print(x)  # NNX856
+""",
+            """\
+step = jax.jit(lambda p, v: p + v, donate_argnums=(0,))
+p = jnp.ones(3)
+for v in range(3):
+    out = step(p, v)  # NNX856
+""",
+            """\
+@partial(jax.jit, donate_argnames="p")
+def step(v, p):
+    return p + v
+def run(p):
+    first = p
+    p = step(1.0, p=p)
+    return p - first  # NNX856
+""",
+            """\
+@partial(jax.jit, donate_argnums=1)
+def step(v, p):
+    return p + v
+class Trainer:
+    def run(self):
+        new = step(1.0, self.params)
+        change = new - self.params  # NNX856
+        self.params = new
+        return change
+""",
+        ),
+        clean=(
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(p, v):
+    return p + v
+for v in range(3):
+    x = step(x, v)
+print(x)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(p, v):
+    return p + v
+def run(p, fast):
+    if fast:
+        return step(p, 1.0)
+    return p
+run(jnp.ones(3), True)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(p, v):
+    return p + v
+new = step(x, 1.0)
+print(x.shape, new)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(p, v):
+    return p + v
+for v in range(3):
+    fresh = jnp.ones(3)
+    out = step(fresh, v)
+""",
+            """\
+@partial(nnx.jit, donate_argnums=0)
+def double(m):
+    m.kernel.value = m.kernel.value * 2
+double(model)
+model(x)
+""",
+            """\
+@partial(jax.jit, donate_argnums=0)
+def step(p, v):
+    return p + v
+class Trainer:
+    def __init__(self):
+        self.params = jnp.ones(3)
+    def run(self):
+        before = np.array(self.params)
+        self.params = step(self.params, 1.0)
+        return self.params - before
+Trainer().run()
+""",
+        ),
+    ),
+    "NNX857": Cases(
+        bad=(
+            "grads, loss = nnx.value_and_grad(lambda m: m(x).sum())(model)  # NNX857\n",
+            """\
+f = jax.jit(jax.value_and_grad(lambda v: v.sum()))
+g, value = f(x)  # NNX857
+""",
+            "grads, (loss, aux) = jax.value_and_grad(lambda v: (v.sum(), v), has_aux=True)(x)  # NNX857\n",
+            """\
+a, b = nnx.value_and_grad(lambda m: m(x).sum())(model)
+optimizer.update(model, a)  # NNX857
+""",
+        ),
+        clean=(
+            "loss, grads = nnx.value_and_grad(lambda m: m(x).sum())(model)\n",
+            "(loss, aux), grads = jax.value_and_grad(lambda v: (v.sum(), v), has_aux=True)(x)\n",
+            "grads, aux = jax.grad(lambda v: (v.sum(), v), has_aux=True)(x)\n",
+            """\
+def step(v):
+    value, grads = jax.value_and_grad(lambda u: u.sum())(v)
+    return grads, value
+grads, loss = step(x)
+""",
+            """\
+g_loss, g_grads = jax.value_and_grad(lambda v: v.sum())(x)
+loss, grads = jax.value_and_grad(lambda v: v.sum())(x)
+""",
+        ),
+    ),
+    "NNX858": Cases(
+        bad=(
+            "layer = nnx.Linear(3, 3)  # NNX858\n",
+            "from flax.nnx import Conv as C, Rngs\nlayer = C(1, 2, (3, 3), 1, Rngs(0))  # NNX858\n",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.norm = nnx.LayerNorm(3)  # NNX858
+block = Block()  # NNX858
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.drop = nnx.Dropout(0.5)  # NNX858
+    def __call__(self, v):
+        return self.drop(v)
+""",
+        ),
+        clean=(
+            "layer = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n",
+            """\
+class Net(nnx.Module):
+    def __init__(self):
+        self.drop = nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return self.drop(v, rngs=rngs)
+Net()(x, nnx.Rngs(0))
+""",
+            "drop = nnx.Dropout(0.0)\ndrop(x)\n",
+            "options = {'rngs': nnx.Rngs(0)}\nlayer = nnx.Linear(3, 3, **options)\n",
+            "make = partial(nnx.Linear, rngs=nnx.Rngs(0))\nlayer = make(3, 3)\n",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.norm = nnx.LayerNorm(3, rngs=rngs)
+block = Block(nnx.Rngs(0))
+""",
+        ),
+    ),
+    "NNX859": Cases(
+        bad=(
+            """\
+class Agent:
+    def __init__(self):
+        self.online = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+        self.target_net = self.online  # NNX859
+""",
+            """\
+def train(rngs):
+    net = nnx.Linear(3, 3, rngs=rngs)
+    ema_net = net  # NNX859
+    return net(x), ema_net
+""",
+            """\
+class Agent:
+    def __init__(self, net: nnx.Module):
+        self.net = net
+        self.frozen = net  # NNX859
+""",
+        ),
+        clean=(
+            """\
+class Agent:
+    def __init__(self):
+        self.online = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+        self.target_net = nnx.clone(self.online)
+Agent()
+""",
+            """\
+class Agent:
+    def __init__(self, net: nnx.Module, target: nnx.Module):
+        self.net = net
+        self.target = target
+        self.teacher = target
+Agent(model, model)
+""",
+            """\
+best = None
+for seed in (5, 6):
+    net = nnx.Linear(3, 3, rngs=nnx.Rngs(seed))
+    if best is None:
+        best = net
+""",
+            """\
+class Holder:
+    def __init__(self, frozen_model: nnx.Module):
+        self.frozen = frozen_model
+        self.best_score = 0
+Holder(model)
+""",
+            """\
+def rebuild(net: nnx.Module):
+    old = net
+    net = nnx.clone(net)
+    return old, net
+rebuild(model)
+""",
+        ),
+    ),
+    "NNX860": Cases(
+        bad=(
+            """\
+net = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+def train_step(net, v):
+    return nnx.value_and_grad(lambda m: m(v).sum())(net)
+for batch in batches:
+    train_step(net, batch)
+    net.eval()  # NNX860
+""",
+            """\
+net = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+def evaluate(model, v):
+    model.eval()  # NNX860
+    return model(v)
+def fit(net):
+    net.train()
+    for batch in batches:
+        nnx.grad(lambda m: m(batch).sum())(net)
+        evaluate(net, batch)
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.model = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+    def train_epoch(self):
+        return nnx.grad(lambda m: m(x).sum())(self.model)
+    def validate(self):
+        self.model.eval()  # NNX860
+        return self.model(x)
+    def fit(self):
+        for _ in range(3):
+            self.train_epoch()
+            self.validate()
+""",
+        ),
+        clean=(
+            """\
+net = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+def train_step(net, v):
+    return nnx.value_and_grad(lambda m: m(v).sum())(net)
+for batch in batches:
+    net.train()
+    train_step(net, batch)
+    net.eval()
+""",
+            """\
+net = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+def train_step(net, v):
+    return nnx.value_and_grad(lambda m: m(v).sum())(net)
+for batch in batches:
+    train_step(net, batch)
+net.eval()
+""",
+            """\
+net = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+net.eval()
+for batch in batches:
+    nnx.grad(lambda m: m(batch).sum())(net)
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.model = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+    def train_epoch(self):
+        self.model.train()
+        return nnx.grad(lambda m: m(x).sum())(self.model)
+    def validate(self):
+        self.model.eval()
+        return self.model(x)
+    def fit(self):
+        for _ in range(3):
+            self.train_epoch()
+            self.validate()
+Trainer().fit()
+""",
+            """\
+net = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+for batch in batches:
+    nnx.grad(lambda m: m(batch).sum())(net)
+    copy = nnx.clone(net)
+    copy.eval()
+""",
+        ),
+    ),
+    "NNX861": Cases(
+        bad=(
+            """\
+net = nnx.Sequential(model, nnx.relu)
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+net.head = nnx.Linear(3, 5, rngs=nnx.Rngs(1))  # NNX861
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+def swap(net, rngs):
+    net.head = nnx.Linear(3, 5, rngs=rngs)
+def run(rngs):
+    net = Net(rngs)
+    opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    swap(net, rngs)  # NNX861
+    return opt
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+class Trainer:
+    def __init__(self, rngs):
+        self.net = Net(rngs)
+        self.opt = nnx.Optimizer(self.net, optax.sgd(0.1), wrt=nnx.Param)
+        self.net.head = nnx.Linear(3, 5, rngs=rngs)  # NNX861
+""",
+        ),
+        clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+net = Net(nnx.Rngs(1))
+net.head = nnx.Linear(3, 5, rngs=nnx.Rngs(2))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+net = Net(nnx.Rngs(1))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+net.head = nnx.Linear(3, 5, rngs=nnx.Rngs(2))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+""",
+            """\
+class Trainer:
+    def __init__(self, rngs):
+        self.net = nnx.Linear(3, 3, rngs=rngs)
+        self.opt = nnx.Optimizer(self.net, optax.sgd(0.1), wrt=nnx.Param)
+        self.head = nnx.Linear(3, 5, rngs=rngs)
+Trainer(nnx.Rngs(1))
+""",
+            """\
+opt = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+model.kernel.value = jnp.zeros((3, 3))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+def swap(net, rngs):
+    net.head = nnx.Linear(3, 5, rngs=rngs)
+net = Net(nnx.Rngs(1))
+swap(net, nnx.Rngs(2))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+""",
+        ),
+    ),
+    "NNX862": Cases(
+        bad=(
+            """\
+import orbax.checkpoint as ocp
+def load(net, path):
+    state = ocp.StandardCheckpointer().restore(path, nnx.state(net))  # NNX862
+    return net
+""",
+            """\
+import orbax.checkpoint as ocp
+manager = ocp.CheckpointManager('/tmp/nowhere')
+def resume(net, step):
+    manager.restore(step, args=ocp.args.StandardRestore(nnx.state(net)))  # NNX862
+""",
+            """\
+from flax import serialization
+def load(state, data):
+    restored = serialization.from_bytes(state, data)  # NNX862
+    return state
+""",
+        ),
+        clean=(
+            """\
+import orbax.checkpoint as ocp
+def load(net, path):
+    state = ocp.StandardCheckpointer().restore(path, nnx.state(net))
+    nnx.update(net, state)
+    return net
+""",
+            """\
+import orbax.checkpoint as ocp
+def load(path):
+    restored = ocp.StandardCheckpointer().restore(path)
+    return restored
+""",
+            """\
+from flax import serialization
+def load(state, data):
+    return serialization.from_bytes(state, data)
+load({'a': x}, serialization.to_bytes({'a': x}))
+""",
+            """\
+class Window:
+    def restore(self):
+        self.shown = True
+window = Window()
+window.restore()
+""",
+            """\
+import orbax.checkpoint as ocp
+def readable(path):
+    try:
+        ocp.StandardCheckpointer().restore(path)
+    except ValueError:
+        return False
+    return True
+""",
+        ),
+    ),
+    "NNX863": Cases(
+        bad=(
+            """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ('data',))
+sharding = NamedSharding(mesh, P('batch'))  # NNX863
+""",
+            """\
+from jax.sharding import NamedSharding, PartitionSpec
+class Shards:
+    def __init__(self):
+        self.mesh = jax.make_mesh((1, 1), ('data', 'model'))
+        self.weights = NamedSharding(self.mesh, PartitionSpec(None, ('data', 'tensor')))  # NNX863
+""",
+            """\
+from jax.sharding import Mesh, PartitionSpec as P
+AXES = ('x',)
+mesh = Mesh(np.array(jax.devices()[:1]), AXES)
+f = jax.shard_map(lambda v: v, mesh=mesh, in_specs=(P('y'),), out_specs=P('x'))  # NNX863
+""",
+        ),
+        clean=(
+            """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ('data',))
+sharding = NamedSharding(mesh, P(None, 'data'))
+""",
+            """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+def place(mesh, axis):
+    return NamedSharding(mesh, P(axis))
+place(Mesh(np.array(jax.devices()[:1]), ('data',)), 'data')
+""",
+            """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ('data', 'model'))
+sharding = NamedSharding(mesh, P(('data', 'model')))
+""",
+            """\
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+meshes = [Mesh(np.array(jax.devices()[:1]), (name,)) for name in ('data', 'model')]
+shardings = [NamedSharding(mesh, P(mesh.axis_names[0])) for mesh in meshes]
+""",
+        ),
+    ),
+    "NNX869": Cases(
+        bad=(
+            """\
+def loss(net, labels):
+    return optax.softmax_cross_entropy(jax.nn.softmax(net(x)), labels)  # NNX869
+""",
+            """\
+def loss(net, labels):
+    probs = nnx.sigmoid(net(x)).squeeze(-1)
+    return optax.sigmoid_binary_cross_entropy(probs, labels).mean()  # NNX869
+""",
+            """\
+net = nnx.Sequential(nnx.Linear(3, 3, rngs=nnx.Rngs(0)), nnx.softmax)
+def loss(labels):
+    return optax.softmax_cross_entropy_with_integer_labels(net(x), labels)  # NNX869
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        v = self.out(v)
+        return jax.nn.softmax(v, axis=-1)
+def loss(net, labels):
+    logits = net(x)
+    return optax.losses.softmax_cross_entropy(logits=logits, labels=labels)  # NNX869
+loss(Net(nnx.Rngs(0)), x)
+""",
+        ),
+        clean=(
+            """\
+def loss(net, labels):
+    logits = net(x)
+    return optax.softmax_cross_entropy(logits, labels), jax.nn.softmax(logits)
+""",
+            """\
+def loss(net, labels):
+    return optax.softmax_cross_entropy(jax.nn.log_softmax(net(x)), labels)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.out(nnx.softmax(v))
+def loss(net, labels):
+    return optax.softmax_cross_entropy(net(x), labels)
+loss(Net(nnx.Rngs(0)), x)
+""",
+            """\
+def loss(net, teacher):
+    return optax.softmax_cross_entropy(net(x), jax.nn.softmax(teacher(x)))
+""",
+            """\
+def loss(net, labels):
+    return -(labels * jnp.log(jax.nn.softmax(net(x)))).sum()
+""",
+        ),
+    ),
+    "NNX870": Cases(
+        bad=(
+            """\
+def loss(v):
+    return jnp.where(v > 0, jnp.log(v), 0.0).sum()  # NNX870
+g = jax.grad(loss)(x)
+""",
+            """\
+def norm(v):
+    total = (v ** 2).sum()
+    return jnp.where(total == 0, 0.0, jnp.sqrt(total))  # NNX870
+def loss(m):
+    return norm(m(x))
+g = nnx.value_and_grad(loss)(model)
+""",
+            """\
+def loss(w, n):
+    empty = n == 0
+    return jnp.where(empty, 0.0, w / n).sum()  # NNX870
+g = jax.grad(loss)(x, x)
+""",
+            "g = jax.grad(lambda v: jnp.where(jnp.abs(v) < 1, jnp.arccos(v), 0.0).sum())(x)  # NNX870\n",
+        ),
+        clean=(
+            """\
+def loss(v):
+    safe = jnp.where(v > 0, v, 1.0)
+    return jnp.where(v > 0, jnp.log(safe), 0.0).sum()
+g = jax.grad(loss)(x)
+""",
+            """\
+def loss(v):
+    return jnp.where(v > 0, jnp.log(jnp.where(v > 0, v, 1.0)), 0.0).sum()
+g = jax.grad(loss)(x)
+""",
+            """\
+def metric(v):
+    return jnp.where(v > 0, jnp.log(v), 0.0).sum()
+y = metric(x)
+""",
+            """\
+def loss(v):
+    return jnp.where(v > 0, v / (1 + v), 0.0).sum() + jnp.where(v > 0, jnp.exp(v), 0.0).sum()
+g = jax.grad(loss)(x)
+""",
+            """\
+def loss(v, mask):
+    return jnp.where(mask > 0, jnp.log1p(v), 0.0).sum()
+g = jax.grad(loss)(x, x)
+""",
+            """\
+def loss(v, scale):
+    return (v * jax.lax.stop_gradient(jnp.where(scale > 0, jnp.sqrt(scale), 0.0))).sum()
+g = jax.grad(loss)(x, x)
+""",
+        ),
+    ),
+}
