@@ -17,7 +17,7 @@ from nnxmigrate.outcome import Diagnostic
 from nnxmigrate.project import Project, groups, read_document, sources
 from nnxmigrate.settings import Settings
 from nnxmigrate.suppress import sift, unused
-from nnxmigrate.todo import marks
+from nnxmigrate.todo import marks, standing
 
 #: Fixes that overlap are made one after the other; more rounds than this mean that rules undo each other.
 ROUNDS = 10
@@ -130,7 +130,7 @@ class Fixer:
         """
         state = self._start
         first = self._analyser(state.groups())
-        sifted = sift(first.findings, state.documents)
+        sifted = sift(first.findings, state.documents, self._settings.per_file)
         silenced = {finding.fix for finding in sifted.silenced}
 
         def allowed(fix: Fix) -> bool:
@@ -140,7 +140,7 @@ class Fixer:
         findings = self._reported(sifted.kept)
         if self._settings.audit:
             idle = unused(sifted.suppressions, self._settings.options)
-            findings = _ordered([*findings, *self._reported(idle)], state)
+            findings = _ordered([*findings, *self._reported(self._unless_per_file(idle))], state)
         tally = _Tally(findings, state.documents)
         for number in range(ROUNDS + 1):
             choice = choose(findings, state.documents, allowed, self._context)
@@ -154,24 +154,43 @@ class Fixer:
             _prove(first.failures, analysis.failures, choice.edits)
             tally.note(choice.fixes, choice.edits, findings, state.documents)
             state = new
-            sifted = sift(analysis.findings, state.documents)
+            sifted = sift(analysis.findings, state.documents, self._settings.per_file)
             silenced |= {finding.fix for finding in sifted.silenced}
             findings = self._reported(sifted.kept)
         tally.finish(findings, allowed)
+        marked = {path: document for path, document in state.documents.items() if path not in self._context}
+        noted = list(standing(marked, tally.left, self._looked))
+        if noted:
+            before = {path: self._start.documents[path] for path in marked if path in self._start.documents}
+            seen = standing(before, first.findings, self._looked)
+            tally.left_before += (diagnostic(finding, self._start.documents) for finding in seen)
         if self._settings.todo:
-            closed = {*barred, *self._context}
-            editable = {path: document for path, document in state.documents.items() if path not in closed}
-            comments = marks(tally.left, editable)
+            editable = {path: document for path, document in marked.items() if path not in barred}
+            comments = marks(tally.left, editable, tally.once, self._looked)
             state = state.edited(comments)
             tally.move(comments)
+            noted = [_shifted(finding, comments) for finding in noted]
         return Attempt(
             state.documents,
             tally.fixes,
             tally.fixed,
-            [diagnostic(finding, state.documents, tally.refused) for finding in _ordered(tally.left, state)],
+            [
+                replace(diagnostic(finding, state.documents, tally.refused), beside=_key(finding) in tally.once)
+                for finding in _ordered([*tally.left, *noted], state)
+            ],
             tally.left_before,
             first.failures,
         )
+
+    def _unless_per_file(self, findings: Iterable[Finding]) -> list[Finding]:
+        quiet = self._settings.per_file
+        return [one for one in findings if quiet is None or not quiet.silences(one.path, one.code)]
+
+    def _looked(self, code: str) -> bool:
+        """Say whether this run looks for a rule."""
+        from nnxmigrate.rules import looked_for
+
+        return looked_for(code, self._settings.options)
 
     def _reported(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings in files that are more than context."""
@@ -193,6 +212,7 @@ class _Tally:
         self.left: list[Finding] = []
         self.left_before: list[Diagnostic] = []
         self.refused: dict[Fix, str] = {}
+        self.once: set[Key] = set()  # what is left and was seen beside something that is fixed now
 
     def note(
         self,
@@ -216,14 +236,18 @@ class _Tally:
         for first, now in self._now.items():
             if _key(now) in last or first.fix is None or not allowed(first.fix):
                 self.left_before.append(diagnostic(first, self._documents, self.refused))
-                last.setdefault(_key(now), now)
+                if _key(now) not in last:
+                    self.once.add(_key(now))
+                    last[_key(now)] = now
             else:
                 self.fixed.append(diagnostic(first, self._documents))
         self.left = list(last.values())
 
     def move(self, edits: Mapping[str, Sequence[Edit]]) -> None:
         """Move what is left to where it is after edits."""
-        self.left = [_shifted(finding, edits) for finding in self.left]
+        pairs = [(_shifted(finding, edits), _key(finding) in self.once) for finding in self.left]
+        self.left = [finding for finding, _ in pairs]
+        self.once = {_key(finding) for finding, once in pairs if once}
 
 
 def _key(finding: Finding) -> Key:

@@ -11,7 +11,10 @@ NAME = "pyproject.toml"
 
 #: What each key holds. The keys are the long names of the options.
 KEYS: Mapping[str, type[Any]] = {
+    "baseline": str,
     "exclude": list,
+    "extend-select": list,
+    "fail-on": str,
     "fix-ckpt": dict,
     "from": str,
     "ignore": list,
@@ -19,6 +22,7 @@ KEYS: Mapping[str, type[Any]] = {
     "jobs": int,
     "optimizer": str,
     "output-format": str,
+    "per-file-ignores": dict,
     "require-clean": bool,
     "select": list,
     "to": str,

@@ -45,6 +45,7 @@ class Diagnostic:
         line: the text of the line where it begins.
         safety: the safety of its fix; None if it has none that can be made.
         replacements: the fix.
+        beside: whether no later run can see it, since it showed beside others that are fixed now.
     """
 
     code: str
@@ -56,6 +57,7 @@ class Diagnostic:
     line: str
     safety: Safety | None = None
     replacements: tuple[Replacement, ...] = ()
+    beside: bool = False
 
     @property
     def place(self) -> str:
@@ -97,6 +99,9 @@ class Outcome:
             are those in the new text.
         fixed: findings that were fixed, or would be, with their places in the old text.
         written: whether changes were written.
+        notes: what else the reader should know.
+        threshold: how bad a finding must be to count in the exit status: ``info``, ``warning``, ``error`` or
+            ``never``.
         flax: the versions that code was taken from and to, in words, by part of the project.
     """
 
@@ -105,6 +110,8 @@ class Outcome:
     fixed: Sequence[Diagnostic] = field(default=())
     written: bool = True
     flax: Sequence[str] = field(default=())
+    threshold: str = "info"
+    notes: Sequence[str] = field(default=())
 
     @cached_property
     def by_status(self) -> Mapping[Status, list[FileOutcome]]:
@@ -116,7 +123,14 @@ class Outcome:
         """0 if nothing is left to do, 1 if findings are left or changes are not written, 2 after a failure."""
         if self.by_status[Status.FAILED]:
             return 2
-        return 1 if self.left or (not self.written and self.by_status[Status.CHANGED]) else 0
+        if self.threshold == "info":
+            return 1 if self.left or (not self.written and self.by_status[Status.CHANGED]) else 0
+        if self.threshold == "never":
+            return 0
+        from nnxmigrate.rules import at_least
+
+        counted = [*self.left, *(() if self.written else self.fixed)]
+        return int(any(at_least(one.code, self.threshold) for one in counted))
 
 
 def joined(outcomes: Sequence[Outcome], order: Sequence[str]) -> Outcome:
@@ -138,5 +152,5 @@ def joined(outcomes: Sequence[Outcome], order: Sequence[str]) -> Outcome:
         sorted((one for outcome in outcomes for one in outcome.left), key=by_file),
         sorted((one for outcome in outcomes for one in outcome.fixed), key=by_file),
         all(outcome.written for outcome in outcomes),
-        [line for outcome in outcomes for line in outcome.flax],
+        flax=[line for outcome in outcomes for line in outcome.flax],
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from codemods.nnx.analyse import chosen
 from codemods.nnx.catalogue import RULES, every_rule
 from codemods.nnx.options import Options
-from codemods.nnx.rule import Kind, Rule
+from codemods.nnx.rule import SEVERITIES, Kind, Rule
 from nnxmigrate import own_rules
 
 #: Reported by the program after all rules have run, because only then it is known.
@@ -52,3 +54,18 @@ def looked_for(prefix: str, options: Options) -> bool:
     active = {rule.code for rule in chosen(options)}
     return bool(rules) and all(rule.code in active for rule in rules)
 
+
+
+def severity(code: str) -> str:
+    """Return how bad what a rule finds is, one of :data:`SEVERITIES`; ``warning`` for a code that is unknown."""
+    return _severities().get(code, "warning")
+
+
+def at_least(code: str, threshold: str) -> bool:
+    """Say whether a rule's findings are as bad as a severity, or worse."""
+    return SEVERITIES.index(severity(code)) >= SEVERITIES.index(threshold)
+
+
+@cache
+def _severities() -> dict[str, str]:
+    return {rule.code: rule.level for rule in all_rules()}

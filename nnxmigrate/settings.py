@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from codemods.nnx.options import Options
+from nnxmigrate.perfile import PerFile
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Settings:
         todo: whether a comment is left where hand work remains.
         write: whether files are changed; otherwise the outcome only says what would change.
         jobs: number of processes; None for as many as pay.
+        per_file: rules that are ignored in some files.
         audit: whether suppression comments that suppress nothing are reported.
     """
 
@@ -28,3 +30,4 @@ class Settings:
     write: bool = True
     jobs: int | None = None
     audit: bool = False
+    per_file: PerFile | None = None

@@ -10,6 +10,7 @@ from codemods.nnx.findings import Finding
 from codemods.nnx.options import Options
 from nnxmigrate.comments import Comment, layout
 from nnxmigrate.files.document import Document
+from nnxmigrate.perfile import PerFile
 
 _WORTH_READING = re.compile(rb"#\s*nnx:\s*ignore")
 _COMMENT = re.compile(r"#\s*nnx:\s*ignore(?P<file>-file)?(?![-\w])(?:\s*\[(?P<codes>[^\]]*)\])?")
@@ -55,8 +56,10 @@ class Sifted:
     suppressions: list[Suppression]
 
 
-def sift(findings: Sequence[Finding], documents: Mapping[str, Document]) -> Sifted:
-    """Divide findings into those to report and those that a comment silences.
+def sift(
+    findings: Sequence[Finding], documents: Mapping[str, Document], per_file: PerFile | None = None
+) -> Sifted:
+    """Divide findings into those to report and those that a comment, or the configuration, silences.
 
     A comment silences the findings whose place covers its line, ``ignore-file`` all of its file.
     """
@@ -69,8 +72,19 @@ def sift(findings: Sequence[Finding], documents: Mapping[str, Document]) -> Sift
     for finding in findings:
         candidates = by_path.get(finding.path, [])
         hits = [one.silences(finding.code, _lines(finding, documents[finding.path])) for one in candidates]
+        hits += [per_file is not None and per_file.silences(finding.path, finding.code)]
         (silenced if any(hits) else kept).append(finding)
     return Sifted(kept, silenced, suppressions)
+
+
+def codes_in(line: str) -> tuple[str, ...] | None:
+    """Return the codes that a comment in a line silences, empty for all; None if there is no such comment."""
+    from nnxmigrate.rules import code_of
+
+    match = _COMMENT.search(line)
+    if match is None or match["file"]:
+        return None
+    return tuple(code_of(code.strip()) for code in (match["codes"] or "").split(",") if code.strip())
 
 
 def unused(suppressions: Sequence[Suppression], options: Options) -> Iterator[Finding]:

@@ -94,6 +94,8 @@ def _wanted(rule: Rule, options: Options) -> bool:
         return False
     if any(rule.code.startswith(prefix) for prefix in options.ignore):
         return False
+    if any(rule.code.startswith(prefix) for prefix in options.extend):
+        return True
     if options.select:
         return any(rule.code.startswith(prefix) for prefix in options.select)
     return rule.default and (rule.kind is not Kind.LINT or options.lint)

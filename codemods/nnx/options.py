@@ -29,6 +29,7 @@ class Options:
         select: rule codes or prefixes that are looked for; empty means the default set.
         ignore: rule codes or prefixes that are left out; wins over ``select``.
         lint: whether lint rules run too (they never do while migrating).
+        extend: rule codes or prefixes that are looked for besides.
         fixes: whether fixes may be made. Otherwise edits that need LibCST are drafts, and it is not imported.
     """
 
@@ -39,6 +40,7 @@ class Options:
     ignore: Collection[str] = field(default_factory=tuple)
     lint: bool = False
     fixes: bool = True
+    extend: Collection[str] = field(default_factory=tuple)
 
     @property
     def target(self) -> str:

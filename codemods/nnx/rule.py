@@ -21,6 +21,10 @@ class Kind(enum.Enum):
     LINT = "lint"  # a mistake on every version
 
 
+#: How bad a finding is, the mildest first.
+SEVERITIES = ("info", "warning", "error")
+
+
 @dataclass(frozen=True)
 class Example:
     """A program before and after a rule; the tests run it under real Flax versions where ``run`` says so.
@@ -60,6 +64,8 @@ class Rule:
         default: False if the rule runs only when its code is selected.
         always: whether it holds for code that was written for the target already, too, since what it finds fails
             there whatever it was written for.
+        severity: how bad what it finds is, where its kind does not say it: what fails or silently gives other results
+            is an error, what is only slow an ``info``.
     """
 
     code: str
@@ -74,3 +80,11 @@ class Rule:
     check: Callable[[Context], Iterator[Finding]]
     default: bool = True
     always: bool = False
+    severity: str = ""
+
+    @property
+    def level(self) -> str:
+        """How bad what it finds is, one of :data:`SEVERITIES`."""
+        if self.severity:
+            return self.severity
+        return {Kind.REQUIRED: "error", Kind.SUGGESTED: "info", Kind.LINT: "warning"}[self.kind]

@@ -9,8 +9,10 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from codemods.nnx.options import VERSIONS, OptimizerForm, Options
+from codemods.nnx.rule import SEVERITIES
 from nnxmigrate import config, own_rules
 from nnxmigrate.cli.refusals import check_call
+from nnxmigrate.perfile import PerFile
 from nnxmigrate.versions.families import families
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -111,6 +113,7 @@ selection = stacked(
         multiple=True,
         help="Only these rules or families, as NNX101,NNX2; names of rules work too, and ALL.",
     ),
+    click.option("--extend-select", type=codes, metavar="CODES", multiple=True, help="These rules besides the others."),
     click.option("--ignore", type=codes, metavar="CODES", multiple=True, help=IGNORE),
     click.option(
         "--optimizer",
@@ -130,6 +133,12 @@ reporting = stacked(
     click.option(
         "--require-clean", is_flag=True, default=None, help="Refuse to rewrite files that git could not bring back."
     ),
+    click.option(
+        "--fail-on",
+        type=click.Choice(SEVERITIES),
+        help="Exit with 1 only for findings this bad: an error fails or silently gives other results. [info]",
+    ),
+    click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found; failures still give 2."),
     click.option("--quiet", "-q", is_flag=True, help="Print failures only."),
     click.option("--verbose", "-v", is_flag=True, help="Also list every fix, and files that were skipped."),
     click.option("--stdin-filename", metavar="NAME", help="Name of the code that is read from stdin with `-`."),
@@ -180,6 +189,7 @@ class Choices:
             self._codes("select"),
             self._codes("ignore"),
             lint,
+            extend=self._codes("extend-select"),
         )
 
     def versions(self) -> tuple[str | None, tuple[str, ...] | None]:
@@ -201,6 +211,29 @@ class Choices:
         """Return the form of the report."""
         return self._choice("output_format", "output-format", "text", FORMATS)
 
+    def threshold(self) -> str:
+        """Return how bad a finding must be to count in the exit status."""
+        return "never" if self._given.get("exit_zero") else self._choice("fail_on", "fail-on", "info", SEVERITIES)
+
+    def per_file(self) -> PerFile | None:
+        """Return the rules that are ignored in some files; None if the configuration names none.
+
+        Raises:
+            click.UsageError: if the table does not hold lists of codes.
+        """
+        table = self._table.get("per-file-ignores")
+        if not table:
+            return None
+        for pattern, some in table.items():
+            if not isinstance(some, list) or not all(isinstance(one, str) for one in some):
+                self._refuse(f"tool.nnxmigrate.per-file-ignores.{pattern!r} must be a list of codes, not {some!r}")
+        patterns = {pattern: codes(",".join(some), self._refuse) for pattern, some in table.items()}
+        return PerFile(patterns, os.path.dirname(self._file or "") or os.curdir)
+
+    def beside_configuration(self, path: str) -> str:
+        """Return a path of the configuration, which is relative to its file."""
+        return os.path.join(os.path.dirname(self._file or ""), path)
+
     def exclude(self) -> tuple[Sequence[str], str]:
         """Return the patterns of files to leave out, and the folder that they are relative to."""
         if self._given.get("exclude"):
@@ -221,7 +254,7 @@ class Choices:
         return value
 
     def _codes(self, key: str) -> tuple[str, ...]:
-        given = self._given.get(key)
+        given = self._given.get(key.replace("-", "_"))
         if given:
             return tuple(code for group in given for code in group)
         configured = ",".join(self._table.get(key, ()))

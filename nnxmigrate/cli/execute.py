@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from codemods.nnx.options import Options
 from nnxmigrate.cli.common import Choices
 from nnxmigrate.files.atomic import WriteFailed, Writer, write_all
 from nnxmigrate.files.discovery import Found, discover
@@ -19,6 +21,10 @@ from nnxmigrate.project import MARK, Project, load, read_document
 from nnxmigrate.report import Style, report
 from nnxmigrate.run import run_project
 from nnxmigrate.settings import Settings
+
+if TYPE_CHECKING:
+    from nnxmigrate.cli.remaining import Scope
+    from nnxmigrate.recorded import Record
 
 
 class _Captured:
@@ -36,7 +42,17 @@ class _Captured:
         self.contents |= contents
 
 
-def execute(choices: Choices, paths: Sequence[str], settings: Settings, given: Mapping[str, Any]) -> Outcome:
+class Command(enum.Enum):
+    """Which command runs the pipeline."""
+
+    MIGRATE = "migrate"
+    LINT = "lint"
+    SPEEDUP = "speedup"
+
+
+def execute(
+    choices: Choices, paths: Sequence[str], settings: Settings, given: Mapping[str, Any], command: Command
+) -> Outcome:
     """Run the pipeline over the paths, or over stdin if the only path is ``-``, and print what came out.
 
     Args:
@@ -44,25 +60,16 @@ def execute(choices: Choices, paths: Sequence[str], settings: Settings, given: M
         paths: the paths given.
         settings: what is to be done.
         given: options of the command line by parameter name.
+        command: the command that asks.
     """
     style = Style(choices.output_format(), bool(given["quiet"]), bool(given["verbose"]), bool(given.get("statistics")))
     stdout_taken = bool(given.get("diff"))
-    undo = None
     if "-" in paths:
         stdout_taken |= settings.fix and settings.write
         outcome = _filtered(settings, choices, given["stdin_filename"] or "stdin.py")
     else:
-        project = load(_found(choices, paths))
-        if settings.write:
-            from nnxmigrate.cli.git import Guarded
-
-            guarded = Guarded(bool(choices.get("require_clean", "require-clean", False)))
-            outcome = _run(project, settings, choices, guarded)
-            warning, undo = guarded.warning(), guarded.undo()
-            if warning:
-                click.echo(f"warning: {warning}", err=True)
-        else:
-            outcome = _run(project, settings, choices)
+        outcome, style = _files(choices, paths, settings, given, command, style)
+    outcome = replace(outcome, threshold=choices.threshold())
     if given.get("diff") or given.get("patch"):
         from nnxmigrate.report.diff import base, coloured, patch
 
@@ -77,24 +84,90 @@ def execute(choices: Choices, paths: Sequence[str], settings: Settings, given: M
         from nnxmigrate.report.html import page
 
         _save(given["html"], page(outcome).encode("utf-8"))
-    text = report(outcome, replace(style, undo=undo))
+    text = report(outcome, style)
     if text:
         click.echo(text, err=stdout_taken)
     return outcome
 
 
-def _run(project: Project, settings: Settings, choices: Choices, writer: Writer | None = None) -> Outcome:
+def _files(
+    choices: Choices,
+    paths: Sequence[str],
+    settings: Settings,
+    given: Mapping[str, Any],
+    command: Command,
+    style: Style,
+) -> tuple[Outcome, Style]:
+    """Run over files, and do what the command asks for with what is left."""
+    from nnxmigrate.cli import remaining
+    from nnxmigrate.recorded import BASELINE, place
+
+    guarded = None
+    if settings.write:
+        from nnxmigrate.cli.git import Guarded
+
+        guarded = Guarded(bool(choices.get("require_clean", "require-clean", False)))
+    record = remaining.record_of(paths)
+    outcome, scope = examine(choices, paths, settings, guarded, record if command is not Command.SPEEDUP else None)
+    if guarded is not None:
+        warning = guarded.warning()
+        if warning:
+            click.echo(f"warning: {warning}", err=True)
+        style = replace(style, undo=guarded.undo())
+    if command is Command.MIGRATE and settings.write:
+        remaining.remember(record, outcome, scope, settings.todo)
+    configured = choices.get("", "baseline", None)
+    baseline = given.get("baseline") or (choices.beside_configuration(configured) if configured else None)
+    if given.get("write_baseline"):
+        note = remaining.write_baseline(outcome, baseline or place(paths, BASELINE))
+        outcome = replace(outcome, left=(), notes=(note,))
+    elif given.get("add_ignore"):
+        note = remaining.add_ignores(outcome, scope.project)
+        outcome = replace(outcome, left=[one for one in outcome.left if one.code == "NNX001"], notes=(note,))
+    elif command is Command.LINT and baseline:
+        outcome = remaining.without_baseline(outcome, baseline)
+    return outcome, style
+
+
+def examine(
+    choices: Choices,
+    paths: Sequence[str],
+    settings: Settings,
+    writer: Writer | None = None,
+    record: Record | None = None,
+) -> tuple[Outcome, Scope]:
+    """Run the pipeline over the paths, and add what earlier runs left.
+
+    Args:
+        choices: the user's choices.
+        paths: the paths given.
+        settings: what is to be done.
+        writer: where changed files go; the disk if None.
+        record: what earlier runs left; what is done is taken out of it.
+    """
+    from nnxmigrate.cli.remaining import Scope, recall
+
+    project = load(_found(choices, paths))
+    outcome, options = _run(project, settings, choices, writer)
+    scope = Scope(paths, project, options)
+    return (recall(record, outcome, scope) if record is not None else outcome), scope
+
+
+def _run(
+    project: Project, settings: Settings, choices: Choices, writer: Writer | None = None
+) -> tuple[Outcome, list[Options]]:
     """Run the pipeline for every part of a project with the versions that it asks for, and join what came out."""
     if not project.documents:
-        return run_project(project, settings, writer)
+        return run_project(project, settings, writer), []
     from nnxmigrate.versions.parts import parts
 
-    outcomes = []
+    outcomes, every = [], []
     for chosen, part in parts(project, *choices.versions()):
         options = replace(settings.options, origin=chosen.origin, targets=chosen.targets)
         outcome = run_project(part, replace(settings, options=options), writer)
         outcomes.append(replace(outcome, flax=(str(chosen),) if chosen.why else ()))
-    return joined(outcomes, list(project.paths))
+        every.append(options)
+    return joined(outcomes, list(project.paths)), every
 
 
 def _save(path: str, data: bytes) -> None:
@@ -116,7 +189,7 @@ def _filtered(settings: Settings, choices: Choices, name: str) -> Outcome:
     captured = _Captured()
     try:
         project = Project({name: name}, {name: read_document(name, raw)} if MARK in raw else {})
-        outcome = _run(project, settings, choices, captured)
+        outcome, _ = _run(project, settings, choices, captured)
     except Unreadable as error:
         outcome = Outcome([FileOutcome(name, Status.FAILED, str(error))])
     if settings.fix and settings.write:

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from nnxmigrate.cli.common import Choices, reporting, selection
-from nnxmigrate.cli.execute import execute
+from nnxmigrate.cli.execute import Command, execute
+from nnxmigrate.recorded import BASELINE
 from nnxmigrate.settings import Settings
 
 
@@ -17,6 +18,16 @@ from nnxmigrate.settings import Settings
 @selection
 @click.option("--fix", is_flag=True, help="Make the safe fixes; with --unsafe-fixes the others too.")
 @click.option("--statistics", is_flag=True, help="Print only how often each rule is broken.")
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Keep quiet about findings that this file holds, and fail on new ones.",
+)
+@click.option(
+    "--write-baseline", is_flag=True, help=f"Write all findings to the baseline instead, by default {BASELINE}."
+)
+@click.option("--add-ignore", is_flag=True, help="Silence every finding by a comment in its line instead.")
 @reporting
 def lint(paths: tuple[str, ...], **given: Any) -> None:
     """Report mistakes in NNX code, and what the versions asked for no longer accept.
@@ -32,5 +43,6 @@ def lint(paths: tuple[str, ...], **given: Any) -> None:
         unsafe_fixes=bool(choices.get("unsafe_fixes", "unsafe-fixes", False)),
         jobs=choices.jobs(),
         audit=True,
+        per_file=choices.per_file(),
     )
-    sys.exit(execute(choices, paths, settings, given).exit_code)
+    sys.exit(execute(choices, paths, settings, given, Command.LINT).exit_code)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from nnxmigrate.cli.common import Choices, reporting, selection
-from nnxmigrate.cli.execute import execute
+from nnxmigrate.cli.execute import Command, execute
 from nnxmigrate.settings import Settings
 
 
@@ -33,5 +33,6 @@ def migrate(paths: tuple[str, ...], **given: Any) -> None:
         todo=bool(choices.get("todo", "todo", False)),
         write=not (given["check"] or given["diff"] or given["patch"]),
         jobs=choices.jobs(),
+        per_file=choices.per_file(),
     )
-    sys.exit(execute(choices, paths, settings, given).exit_code)
+    sys.exit(execute(choices, paths, settings, given, Command.MIGRATE).exit_code)

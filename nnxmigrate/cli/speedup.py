@@ -9,7 +9,7 @@ import click
 
 from codemods.nnx.options import Options
 from nnxmigrate.cli.common import Choices, reporting
-from nnxmigrate.cli.execute import execute
+from nnxmigrate.cli.execute import Command, execute
 from nnxmigrate.settings import Settings
 
 #: The rule that makes each form.
@@ -40,4 +40,4 @@ def speedup(paths: tuple[str, ...], **given: Any) -> None:
         options=Options(select=(FORMS[given["form"]],), lint=True),
         write=not (given["check"] or given["diff"]),
     )
-    sys.exit(execute(choices, paths, settings, given).exit_code)
+    sys.exit(execute(choices, paths, settings, given, Command.SPEEDUP).exit_code)

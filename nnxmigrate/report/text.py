@@ -24,6 +24,7 @@ def text(outcome: Outcome, style: Style) -> str:
             parts += (f"{one.place}: {one.code} [{mark}] {one.message}" for one in outcome.fixed)
             parts += (f"{file.path}: skipped: {file.reason}" for file in outcome.by_status[Status.SKIPPED])
         parts += outcome.flax
+        parts += outcome.notes
         parts += _summary(outcome)
         if style.undo:
             parts.append(f"Undo: {style.undo}")

@@ -51,6 +51,7 @@ RULE = lint_rule(
     "x.fill(), out= and other ways of numpy to change an array",
     why="JAX arrays are immutable: the methods do not exist, and `out=` raises NotImplementedError.",
     source="JAX tutorial, section on in-place updates; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
+    severity="error",
     check=_check,
     bad=(
         """\

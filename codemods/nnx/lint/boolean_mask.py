@@ -122,6 +122,7 @@ How many elements a mask selects depends on its values, so `x[mask]` and `x.at[m
 NonConcreteBooleanIndexError in compiled code. `jnp.where(mask, v, x)` computes the same with shapes that are known.
 """,
     source="JAX tutorial, section on masks; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

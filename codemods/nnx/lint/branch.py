@@ -162,6 +162,7 @@ The function is compiled for all values at once, so a condition on a value raise
 Conditions on shapes, types, None and static arguments are decided while compiling and are fine.
 """,
     source='talk "Introducing Flax NNX (Part 2)", section 4; JAX tutorial; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
+    severity="error",
     check=_check,
     bad=(
         """\

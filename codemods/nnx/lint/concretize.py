@@ -47,6 +47,7 @@ These need the value, which raises ConcretizationTypeError or TracerIntegerConve
 compiled.
 """,
     source="JAX tutorial; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

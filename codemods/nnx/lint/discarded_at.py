@@ -59,6 +59,7 @@ RULE = lint_rule(
     "x.at[...].set(...) as a statement",
     why="`x.at[i].set(v)` gives a changed copy and leaves x as it is. As a statement it does nothing.",
     source="JAX tutorial, section on in-place updates; found twice in a public library",
+    severity="error",
     check=_check,
     mended=(
         (

@@ -55,6 +55,7 @@ The result of these functions is as long as the values say, which is not known w
 ConcretizationTypeError. With `size=` the result is cut or filled to a length that is known.
 """,
     source="JAX tutorial, section on static shapes; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -102,6 +102,7 @@ All shapes are fixed when a function is compiled. A traced value as a shape rais
 an IndexError.
 """,
     source="JAX tutorial, section on static shapes; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

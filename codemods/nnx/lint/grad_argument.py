@@ -35,6 +35,7 @@ RULE = lint_rule(
     "nnx.grad of a function whose first argument is not the model",
     why="`nnx.grad` differentiates the first argument. If that is the data, the result is the gradient of the data.",
     source="JAX tutorial, section on argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

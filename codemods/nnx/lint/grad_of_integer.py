@@ -74,6 +74,7 @@ RULE = lint_rule(
     "the gradient with respect to an integer",
     why="Only real numbers can be differentiated: an integer raises a TypeError.",
     source="JAX tutorial, section on gradients; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
+    severity="error",
     check=_check,
     mended=(
         (

@@ -132,6 +132,7 @@ A function to differentiate returns one number; what it returns besides needs `h
 `(loss, aux), grads`. Without it a TypeError is raised.
 """,
     source="JAX tutorial, section on has_aux; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -101,6 +101,7 @@ JAX arrays are immutable: `x[0] = 1` raises a TypeError. `x.at[0].set(1)` gives 
 makes in place where it can. Items of an nnx.Variable may be assigned.
 """,
     source="JAX tutorial, section on in-place updates; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     mended=(
         (

@@ -102,6 +102,7 @@ RULE = lint_rule(
 An unknown option raises a TypeError, and so does a name in `static_argnames` that is no parameter of the function.
 """,
     source="JAX tutorial, which writes `static_argnum`; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     mended=(
         (

@@ -98,6 +98,7 @@ In tests, where equal numbers may be meant, the rule is silent, and for `permuta
 with one key, which keeps them in step.
 """,
     source="JAX tutorial, section on random keys; measured: identical numbers",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -94,6 +94,7 @@ Unlike numpy, the functions of jax.numpy raise a TypeError for a list, because c
 slow. Functions that take sequences of arrays, such as stack and concatenate, are not meant.
 """,
     source="JAX tutorial; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
+    severity="error",
     check=_check,
     mended=(
         (

@@ -64,6 +64,7 @@ The names are lower, upper, body_fun and init_val for fori_loop; cond_fun, body_
 and xs for scan; true_fun and false_fun for cond. Others are refused.
 """,
     source="JAX tutorial, which writes `start` and `stop`; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     mended=(
         (

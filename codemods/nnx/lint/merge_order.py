@@ -63,6 +63,7 @@ RULE = lint_rule(
 away, or runs on the wrong object.
 """,
     source="performance guide of Flax NNX; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     mended=(
         (

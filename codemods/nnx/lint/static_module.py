@@ -39,6 +39,7 @@ Static arguments are constants of the compiled code. A module is hashed by ident
 the weights of the first call, whatever training does to the object.
 """,
     source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -92,6 +92,7 @@ the name misses those under other names, and takes a module that happens to be c
 the missed ones are keys, which many formats cannot store.
 """,
     source="guide NNX 0.10 to NNX 0.11; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

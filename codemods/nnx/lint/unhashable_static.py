@@ -44,6 +44,7 @@ Compiled code is looked up by the values of static arguments, which therefore ha
 array raises a ValueError.
 """,
     source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     mended=(
         (
