@@ -43,7 +43,7 @@ def test_the_command_line_wins(tree: Tree) -> None:
     ("table", "message"),
     [
         ("unsafe_fixes = true", "has no key 'unsafe_fixes'; did you mean 'unsafe-fixes'?"),
-        ("colour = 1", "has no key 'colour'; the keys are exclude, "),
+        ("colour = 1", "has no key 'colour'; the keys are baseline, "),
         ("jobs = '2'", "jobs must be a whole number, not '2'"),
         ("jobs = 0", "jobs must be 1 or more, not 0"),
         ("todo = 1", "todo must be true or false, not 1"),
