@@ -130,23 +130,6 @@ EXPLICIT = {
         grads = nnx.grad(loss_fn)(m, x)
         o.update(grads)
         """,
-    "model rebound after: it gets a second name": """
-        m = net(0)
-        o = nnx.Optimizer(m, optax.sgd(0.1))
-        m = net(1)
-        grads = nnx.grad(loss_fn)(m, x)
-        o.update(grads)
-        """,
-    "one of two callers gives another model: both hand over the right one": """
-        def step(m, o, x):
-            grads = nnx.grad(loss_fn)(m, x)
-            o.update(grads)
-
-        a, b = net(0), net(1)
-        o = nnx.Optimizer(a, optax.sgd(0.1))
-        step(a, o, x)
-        step(b, o, x)
-        """,
     "returned to nobody known, who has the model": """
         def create(m):
             return nnx.Optimizer(m, optax.sgd(0.1))
@@ -228,6 +211,63 @@ EXPLICIT = {
         """,
 }
 COMPATIBLE_ONLY = {
+    "model rebound after: it would need a second name": """
+        m = net(0)
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        m = net(1)
+        grads = nnx.grad(loss_fn)(m, x)
+        o.update(grads)
+        """,
+    "one of two callers gives another model: the other would pass it twice": """
+        def step(m, o, x):
+            grads = nnx.grad(loss_fn)(m, x)
+            o.update(grads)
+
+        a, b = net(0), net(1)
+        o = nnx.Optimizer(a, optax.sgd(0.1))
+        step(a, o, x)
+        step(b, o, x)
+        """,
+    "a model of one's own beside": """
+        def step(o, x):
+            model = net(3)
+            grads = nnx.grad(loss_fn)(o.model, x)
+            model_state = model(x)
+            o.update(grads)
+
+        def optimizer_step(optimizer, model, x):
+            optimizer_model = model
+            optimizer.update(nnx.grad(loss_fn)(optimizer.model, x))
+
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        optimizer_step(o, net(2), x)
+        """,
+    "handed through many calls": """
+        def step(o, x):
+            grads = nnx.grad(loss_fn)(o.model, x)
+            o.update(grads)
+
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        step(o, 1)
+        step(o, 2)
+        step(o, 3)
+        step(o, 4)
+        step(o, 5)
+        step(o, 6)
+        step(o, 7)
+        """,
+    "axes for each argument": """
+        @nnx.vmap(in_axes=(nnx.StateAxes({...: 0}), 0))
+        def step(o, x):
+            grads = nnx.grad(loss_fn)(o.model, x)
+            o.update(grads)
+
+        m = net()
+        o = nnx.Optimizer(m, optax.sgd(0.1))
+        step(o, x)
+        """,
     "model of the round before": """
         o = None
         for seed in range(3):
@@ -378,6 +418,26 @@ def test_made_in_another_module(folder: dict[str, str], imported: str) -> None:
     assert "o.update(m, grads)" in new["main.py"]
     assert "wrt=nnx.Param" in new["lab/make.py"]
     assert not left
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        "train_step(optimizer, batch)\n",
+        "from mylab import train_step\n\ntrain_step(optimizer, batch)\n",
+        "import mylab.steps\n\nmylab.steps.train_step(optimizer, batch)\n",
+    ],
+    ids=["undefined", "imported", "dotted"],
+)
+def test_calls_in_examples_count(example: str) -> None:
+    """A function does not get a parameter where a call of it, of which only the name is known, would break."""
+    step = "def train_step(o, x):\n    grads = nnx.grad(loss_fn)(o.model, x)\n    o.update(grads)\n\n"
+    main = f"{HEAD}{step}m = net()\no = nnx.Optimizer(m, optax.sgd(0.1))\ntrain_step(o, x)\n"
+    assert "train_step(m, o, x)" in migrated(main)[0]["main.py"]
+    new, _ = migrated({"main.py": main, "example.py": example})
+    assert "nnx.ModelAndOptimizer(" in new["main.py"]
+    assert "train_step(o, x)" in new["main.py"]
+    assert new["example.py"] == example
 
 
 STEP = """\

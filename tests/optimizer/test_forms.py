@@ -45,12 +45,20 @@ EXPLICIT = [
         "o = Opt(o_model, tx, wrt=nnx.Param)\no.update(o_model, g)\n",
     ),
     (
+        "o = Opt(m, tx)\nprint(bool(o))\no.update(g)\n",
+        "o = Opt(m, tx, wrt=nnx.Param)\nprint(bool(o))\no.update(m, g)\n",
+    ),
+]
+
+ASKED = [
+    (
         "o = Opt(nets[0]\n    .inner, tx)\no.update(g)\n",
         "o_model = (nets[0]\n    .inner)\no = Opt(o_model, tx, wrt=nnx.Param)\no.update(o_model, g)\n",
     ),
     (
-        "o = Opt(m, tx)\nprint(bool(o))\no.update(g)\n",
-        "o = Opt(m, tx, wrt=nnx.Param)\nprint(bool(o))\no.update(m, g)\n",
+        "def step(o, g):\n    model = 1\n    o.update(g)\no = Opt(m, tx)\nstep(o, g)\n",
+        "def step(o_model, o, g):\n    model = 1\n    o.update(o_model, g)\n"
+        "o = Opt(m, tx, wrt=nnx.Param)\nstep(m, o, g)\n",
     ),
 ]
 
@@ -121,6 +129,11 @@ REFUSED = [
 @pytest.mark.parametrize(("before", "after"), EXPLICIT)
 def test_explicit(before: str, after: str) -> None:
     assert _migrated(before, None) == (after, [])
+
+
+@pytest.mark.parametrize(("before", "after"), ASKED)
+def test_handed_over_where_asked(before: str, after: str) -> None:
+    assert _migrated(before, THREAD) == (after, [])
 
 
 @pytest.mark.parametrize("gradient", GRADIENTS)

@@ -13,7 +13,7 @@ from codemods.nnx.optimizer.groups import Group, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings
 from codemods.nnx.optimizer.origins import COMPATIBLE, Constructor, Origins
 from codemods.nnx.optimizer.plan import Plan
-from codemods.nnx.optimizer.thread import Threading
+from codemods.nnx.optimizer.thread import LIMIT, Threading
 from codemods.nnx.rewrite import RewriteError, add_keyword, insert_first, positional_to_keyword, replace
 from codemods.nnx.values import Star, Value
 
@@ -29,8 +29,9 @@ class CannotChange(Exception):
 class ExplicitForm:
     """Plans the form with an explicit model for one group."""
 
-    def __init__(self, origins: Origins, identity: Identity) -> None:
+    def __init__(self, origins: Origins, identity: Identity, asked: bool = False) -> None:
         self.origins = origins
+        self.asked = asked
         self.flow: Flow = origins.flow
         self.spellings = Spellings(identity)
         self.identity = identity
@@ -53,7 +54,7 @@ class ExplicitForm:
         plan = Plan()
         for constructor in group.constructors:
             self._constructor(plan, constructor)
-        threading = Threading(self.flow, self.identity, self.spellings, group, plan)
+        threading = Threading(self.flow, self.identity, self.spellings, group, plan, None if self.asked else LIMIT)
         for update in group.updates:
             self._update(plan, update, threading)
         for event in group.reads:

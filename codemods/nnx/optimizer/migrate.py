@@ -189,7 +189,7 @@ def _migrated(context: Context, origins: Origins, identity: Identity, group: Gro
     both = "0.10" in context.options.targets  # where update(model, grads) does not exist
     if form is not OptimizerForm.COMPATIBLE and not both:
         try:
-            yield from ExplicitForm(origins, identity).plan(group).findings()
+            yield from ExplicitForm(origins, identity, form is OptimizerForm.THREAD).plan(group).findings()
             return
         except CannotChange as error:
             why = error.reason

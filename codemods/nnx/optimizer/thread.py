@@ -12,18 +12,20 @@ import re
 from dataclasses import dataclass
 
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import CallEvent, Env, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, Env, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
-from codemods.nnx.known import CALLS_BODY, GRADIENTS, TRANSPARENT
+from codemods.nnx.known import CALLS_BODY, GRADIENTS, TRANSPARENT, foreign
 from codemods.nnx.optimizer.groups import Group, Reason
 from codemods.nnx.optimizer.identity import Identity, Spellings
 from codemods.nnx.optimizer.origins import Constructor
 from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.rewrite import replace
 from codemods.nnx.source import Source
-from codemods.nnx.values import Call, Free, Param, Value
+from codemods.nnx.values import Call, Free, Param, Ref, Value
 
+LIMIT = 6  # lines that a model may be handed through
 _PARTIAL = {"functools.partial", "flax.nnx.cached_partial"}
 
 
@@ -41,12 +43,20 @@ class _Site:
 class Threading:
     """Plans new parameters and names for one group.
 
+    Unless it was asked for at any price, that is done only where the change stays small: in a few lines, and without
+    a second name for a model that has one.
+
     Attributes:
+        asked: whether it was asked for.
+        limit: how many lines it may change.
+        lines: those that it changes.
         failure: why the last :meth:`hand` failed.
         reason: why :meth:`finish` failed.
     """
 
-    def __init__(self, flow: Flow, identity: Identity, spellings: Spellings, group: Group, plan: Plan) -> None:
+    def __init__(
+        self, flow: Flow, identity: Identity, spellings: Spellings, group: Group, plan: Plan, limit: int | None = None
+    ) -> None:
         self.flow = flow
         self.identity = identity
         self.spellings = spellings
@@ -56,6 +66,9 @@ class Threading:
         self.hoisted: dict[Constructor, str] = {}
         self.pending: list[Param] = []
         self.failure: Reason | None = None
+        self.asked = limit is None
+        self.limit = float("inf") if limit is None else limit
+        self.lines: set[tuple[ModuleFacts, int]] = set()
         first = group.constructors[0].event if group.constructors else None
         self._place = first
         self._events: dict[Value, CallEvent] = {}
@@ -132,8 +145,11 @@ class Threading:
         written = (
             target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
         )
-        name = self._free_name(_model_name(written), scope)
         argument = node.args[0]
+        if not self.asked and not isinstance(argument, ast.Call):
+            self.failure = Reason("the model would need a second name", scope, node)
+            return None
+        name = self._free_name(_model_name(written), scope)
         text = source.text(argument)
         if "\n" in text and not isinstance(argument, ast.Call):
             text = f"({text})"
@@ -167,6 +183,8 @@ class Threading:
             return None
         name = self._parameter_name(param)
         if name is None:
+            outer = function.scope.parent or function.scope
+            self.failure = Reason(f"{function.name}() has another `model`", outer, function.node)
             return None
         self.names[param] = name
         self.pending.append(param)
@@ -186,7 +204,8 @@ class Threading:
     def _parameter_name(self, param: Param) -> str | None:
         function = param.function
         taken = self.identity.taken.setdefault(function, set())
-        for name in ("model", _model_name(param.name), "module", "net", "optimized_model"):
+        names = ("model", _model_name(param.name), "module", "net", "optimized_model")
+        for name in names if self.asked else names[:2]:
             if name in function.scope.bindings or name in taken:
                 continue
             outside = False
@@ -218,9 +237,18 @@ class Threading:
                 if node in calls or node in wrappers:
                     continue
                 scope = module.scope if not isinstance(value, Param) else value.function.scope
-                if any(c.function is function for c in self.flow.callables(self.flow.here(value, scope))):
+                bound = self.flow.here(value, scope)
+                if any(c.function is function for c in self.flow.callables(bound)):
+                    return False
+                if self._undefined(bound, function.name):
                     return False
         return True
+
+    def _undefined(self, bound: Bound, name: str) -> bool:
+        """Say whether a function may be meant by a name that the given files do not define, as in examples."""
+        value = self.flow.resolve(bound).value
+        head, _, last = value.name.rpartition(".") if isinstance(value, Ref) else ("", "", "")
+        return last == name and (head == "builtins" or not foreign(head))
 
     def _wrappers(self, function: FunctionFacts) -> list[CallEvent]:
         """Return the calls that hand a function to a transform or partial application."""
@@ -330,7 +358,7 @@ class Threading:
         if keyword.arg == "in_axes":
             if isinstance(node, ast.Constant):
                 return True
-            if not isinstance(node, ast.Tuple | ast.List) or index >= len(node.elts):
+            if not self.asked or not isinstance(node, ast.Tuple | ast.List) or index >= len(node.elts):
                 return False
             axis = node.elts[index]
             if source.text(axis).endswith("Carry"):
@@ -358,6 +386,12 @@ class Threading:
                 if self.failure is None:
                     self._fail(f"the model has no name where {function.name}() is called", event.scope, event.node)
                 return False
+            given = {ast.unparse(a) for a in (*event.node.args, *(k.value for k in event.node.keywords))}
+            if text in given:
+                return self._fail(f"one call passes the model to {function.name}() already", event.scope, event.node)
+            self.lines.add((site.scope.module, site.node.lineno))
+            if len(self.lines) > self.limit:
+                return self._fail("its model would have to be handed through many calls", event.scope, event.node)
             source = site.scope.module.source
             if site.keyword is not None:
                 start = source.span(site.keyword)[0]
