@@ -39,4 +39,5 @@ optimizer.update(model, grads)
         ),
     ),
     check=family("NNX106"),
+    always=True,
 )

@@ -33,4 +33,5 @@ optimizer.update(grads, model)
         ),
     ),
     check=family("NNX105"),
+    always=True,
 )
