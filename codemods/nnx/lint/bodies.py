@@ -168,6 +168,11 @@ class Bodies:
 
 
 _OF_ARRAYS = frozenset({"item", "tolist", "tobytes", "block_until_ready"})
+# functions of arrays that take lists of them, shapes and types too
+_OF_LISTS = frozenset(
+    {"array", "asarray", "stack", "concatenate", "hstack", "vstack", "dstack", "column_stack", "block", "zeros", "ones",
+     "full", "empty", "scan", "cond", "while_loop", "fori_loop", "switch", "map", "shape", "result_type", "dtype"}
+)  # fmt: skip
 
 
 def _word(node: ast.AST) -> str:
@@ -206,3 +211,6 @@ def _uses(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
             yield node.subject, "array"
     elif isinstance(node, ast.Call):
         yield node.func, "object"
+        if isinstance(node.func, ast.Attribute) and node.func.attr not in _OF_LISTS:
+            if _word(node.func.value) in {"jnp", "lax", "nn"}:
+                yield from ((argument, "array") for argument in node.args)
