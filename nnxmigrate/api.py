@@ -159,7 +159,7 @@ def _run(code: str | Mapping[str, str] | Paths, settings: Settings, exclude: Seq
     if isinstance(code, Mapping):
         return _texts(code, settings)
     paths = [os.fspath(path) for path in ([code] if isinstance(code, os.PathLike) else code)]
-    return _result(run_project(load(discover(paths, exclude=exclude)), settings), {})
+    return _result(run_project(load(discover(paths, exclude=exclude), settings.options.lint), settings), {})
 
 
 def _texts(given: Mapping[str, str], settings: Settings) -> Result:

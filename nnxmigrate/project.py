@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -14,8 +15,9 @@ from nnxmigrate.files.imports import ImportGraph, module_names
 from nnxmigrate.files.python import read_python
 from nnxmigrate.outcome import FileOutcome, Status
 
-#: A file without these bytes matters only if it imports, or is imported by, one that has them.
-MARK = b"nnx"
+#: A file without these words matters only if it imports, or is imported by, one that has them.
+_MIGRATED = re.compile(rb"nnx")
+_LINTED = re.compile(rb"nnx|\b(?:jax|flax|optax|orbax)\b")
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,18 @@ def read_document(name: str, raw: bytes) -> Document:
     return read_python(raw)
 
 
-def load(found: Iterable[Found]) -> Project:
-    """Read files and choose those that the analysis needs; a file that cannot be read becomes a trouble."""
+def concerned(raw: bytes, lint: bool) -> bool:
+    """Say whether a file matters by itself: to a migration if it mentions NNX, to lint if it mentions JAX as well."""
+    return (_LINTED if lint else _MIGRATED).search(raw) is not None
+
+
+def load(found: Iterable[Found], lint: bool = False) -> Project:
+    """Read files and choose those that the analysis needs; a file that cannot be read becomes a trouble.
+
+    Args:
+        found: the files.
+        lint: whether lint rules run, which also speak about code that uses JAX without NNX.
+    """
     paths: dict[str, str] = {}
     contents: dict[str, bytes] = {}
     troubles: dict[str, FileOutcome] = {}
@@ -72,7 +84,7 @@ def load(found: Iterable[Found]) -> Project:
                 raise Unreadable(file.problem)
             with open(file.path, "rb") as stream:
                 contents[file.name] = stream.read()
-                if MARK in contents[file.name]:
+                if concerned(contents[file.name], lint):
                     marked.add(file.name)
         except (OSError, Unreadable) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)

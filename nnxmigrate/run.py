@@ -10,13 +10,13 @@ from nnxmigrate.files.atomic import Disk, WriteFailed, Writer
 from nnxmigrate.files.discovery import Found
 from nnxmigrate.fixing import ABSENT
 from nnxmigrate.outcome import FileOutcome, Outcome, Status
-from nnxmigrate.project import MARK, Project, load
+from nnxmigrate.project import Project, concerned, load
 from nnxmigrate.settings import Settings
 
 
 def run(found: Iterable[Found], settings: Settings) -> Outcome:
     """Do everything that the settings ask for to the files found."""
-    return run_project(load(found), settings)
+    return run_project(load(found, settings.options.lint), settings)
 
 
 def run_project(project: Project, settings: Settings, writer: Writer | None = None) -> Outcome:
@@ -126,17 +126,22 @@ def _outcome(
     settled = {path: FileOutcome(path, Status.FAILED, failure.message) for path, failure in unwritten.items()}
     settled |= project.troubles
     files = [
-        settled.get(path) or _file(path, project, failures.get(path), changes.get(path), path in with_findings)
+        settled.get(path)
+        or _file(path, project, failures.get(path), changes.get(path), path in with_findings, settings.options.lint)
         for path in (*project.paths, *created)
     ]
     return Outcome(files, left, fixed, settings.write)
 
 
-def _file(path: str, project: Project, failure: Failure | None, new: bytes | None, finding: bool) -> FileOutcome:
+def _file(
+    path: str, project: Project, failure: Failure | None, new: bytes | None, finding: bool, lint: bool
+) -> FileOutcome:
     document = project.documents.get(path, ABSENT)
     if failure is not None:
-        serious = failure.internal or MARK in document.raw
+        serious = failure.internal or concerned(document.raw, lint)
         return FileOutcome(path, Status.FAILED if serious else Status.SKIPPED, failure.message, failure.internal)
     if new is not None:
         return FileOutcome(path, Status.CHANGED, before=document.raw, after=new, created=path not in project.paths)
+    if document is ABSENT:
+        return FileOutcome(path, Status.UNCHANGED, "uses no JAX" if lint else "uses no NNX")
     return FileOutcome(path, Status.FINDINGS if finding else Status.UNCHANGED)

@@ -17,7 +17,7 @@ from nnxmigrate.files.atomic import WriteFailed, Writer, write_all
 from nnxmigrate.files.discovery import Found, discover
 from nnxmigrate.files.document import Unreadable
 from nnxmigrate.outcome import FileOutcome, Outcome, Status, joined
-from nnxmigrate.project import MARK, Project, load, read_document
+from nnxmigrate.project import Project, concerned, load, read_document
 from nnxmigrate.report import Style, report
 from nnxmigrate.run import run_project
 from nnxmigrate.settings import Settings
@@ -147,7 +147,7 @@ def examine(
     """
     from nnxmigrate.cli.remaining import Scope, recall
 
-    project = load(_found(choices, paths))
+    project = load(_found(choices, paths), settings.options.lint)
     outcome, options = _run(project, settings, choices, writer)
     scope = Scope(paths, project, options)
     return (recall(record, outcome, scope) if record is not None else outcome), scope
@@ -188,7 +188,7 @@ def _filtered(settings: Settings, choices: Choices, name: str) -> Outcome:
     raw = sys.stdin.buffer.read()
     captured = _Captured()
     try:
-        project = Project({name: name}, {name: read_document(name, raw)} if MARK in raw else {})
+        project = Project({name: name}, {name: read_document(name, raw)} if concerned(raw, settings.options.lint) else {})
         outcome, _ = _run(project, settings, choices, captured)
     except Unreadable as error:
         outcome = Outcome([FileOutcome(name, Status.FAILED, str(error))])

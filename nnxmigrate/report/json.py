@@ -19,6 +19,7 @@ def json(outcome: Outcome, style: Style) -> str:
         "flax": list(outcome.flax),
         "exit_code": outcome.exit_code,
         "counts": {status.name.lower(): len(files) for status, files in outcome.by_status.items()},
+        "left_out": sum(1 for file in outcome.by_status[Status.UNCHANGED] if file.reason),
         "files": [
             {"path": file.path, "status": file.status.name.lower(), "reason": file.reason, "internal": file.internal}
             for file in outcome.files

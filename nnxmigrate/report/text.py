@@ -23,6 +23,7 @@ def text(outcome: Outcome, style: Style) -> str:
             mark = "fixed" if outcome.written else "would fix"
             parts += (f"{one.place}: {one.code} [{mark}] {one.message}" for one in outcome.fixed)
             parts += (f"{file.path}: skipped: {file.reason}" for file in outcome.by_status[Status.SKIPPED])
+            parts += (f"{file.path}: left out: {file.reason}" for file in _left_out(outcome))
         parts += outcome.flax
         parts += outcome.notes
         parts += _summary(outcome)
@@ -53,11 +54,20 @@ def _summary(outcome: Outcome) -> Iterator[str]:
         (f"{_files(outcome.by_status[status])} {status.value}", outcome.by_status[status])
         for status in (Status.UNCHANGED, Status.FINDINGS, Status.SKIPPED, Status.FAILED)
     ]
+    left_out = _left_out(outcome)
+    if left_out:
+        words, files = counts[1]
+        counts[1] = f"{words} ({len(left_out)} left out: {left_out[0].reason})", files
     left = f"; {len(outcome.left)} finding{'s' * (len(outcome.left) != 1)} left" if outcome.left else ""
     yield (", ".join(words for words, files in counts if files) or "no files") + left
     unsafe = [one for one in outcome.left if one.safety is not None and one.safety.value == "unsafe"]
     if unsafe:
         yield f"{len(unsafe)} can be fixed with --unsafe-fixes; look at the result."
+
+
+def _left_out(outcome: Outcome) -> list[FileOutcome]:
+    """Return the files that were not analysed because they cannot matter."""
+    return [file for file in outcome.by_status[Status.UNCHANGED] if file.reason]
 
 
 def _files(files: list[FileOutcome]) -> str:

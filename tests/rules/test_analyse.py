@@ -81,8 +81,6 @@ def test_a_defect_of_one_walk_leaves_the_other_files_at_work(monkeypatch: pytest
 def test_rules_answer_the_same_alone_and_together() -> None:
     """No rule changes what the analysis tells the next one."""
     together = [(f.code, f.path, f.start) for f in look(OLD).findings]
-    alone = [
-        (f.code, f.path, f.start) for rule in RULES for f in look(OLD, Options(select=(rule.code,))).findings
-    ]
+    alone = [(f.code, f.path, f.start) for rule in RULES for f in look(OLD, Options(select=(rule.code,))).findings]
     defaults = {rule.code for rule in analysis.chosen(Options())}
     assert [one for one in alone if one[0] in defaults] == together

@@ -38,20 +38,22 @@ RULE = lint_rule(
     check=_check,
     bad=(
         """\
+import jax
 from torch.utils.data import DataLoader
 
 
 def loader(data):
-    return DataLoader(data, batch_size=32)
+    return map(jax.device_put, DataLoader(data, batch_size=32))
 """,
     ),
     clean=(
         """\
+import jax
 from torch.utils.data import DataLoader
 
 
 def loader(data):
-    return DataLoader(data, batch_size=32, drop_last=True)
+    return map(jax.device_put, DataLoader(data, batch_size=32, drop_last=True))
 """,
     ),
     default=False,
