@@ -44,7 +44,7 @@ def test_code_without_nnx_is_linted(tree: Tree) -> None:
             "step.py": STEP,
             "keys.py": "from jax import random\n\nkey = random.key(0)\na, b = random.normal(key), random.normal(key)\n",
             "shared.py": "def positive(v):\n    if v > 0:\n        return v\n    return -v\n",
-            "main.py": "import jax\nfrom shared import positive\n\n\n@jax.jit\ndef f(x):\n    return positive(x.sum())\n",
+            "main.py": "import jax\nimport shared\n\n\n@jax.jit\ndef f(x):\n    return shared.positive(x.sum())\n",
             "other.py": "x = 1\n",
         }
     )
