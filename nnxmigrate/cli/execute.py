@@ -188,7 +188,9 @@ def _filtered(settings: Settings, choices: Choices, name: str) -> Outcome:
     raw = sys.stdin.buffer.read()
     captured = _Captured()
     try:
-        project = Project({name: name}, {name: read_document(name, raw)} if concerned(raw, settings.options.lint) else {})
+        project = Project(
+            {name: name}, {name: read_document(name, raw)} if concerned(raw, settings.options.lint) else {}
+        )
         outcome, _ = _run(project, settings, choices, captured)
     except Unreadable as error:
         outcome = Outcome([FileOutcome(name, Status.FAILED, str(error))])
