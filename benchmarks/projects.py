@@ -103,7 +103,7 @@ class Tree:
         """Return the tree of a folder."""
         found = [Path(file.path) for file in discover([str(folder)]) if not file.context]
         contents = {path: path.read_bytes() for path in found if path.suffix == ".py"}
-        dense = sorted((path for path in contents if MARK in contents[path]), key=lambda path: len(contents[path]))
+        dense = sorted((path for path in contents if concerned(contents, True)[path]), key=lambda path: len(contents[path]))
         lines = sum(data.count(b"\n") for data in contents.values())
         return cls(folder, list(contents), lines, dense[len(dense) // 2] if dense else found[0])
 
