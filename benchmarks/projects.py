@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks import rules
 from nnxmigrate.files.discovery import discover
-from nnxmigrate.project import MARK
+from nnxmigrate.project import concerned
 
 OWN = [sys.executable, "-m", "nnxmigrate"]
 LINT = [*OWN, "lint", "--quiet", "--jobs", "1"]
@@ -103,7 +103,9 @@ class Tree:
         """Return the tree of a folder."""
         found = [Path(file.path) for file in discover([str(folder)]) if not file.context]
         contents = {path: path.read_bytes() for path in found if path.suffix == ".py"}
-        dense = sorted((path for path in contents if concerned(contents, True)[path]), key=lambda path: len(contents[path]))
+        dense = sorted(
+            (path for path, data in contents.items() if concerned(data, False)), key=lambda path: len(contents[path])
+        )
         lines = sum(data.count(b"\n") for data in contents.values())
         return cls(folder, list(contents), lines, dense[len(dense) // 2] if dense else found[0])
 
