@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from codemods.nnx.findings import Analysis, Failure
 from codemods.nnx.options import Options
 from codemods.nnx.source import Source
+from nnxmigrate.cache.store import Cache
 
 #: Below this number of bytes a second process costs more than it saves.
 WORTH_A_POOL = 1_000_000
@@ -28,20 +29,59 @@ class Analyser:
         options: what is looked for.
         jobs: number of processes; None for as many as there are processors, if the work is worth it.
         context: the paths of sources that are only read to understand the others.
+        cache: where analyses are kept from run to run; None for nowhere.
     """
 
-    def __init__(self, options: Options, jobs: int | None = None, context: AbstractSet[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        options: Options,
+        jobs: int | None = None,
+        context: AbstractSet[str] = frozenset(),
+        cache: Cache | None = None,
+    ) -> None:
         self._options = options
         self._jobs = jobs
         self._context = context
+        self._cache = cache
         self._known: dict[tuple[Source, ...], Analysis] = {}
 
     def __call__(self, groups: Sequence[Group]) -> Analysis:
         """Return what is found in all groups, in the order of the groups' files."""
-        new = [group for group in groups if tuple(group) not in self._known]
+        new = []
+        for group in groups:
+            if tuple(group) not in self._known:
+                kept = self._kept(group) if self._cache else None
+                if kept is None:
+                    new.append(group)
+                else:
+                    self._known[tuple(group)] = kept
         for group, analysis in zip(new, self._analyses(new), strict=True):
             self._known[tuple(group)] = analysis
+            if self._cache and not any(failure.internal for failure in analysis.failures):
+                self._cache.keep(analysis, *self._key(group, self._asked(group)))
         return joined([self._known[tuple(group)] for group in groups])
+
+    def _asked(self, group: Group) -> list[str] | None:
+        """Return the paths of the sources that findings are wanted of; None for all."""
+        asked = [source.path for source in group if source.path not in self._context]
+        return asked if len(asked) < len(group) else None
+
+    def _kept(self, group: Group) -> Analysis | None:
+        """Return what an earlier run found, perhaps when it was asked about all files of the group."""
+        assert self._cache is not None
+        asked = self._asked(group)
+        known = self._cache.find(*self._key(group, None))
+        if isinstance(known, Analysis):
+            known.findings = [one for one in known.findings if asked is None or one.path in asked]
+        elif asked is not None:
+            known = self._cache.find(*self._key(group, asked))
+        return known if isinstance(known, Analysis) else None
+
+    def _key(self, group: Group, asked: Sequence[str] | None) -> Iterator[str | bytes]:
+        """Yield all that an analysis depends on, apart from this program."""
+        yield from ("analysis", repr(self._options), repr(asked))
+        for source in group:
+            yield from (source.path, repr((source.module, source.package, source.notebook)), source.data)
 
     def _analyses(self, groups: Sequence[Group]) -> Iterator[Analysis]:
         jobs = self._jobs or self._processes_that_pay(groups)

@@ -54,8 +54,8 @@ class State:
         return cls(documents, fresh)
 
     def groups(self) -> list[list[Source]]:
-        """Return the sources in groups that are analysed apart."""
-        return [[self.sources[name] for name in group] for group in groups(self.documents)]
+        """Return the sources in groups that are analysed apart, each in an order that does not depend on the run's."""
+        return [[self.sources[name] for name in sorted(group)] for group in groups(self.documents)]
 
     def edited(self, edits: Mapping[str, Sequence[Edit]]) -> State:
         """Return the state after edits.
@@ -119,7 +119,7 @@ class Fixer:
     def __init__(self, project: Project, settings: Settings) -> None:
         self._settings = settings
         self._context = project.context
-        self._analyser = Analyser(settings.options, settings.jobs, project.context)
+        self._analyser = Analyser(settings.options, settings.jobs, project.context, settings.cache)
         self._start = State.of(project.documents)
 
     def attempt(self, barred: Collection[str] = ()) -> Attempt:

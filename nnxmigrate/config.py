@@ -12,6 +12,8 @@ NAME = "pyproject.toml"
 #: What each key holds. The keys are the long names of the options.
 KEYS: Mapping[str, type[Any]] = {
     "baseline": str,
+    "cache": bool,
+    "cache-dir": str,
     "exclude": list,
     "extend-select": list,
     "fail-on": str,

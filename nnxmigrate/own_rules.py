@@ -12,6 +12,7 @@ from codemods.nnx.rule import Rule
 GROUP = "nnxmigrate.rules"
 _CODE = re.compile(r"(?!NNX)[A-Z]{2,8}[0-9]{3}")
 _loaded = False
+_ours: list[Rule] = []
 
 
 class BadRules(Exception):
@@ -31,8 +32,21 @@ def load() -> None:
     if any(_offers(place) for place in places):
         from codemods.nnx.catalogue import add
 
-        add(_found(places))
+        found = _found(places)
+        add(found)
+        _ours.extend(found)
     _loaded = True
+
+
+def files() -> Iterator[str]:
+    """Yield the files and folders that hold the code of these rules."""
+    load()
+    for rule in _ours:
+        top = sys.modules[rule.check.__module__.partition(".")[0]]
+        if top.__file__ is None:  # a namespace, whose parts are packages
+            top = sys.modules[rule.check.__module__]
+        place = os.path.abspath(top.__file__ or "")
+        yield os.path.dirname(place) if os.path.basename(place) == "__init__.py" else place
 
 
 def _places() -> Iterator[str]:

@@ -23,6 +23,9 @@ class PerFile:
         self._patterns = patterns
         self._base = os.path.abspath(base)
 
+    def __repr__(self) -> str:
+        return f"PerFile({dict(self._patterns)!r}, {os.path.relpath(self._base)!r})"
+
     def silences(self, path: str, code: str) -> bool:
         """Say whether a rule is ignored in a file."""
         relative = os.path.relpath(os.path.abspath(path), self._base).replace(os.sep, "/")

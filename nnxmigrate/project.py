@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from codemods.nnx.source import Source
 from nnxmigrate.files.discovery import MARKDOWN, NOTEBOOK, Found
@@ -60,8 +61,32 @@ def concerned(raw: bytes, lint: bool) -> bool:
     return (_LINTED if lint else _MIGRATED).search(raw) is not None
 
 
-def load(found: Iterable[Found], lint: bool = False) -> Project:
-    """Read files and choose those that the analysis needs; a file that cannot be read becomes a trouble.
+@dataclass(frozen=True)
+class Files:
+    """The files of a run, as bytes.
+
+    Attributes:
+        paths: where every file is, by its name in reports, in the order found.
+        contents: the bytes of files, and of others that are only read to understand them, by name.
+        troubles: files that could not be read, by name.
+        context: the names of those that are only read to understand the others.
+        lint: whether lint rules run, which also speak about code that uses JAX without NNX.
+    """
+
+    paths: Mapping[str, str]
+    contents: Mapping[str, bytes]
+    troubles: Mapping[str, FileOutcome]
+    context: AbstractSet[str]
+    lint: bool = False
+
+    @cached_property
+    def marked(self) -> set[str]:
+        """The names of the files that matter by themselves."""
+        return {name for name, data in self.contents.items() if concerned(data, self.lint)}
+
+
+def read(found: Iterable[Found], lint: bool = False) -> Files:
+    """Read files; one that cannot be read becomes a trouble.
 
     Args:
         found: the files.
@@ -71,7 +96,7 @@ def load(found: Iterable[Found], lint: bool = False) -> Project:
     contents: dict[str, bytes] = {}
     troubles: dict[str, FileOutcome] = {}
     context: set[str] = set()
-    marked: set[str] = set()
+    marked = False
     for file in found:
         if not file.context:
             paths[file.name] = file.path
@@ -84,25 +109,35 @@ def load(found: Iterable[Found], lint: bool = False) -> Project:
                 raise Unreadable(file.problem)
             with open(file.path, "rb") as stream:
                 contents[file.name] = stream.read()
-                if concerned(contents[file.name], lint):
-                    marked.add(file.name)
+                marked = marked or concerned(contents[file.name], lint)
         except (OSError, Unreadable) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             status = Status.SKIPPED if os.path.islink(file.path) and not file.named else Status.FAILED
             troubles[file.name] = FileOutcome(file.name, status, reason)
-    chosen = marked
-    if marked and len(marked) < len(contents):
-        chosen = ImportGraph(module_names(list(contents)), contents).connected(marked)
+    return Files(paths, contents, troubles, context, lint)
+
+
+def load(found: Iterable[Found], lint: bool = False) -> Project:
+    """Read files and choose those that the analysis needs; see :func:`read`."""
+    return chosen(read(found, lint))
+
+
+def chosen(files: Files) -> Project:
+    """Return the project of files: the documents that the analysis needs."""
+    names = files.marked
+    if names and len(names) < len(files.contents):
+        names = ImportGraph(module_names(list(files.contents)), files.contents).connected(names)
     documents: dict[str, Document] = {}
-    for name, data in contents.items():
-        if name in chosen:
+    troubles = dict(files.troubles)
+    for name, data in files.contents.items():
+        if name in names:
             try:
                 documents[name] = read_document(name, data)
             except Unreadable as error:
-                status = Status.FAILED if name in marked else Status.SKIPPED
+                status = Status.FAILED if name in files.marked else Status.SKIPPED
                 troubles[name] = FileOutcome(name, status, str(error))
-    project = Project(paths, documents, troubles, context & documents.keys())
-    return replace(project, documents=_relevant(project)) if context else project
+    project = Project(files.paths, documents, troubles, files.context & documents.keys())
+    return replace(project, documents=_relevant(project)) if files.context else project
 
 
 def _relevant(project: Project) -> dict[str, Document]:

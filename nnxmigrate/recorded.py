@@ -87,9 +87,7 @@ class Record:
 
     def entry(self, one: Diagnostic) -> Entry:
         """Return a finding as an entry."""
-        return Entry(
-            self.name(one.path), one.code, one.line.strip(), one.start.line, one.message, one.help, one.beside
-        )
+        return Entry(self.name(one.path), one.code, one.line.strip(), one.start.line, one.message, one.help, one.beside)
 
     def save(self) -> None:
         """Write the file; remove it if nothing is in it.
@@ -251,9 +249,9 @@ def with_left(outcome: Outcome, more: Sequence[Diagnostic]) -> Outcome:
     return replace(outcome, files=files, left=left)
 
 
-def texts(outcome: Outcome, paths: Mapping[str, str], known: Mapping[str, Document], wanted: Iterable[str]) -> dict[
-    str, Document
-]:
+def texts(
+    outcome: Outcome, paths: Mapping[str, str], known: Mapping[str, Document], wanted: Iterable[str]
+) -> dict[str, Document]:
     """Return the texts that the places of an outcome refer to, of the files wanted.
 
     Args:

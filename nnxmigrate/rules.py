@@ -55,7 +55,6 @@ def looked_for(prefix: str, options: Options) -> bool:
     return bool(rules) and all(rule.code in active for rule in rules)
 
 
-
 def severity(code: str) -> str:
     """Return how bad what a rule finds is, one of :data:`SEVERITIES`; ``warning`` for a code that is unknown."""
     return _severities().get(code, "warning")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from codemods.nnx.options import Options
+from nnxmigrate.cache.store import Cache
 from nnxmigrate.perfile import PerFile
 
 
@@ -21,6 +22,7 @@ class Settings:
         jobs: number of processes; None for as many as pay.
         per_file: rules that are ignored in some files.
         audit: whether suppression comments that suppress nothing are reported.
+        cache: where results are kept from run to run; None for nowhere.
     """
 
     options: Options = field(default_factory=Options)
@@ -31,3 +33,4 @@ class Settings:
     jobs: int | None = None
     audit: bool = False
     per_file: PerFile | None = None
+    cache: Cache | None = None

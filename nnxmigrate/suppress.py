@@ -56,9 +56,7 @@ class Sifted:
     suppressions: list[Suppression]
 
 
-def sift(
-    findings: Sequence[Finding], documents: Mapping[str, Document], per_file: PerFile | None = None
-) -> Sifted:
+def sift(findings: Sequence[Finding], documents: Mapping[str, Document], per_file: PerFile | None = None) -> Sifted:
     """Divide findings into those to report and those that a comment, or the configuration, silences.
 
     A comment silences the findings whose place covers its line, ``ignore-file`` all of its file.
@@ -97,6 +95,8 @@ def unused(suppressions: Sequence[Suppression], options: Options) -> Iterator[Fi
     A comment that names this rule too, as ``# nnx: ignore[NNX101, NNX001]``, may be needless; ``ignore-file[NNX001]``
     says that of all in the file.
     """
+    if not suppressions:
+        return  # and import no rules
     from nnxmigrate.rules import UNUSED, known, looked_for
 
     if any(UNUSED.code.startswith(prefix) for prefix in options.ignore):

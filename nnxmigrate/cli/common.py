@@ -11,7 +11,9 @@ import click
 from codemods.nnx.options import VERSIONS, OptimizerForm, Options
 from codemods.nnx.rule import SEVERITIES
 from nnxmigrate import config, own_rules
+from nnxmigrate.cache.store import NAME, Cache
 from nnxmigrate.cli.refusals import check_call
+from nnxmigrate.files.roots import common_folder, project_root
 from nnxmigrate.perfile import PerFile
 from nnxmigrate.versions.families import families
 
@@ -141,6 +143,13 @@ reporting = stacked(
     click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found; failures still give 2."),
     click.option("--quiet", "-q", is_flag=True, help="Print failures only."),
     click.option("--verbose", "-v", is_flag=True, help="Also list every fix, and files that were skipped."),
+    click.option("--no-cache", "cache", flag_value=False, default=None, help="Keep no results for the next run."),
+    click.option(
+        "--cache-dir",
+        type=click.Path(file_okay=False),
+        metavar="FOLDER",
+        help="Where results are kept. [.nnxmigrate_cache in the project's folder]",
+    ),
     click.option("--stdin-filename", metavar="NAME", help="Name of the code that is read from stdin with `-`."),
 )
 
@@ -239,6 +248,23 @@ class Choices:
         if self._given.get("exclude"):
             return self._given["exclude"], os.curdir
         return self._table.get("exclude", ()), os.path.dirname(self._file or "") or os.curdir
+
+    def cache(self, paths: Sequence[str]) -> Cache | None:
+        """Return where results are kept; None for nowhere, as where no project is.
+
+        Args:
+            paths: the paths given.
+        """
+        if not self.get("cache", "cache", True):
+            return None
+        given = self._given.get("cache_dir")
+        if given:
+            return Cache(given)
+        configured = self._table.get("cache-dir")
+        if configured:
+            return Cache(os.path.join(os.path.dirname(self._file or ""), configured))
+        root = project_root(common_folder({os.path.abspath(path) for path in paths}) or os.curdir)
+        return Cache(os.path.join(root, NAME)) if root else None
 
     def jobs(self) -> int | None:
         """Return the number of processes; None if the program shall choose."""

@@ -17,7 +17,7 @@ from nnxmigrate.files.atomic import WriteFailed, Writer, write_all
 from nnxmigrate.files.discovery import Found, discover
 from nnxmigrate.files.document import Unreadable
 from nnxmigrate.outcome import FileOutcome, Outcome, Status, joined
-from nnxmigrate.project import Project, concerned, load, read_document
+from nnxmigrate.project import Files, Project, chosen, concerned, read, read_document
 from nnxmigrate.report import Style, report
 from nnxmigrate.run import run_project
 from nnxmigrate.settings import Settings
@@ -147,10 +147,23 @@ def examine(
     """
     from nnxmigrate.cli.remaining import Scope, recall
 
-    project = load(_found(choices, paths), settings.options.lint)
-    outcome, options = _run(project, settings, choices, writer)
-    scope = Scope(paths, project, options)
+    files = read(_found(choices, paths), settings.options.lint)
+    outcome, options = _remembered(files, replace(settings, cache=choices.cache(paths)), choices, writer)
+    scope = Scope(paths, files, options)
     return (recall(record, outcome, scope) if record is not None else outcome), scope
+
+
+def _remembered(
+    files: Files, settings: Settings, choices: Choices, writer: Writer | None = None
+) -> tuple[Outcome, list[Options]]:
+    """Run the pipeline, or return what it came to before, if that is known and left nothing to write."""
+    if settings.cache is None or not files.marked:
+        return _run(chosen(files), settings, choices, writer)
+    from nnxmigrate.cache.outcomes import remembered
+
+    return remembered(
+        files, settings, choices.versions(), settings.cache, lambda: _run(chosen(files), settings, choices, writer)
+    )
 
 
 def _run(
@@ -162,10 +175,10 @@ def _run(
     from nnxmigrate.versions.parts import parts
 
     outcomes, every = [], []
-    for chosen, part in parts(project, *choices.versions()):
-        options = replace(settings.options, origin=chosen.origin, targets=chosen.targets)
+    for wanted, part in parts(project, *choices.versions()):
+        options = replace(settings.options, origin=wanted.origin, targets=wanted.targets)
         outcome = run_project(part, replace(settings, options=options), writer)
-        outcomes.append(replace(outcome, flax=(str(chosen),) if chosen.why else ()))
+        outcomes.append(replace(outcome, flax=(str(wanted),) if wanted.why else ()))
         every.append(options)
     return joined(outcomes, list(project.paths)), every
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import click
 
@@ -11,7 +12,7 @@ from codemods.nnx.options import Options
 from nnxmigrate.files.atomic import WriteFailed
 from nnxmigrate.files.discovery import display
 from nnxmigrate.outcome import Diagnostic, Outcome
-from nnxmigrate.project import Project
+from nnxmigrate.project import Files, Project, chosen
 from nnxmigrate.recorded import BadRecord, Record, load, place, standing, subtract, texts, with_left
 
 
@@ -21,13 +22,18 @@ class Scope:
 
     Attributes:
         paths: the paths that the user named.
-        project: the files.
+        files: the files.
         options: what every part of the project was looked at with.
     """
 
     paths: Sequence[str]
-    project: Project
+    files: Files
     options: Sequence[Options]
+
+    @cached_property
+    def project(self) -> Project:
+        """The texts of the files."""
+        return chosen(self.files)
 
     def looked(self, code: str) -> bool:
         """Say whether the run looked for a rule everywhere."""

@@ -18,7 +18,8 @@ MARKDOWN = (".md", ".markdown", ".mdx")
 
 #: Folders that never hold the user's own code. A folder with a ``pyvenv.cfg`` is left out whatever its name.
 EXCLUDED = frozenset(
-    {".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pytype"}
+    {".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox"}
+    | {".nnxmigrate_cache", ".pytype"}
     | {".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pycache__", "__pypackages__", "_build"}
     | {"build", "dist", "node_modules", "site-packages", "venv"}
 )

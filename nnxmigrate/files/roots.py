@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
-_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+#: What marks the folder of a project.
+MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
 def project_root(folder: str) -> str | None:
     """Return the nearest folder, at or above an absolute one, that holds what marks a project; None if none does."""
-    while not any(os.path.exists(os.path.join(folder, mark)) for mark in _MARKS):
+    while not any(os.path.exists(os.path.join(folder, mark)) for mark in MARKS):
         parent = os.path.dirname(folder)
         if parent == folder:
             return None

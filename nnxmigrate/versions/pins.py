@@ -82,15 +82,21 @@ def climb(folder: str) -> Iterator[str]:
 
 
 @cache
-def _sets(folder: str, kind: str) -> Sequence[PinSet]:
-    """Return the sets of pins, or of locked releases, that files of one folder hold and that name Flax."""
+def holders(folder: str) -> Sequence[Path]:
+    """Return the files of one folder that name Flax and may hold pins."""
     try:
         names = os.listdir(folder)
         inside = os.listdir(os.path.join(folder, "requirements")) if "requirements" in names else []
     except OSError:
         return ()
     files = [Path(folder, name) for name in names] + [Path(folder, "requirements", name) for name in sorted(inside)]
-    files = [path for path in files if path.name.endswith(_SUFFIXES) and _may_hold_pins(path)]
+    return sorted(path for path in files if path.name.endswith(_SUFFIXES) and _may_hold_pins(path))
+
+
+@cache
+def _sets(folder: str, kind: str) -> Sequence[PinSet]:
+    """Return the sets of pins, or of locked releases, that files of one folder hold and that name Flax."""
+    files = holders(folder)
     if not files:
         return ()
     from nnxmigrate.doctor.project import reader
