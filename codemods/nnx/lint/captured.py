@@ -8,15 +8,19 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.places import NNX_OBJECTS, in_test, kinds_of, shown, traced_bodies
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind as Object
+from codemods.nnx.lint.places import NNX_OBJECTS, foreign, in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Free
+from codemods.nnx.values import Attr, Free, Value
+
+_TRAINING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax.nnx.update"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for function, _ in traced_bodies(context, COMPILED):
-        if in_test(function.scope) or _thunk(function):
+        if in_test(function.scope) or (_thunk(function) and not _updates(context, function)):
             continue
         seen: set[str] = set()
         for node in context.bodies.nodes(function.scope):
@@ -35,6 +39,33 @@ def _check(context: Context) -> Iterator[Finding]:
 def _thunk(function: FunctionFacts) -> bool:
     """Say whether a function takes nothing at all, and so means what it captures."""
     return not (function.params or function.vararg) and function.owner is None
+
+
+def _updates(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function without arguments changes what it captures, or runs a model that is changed elsewhere."""
+    called: set[Bound] = set()
+    for event in context.bodies.calls.get(function.scope, ()):
+        callee = event.value.callee
+        if isinstance(callee, Attr) and callee.name == "update" and isinstance(callee.base, Free):
+            if kinds_of(context, callee.base, event.scope) & {Object.OPTIMIZER, Object.METRIC}:
+                return True
+        elif isinstance(callee, Free) and Object.MODULE in kinds_of(context, callee, event.scope):
+            called.add(context.flow.resolve(context.flow.here(callee, event.scope)))
+    return bool(called) and any(one in called for one in _changed(context))
+
+
+def _changed(context: Context) -> Iterator[Bound]:
+    """Yield the objects that optimizers are made for, that are updated, or whose Variables get new values."""
+    flow = context.flow
+    for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", "update", everywhere=True):
+        if name in _TRAINING and event.value.args:
+            yield flow.resolve(flow.here(event.value.args[0], event.scope))
+    for store in context.project.attributes():
+        if store.context == "store" and store.node.attr == "value" and isinstance(store.base, Attr):
+            base: Value = store.base
+            while isinstance(base, Attr):
+                base = base.base
+            yield flow.resolve(flow.here(base, store.scope))
 
 
 def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool:

@@ -10,8 +10,10 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import TREE_MAPS
 
-_PURE = frozenset(
+PURE = frozenset(
     {"optax.apply_updates", "flax.nnx.cached_partial", "functools.partial", "jax.jit", "flax.nnx.jit", "flax.nnx.clone",
+     "jax.device_put", "jax.device_get", "jax.lax.stop_gradient", "jax.lax.with_sharding_constraint", "jax.lax.psum",
+     "jax.lax.pmean", "flax.nnx.with_sharding_constraint", "optax.incremental_update", "optax.global_norm",
      "flax.nnx.merge", "flax.nnx.split", "flax.nnx.state", "jax.grad", "flax.nnx.grad", "jax.vmap", "flax.nnx.vmap"}
 )  # fmt: skip
 # functions of jax.numpy that people know as changing their argument, or that nobody calls for nothing
@@ -36,7 +38,7 @@ def is_pure(event: CallEvent, name: str) -> bool:
     if name in TREE_MAPS:
         return bool(event.node.args) and _harmless(event.node.args[0])
     home, _, word = name.rpartition(".")
-    return name in _PURE or (home == "jax.numpy" and word in _ARRAYS and bool(event.node.args))
+    return name in PURE or (home == "jax.numpy" and word in _ARRAYS and bool(event.node.args))
 
 
 def array_method(context: Context, event: CallEvent) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.discarded import array_method, discarded, is_pure
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.discarded import PURE, array_method, discarded, is_pure
+from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import in_test
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _unread(context)
     for event, name in discarded(context):
         if in_test(event.scope) or _displayed(event):  # a test may only want the error
             continue
@@ -35,6 +37,37 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.node,
                 "the method gives a new array, which is thrown away",
                 "assign the result",
+            )
+
+
+def _unread(context: Context) -> Iterator[Finding]:
+    """Yield the results of pure functions that are assigned to a parameter which nobody reads again."""
+    for event in context.asked.calls():
+        statement, function = event.statement, event.scope.function
+        if function is None or not isinstance(statement, ast.Assign) or statement.value is not event.node:
+            continue
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name) or target.id not in function.params:
+            continue
+        if event.loops or function.generator or in_test(event.scope) or target.id in event.scope.globals:
+            continue
+        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        home, _, word = name.rpartition(".")
+        if not (name in TREE_MAPS or name in PURE or (home == "jax.numpy" and word)):
+            continue
+        if not any(
+            isinstance(n, ast.Name)
+            and n.id == target.id
+            and isinstance(n.ctx, ast.Load)
+            and n.lineno > (statement.end_lineno or statement.lineno)
+            for n in ast.walk(function.node)
+        ):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{last(name)}` does not change the caller's `{target.id}`: its result goes nowhere",
+                "return the result, and assign it where the function is called",
             )
 
 

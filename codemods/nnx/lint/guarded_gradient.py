@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _differentiated(context: Context) -> Iterator[tuple[FunctionFacts, frozenset[str]]]:
     """Yield the functions that are differentiated, with the parameters with respect to which they are."""
     words = {last(name) for name in GRADIENTS}
-    for event, name in foreign(context, *sorted(words)):
+    for event, name in foreign(context, *sorted(words), everywhere=True):
         if name not in GRADIENTS or not event.value.args:
             continue
         given = keyword(event.node, "argnums") or (event.node.args[1] if len(event.node.args) > 1 else None)

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import compiled_roots, in_test
+from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
@@ -95,6 +96,8 @@ def _read(context: Context, event: CallEvent) -> Iterator[Value]:
 
 def _step_of(context: Context, value: Value, scope: Scope, steps: dict[ast.AST, Root], loop: ast.AST) -> ast.AST | None:
     """Return the call of a training step in the same loop that makes a value."""
+    if isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "compute":
+        return _metrics_of(context, value.callee.base, scope, steps, loop)
     while isinstance(value, Item | Attr):
         value = value.base
     if not isinstance(value, Call) or not inside(value.node, loop):
@@ -105,6 +108,20 @@ def _step_of(context: Context, value: Value, scope: Scope, steps: dict[ast.AST, 
     callee = context.flow.follow(context.flow.here(value, scope), value.callee).value
     if isinstance(callee, Call) and (callee.node in steps or callee.node.func in steps):
         return value.node
+    return None
+
+
+def _metrics_of(
+    context: Context, metrics: Value, scope: Scope, steps: dict[ast.AST, Root], loop: ast.AST
+) -> ast.AST | None:
+    """Return the call of a training step in the same loop that gets metrics."""
+    if Kind.METRIC not in kinds_of(context, metrics, scope):
+        return None
+    for event in context.bodies.calls.get(scope, ()):
+        if inside(event.node, loop) and metrics in (*event.value.args, *(v for _, v in event.value.keywords)):
+            found = _step_of(context, event.value, scope, steps, loop)
+            if found is not None:
+                return found
     return None
 
 

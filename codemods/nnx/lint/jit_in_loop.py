@@ -6,12 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, foreign, in_test
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Function
+from codemods.nnx.values import Call, Function, Value
+
+_CACHES = frozenset({"functools.lru_cache", "functools.cache", "lru_cache", "cache", "cached_property"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -24,9 +27,13 @@ def _check(context: Context) -> Iterator[Finding]:
         bound = _bound_in(loop, event.node) if loop is not None else not _repeated(context, event)
         if not bound and _fresh(context, event, name):
             yield _found(event.scope, event.node, name)
+    yield from _factories(context)
     for root in compiled_roots(context):
         node = root.function.node
         if not root.decorator or isinstance(node, ast.Lambda) or in_test(root.scope):
+            continue
+        if root.scope.function is not None and _called_at_once(context, root) and _looped(context, root.scope.function):
+            yield _found(root.scope, root.node, root.transform)
             continue
         for outer, arm in reversed(context.bodies.paths(root.scope).get(node, ())):
             if isinstance(outer, ast.For | ast.While) and arm == "body":
@@ -53,12 +60,70 @@ def _repeated(context: Context, event: CallEvent) -> bool:
     made = event.node.args[0]
     if isinstance(made, ast.Lambda) and not (made.args.args or made.args.vararg):
         return False  # makes something once, such as arrays that are sharded
-    used = any(isinstance(n, ast.Call) and n.func is event.node for n in context.bodies.nodes(event.scope))
-    callers = context.flow.callers(function) if used else []
-    return bool(callers) and all(
-        any(isinstance(loop, ast.For | ast.While) for loop in caller.loops) and not in_test(caller.scope)
-        for caller in callers
+    used = any(
+        isinstance(n, ast.Call) and (n.func is event.node or _held(event, n.func))
+        for n in context.bodies.nodes(event.scope)
     )
+    return used and _looped(context, function)
+
+
+def _held(event: CallEvent, func: ast.expr) -> bool:
+    """Say whether an expression is a variable of the function that holds what was compiled."""
+    return isinstance(func, ast.Name) and event.scope.module.values.get(func) is event.value
+
+
+def _looped(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is called, and in loops only."""
+    if any(_word(value) in _CACHES for value in function.decorators):
+        return False
+    callers = [caller for caller in context.flow.callers(function) if not in_test(caller.scope)]
+    return bool(callers) and all(
+        any(isinstance(loop, ast.For | ast.While) for loop in caller.loops) for caller in callers
+    )
+
+
+def _word(decorator: Value) -> str:
+    value = decorator.callee if isinstance(decorator, Call) else decorator
+    return str(getattr(value, "name", ""))
+
+
+def _called_at_once(context: Context, root: Root) -> bool:
+    """Say whether a function that is compiled inside another one is called there, and goes nowhere else."""
+    name = root.function.name
+    uses = [
+        n
+        for n in context.bodies.nodes(root.scope)
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+    ]
+    called = {n.func for n in context.bodies.nodes(root.scope) if isinstance(n, ast.Call)}
+    return bool(uses) and all(n in called for n in uses) and enclosing_function(root.scope) not in context.traced
+
+
+def _factories(context: Context) -> Iterator[Finding]:
+    """Yield the calls in loops, with the same arguments, of functions that compile another one and give it back."""
+    made: dict[FunctionFacts, Root] = {}
+    for root in compiled_roots(context):
+        outer = root.scope.function
+        if outer is not None and not any(_word(value) in _CACHES for value in outer.decorators):
+            if any(_is_made(context, value, root) for value in outer.returns):
+                made[outer] = root
+    for function, root in made.items():
+        for event in context.flow.callers(function):
+            loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+            if loop is None or in_test(event.scope) or _bound_in(loop, event.node):
+                continue
+            if enclosing_function(event.scope) not in context.traced and not context.bodies.sometimes(
+                event.node, event.scope, loop
+            ):
+                yield _found(event.scope, event.node, root.transform)
+
+
+def _is_made(context: Context, value: Value, root: Root) -> bool:
+    """Say whether a value is what a transform made."""
+    found = context.flow.resolve(context.flow.here(value, root.scope)).value
+    if isinstance(found, Call):
+        return found.node is root.node or (root.decorator and root.node in (found.node, found.node.func))
+    return isinstance(found, Function) and found.facts is root.function and root.decorator
 
 
 def _fresh(context: Context, event: CallEvent, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,6 +15,10 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import exclusive, inside
 
+# keys and helpers of these names get the same key on purpose
+_SAME = re.compile(
+    r"(^|_)(eval\w*|test\w*|valid\w*|val|fixed|const\w*|plot\w*|show|log\w*|vis\w*|bench\w*|same|shared)(_|$)"
+)
 _ORDERS = frozenset({"permutation", "choice"})
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
 
@@ -24,7 +29,9 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         paths = context.bodies.paths(scope) if len(found) > 1 else {}
         for index, use in enumerate(found):
-            earlier = next((u for u in found[:index] if _together(u, use, paths)), None)
+            if use.helper and _meant(use):
+                continue
+            earlier = next((u for u in found[:index] if _together(u, use, paths) and _related(u, use)), None)
             if earlier is not None:
                 yield finding(
                     RULE.code,
@@ -42,6 +49,21 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
                     _HELP,
                 )
+            else:
+                continue
+            break  # one finding tells of a key
+
+
+def _meant(use: Use) -> bool:
+    """Say whether a helper may get the same key on purpose, as an evaluation that shall see the same noise."""
+    return bool(_SAME.search(_text(use)) or _SAME.search(use.name)) or use.name.startswith("__")
+
+
+def _related(one: Use, two: Use) -> bool:
+    """Say whether two uses may draw the same numbers; the same helper with the same arguments is called for that."""
+    if not (one.helper and two.helper) or one.name != two.name:
+        return not _meant(one) if one.helper else True
+    return ast.dump(one.event.node) != ast.dump(two.event.node)
 
 
 def _text(use: Use) -> str:

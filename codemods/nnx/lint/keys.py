@@ -11,6 +11,15 @@ from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.values import Attr, Call, Choice, Each, Free, Item, Loop, Param, Unknown, Value
 
+# functions of jax.random that use a key up: a cheap test before a name is resolved
+_DRAWING = (
+    "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy", "chisquare", "choice", "dirichlet",
+    "double_sided_maxwell", "exponential", "f", "gamma", "generalized_normal", "geometric", "gumbel", "laplace",
+    "loggamma", "logistic", "lognormal", "maxwell", "multinomial", "multivariate_normal", "normal", "orthogonal",
+    "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "shuffle", "split", "t", "triangular",
+    "truncated_normal", "uniform", "wald", "weibull_min",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class Use:
@@ -21,20 +30,21 @@ class Use:
         key: the key's value in its scope.
         name: full name of the function.
         node: the argument.
+        helper: whether it is a function of the project that draws with the key.
     """
 
     event: CallEvent
     key: Value
     name: str
     node: ast.expr
+    helper: bool = False
 
 
 def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
     """Return the calls that use up each key, in the order of the text."""
     found: dict[tuple[Scope, Value], list[Use]] = {}
-    for event in context.asked.calls():
-        func = event.node.func
-        if not isinstance(func, ast.Attribute | ast.Name) or not (event.node.args or event.node.keywords):
+    for event in context.bodies.named(*_DRAWING):
+        if not (event.node.args or event.node.keywords):
             continue
         key = event.value.argument(0, "key")
         if key is None or not (_trackable(key) or isinstance(key, Attr)):
@@ -46,7 +56,53 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
             continue
         node = event.node.args[0] if event.node.args else event.node.keywords[0].value
         found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
+    for users in found.values():
+        users.sort(key=_place)
+    _through_helpers(context, found)
     return found
+
+
+def _place(use: Use) -> tuple[int, int]:
+    return use.event.node.lineno, use.event.node.col_offset
+
+
+def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use]]) -> None:
+    """Add the calls of the project's functions that use up a key they are given."""
+    consuming = [key for scope, key in found if isinstance(key, Param) and key.function.scope is scope]
+    done: set[Param] = set()
+    while consuming:
+        param = consuming.pop()
+        if param in done or param is param.function.self_param or param.function.generator:
+            continue
+        done.add(param)
+        for event in context.flow.callers(param.function):
+            given = _argument(context, event, param)
+            if given is None or not _trackable(given[0]):
+                continue
+            key, node = given
+            users = found.setdefault((event.scope, key), [])
+            users.append(Use(event, key, param.function.name, node, helper=True))
+            users.sort(key=_place)
+            if isinstance(key, Param):
+                consuming.append(key)
+
+
+def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, ast.expr] | None:
+    """Return what a call gives for a parameter, as it stands in the call."""
+    function, call = param.function, event.value
+    if call.starred or not isinstance(event.node.func, ast.Name | ast.Attribute):
+        return None
+    for key, node in zip(call.keywords, event.node.keywords, strict=True):
+        if key[0] == param.name:
+            return key[1], node.value
+    index = list(function.params).index(param.name)
+    if function.self_param is not None:
+        index -= 1
+    invoked = [c for c, _ in context.flow.invoked(context.flow.here(call, event.scope)) if c.function is function]
+    if len(invoked) == 1 and invoked[0].gradient:
+        return None
+    index -= len(invoked[0].args) if len(invoked) == 1 else 0
+    return (call.args[index], event.node.args[index]) if 0 <= index < len(call.args) else None
 
 
 def _trackable(key: Value) -> bool:

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, resolved
-from codemods.nnx.values import Call, Const, Free
+from codemods.nnx.values import Call, Const, Free, Sequence
 
 _TRANSFORMS = frozenset(
     {"jax.lax.scan", "jax.lax.cond", "jax.lax.switch", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.vmap",
@@ -27,10 +27,33 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
         if root.transform in _TRANSFORMS:
             yield from _found(context, root.function, root.transform, root.scope, root.node)
+    for event, name in foreign(context, *sorted({last(name) for name in _TRANSFORMS})):
+        if name in _TRANSFORMS and not event.value.starred:
+            yield from _layers(context, event, name)
     for event, name in foreign(context, "eval_shape"):
         if name == "jax.eval_shape" and event.value.args:
             for callee in context.flow.callables(context.flow.here(event.value.args[0], event.scope)):
                 yield from _found(context, callee.function, name, event.scope, event.node)
+
+
+def _layers(context: Context, event: CallEvent, transform: str) -> Iterator[Finding]:
+    """Yield the transforms that get a module with state as their function, or among their branches."""
+    flow = context.flow
+    for value in event.value.args[:3]:
+        given = flow.resolve(flow.here(value, event.scope))
+        items = given.value.items if isinstance(given.value, Sequence) else (given.value,)
+        for item in items:
+            made = flow.follow(given, item)
+            if isinstance(made.value, Call) and draws(context, made):
+                own = _NAMES.get(last(transform), last(transform))
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{transform}` traces modules that change their state",
+                    f"use nnx.{own} with the modules as arguments",
+                )
+                return
 
 
 def _found(context: Context, function: FunctionFacts, transform: str, scope: Scope, node: ast.AST) -> Iterator[Finding]:
@@ -54,6 +77,9 @@ def _changed(context: Context, scope: Scope) -> str | None:
         func = node.func
         method = ""
         if isinstance(func, ast.Attribute):
+            held = _layer(context, func, scope)
+            if held:
+                return held
             method, func = func.attr, func.value
         if not isinstance(func, ast.Name) or not isinstance(scope.module.values.get(func), Free):
             continue
@@ -64,6 +90,19 @@ def _changed(context: Context, scope: Scope) -> str | None:
         if (not method and draws(context, made)) or _CHANGING.get(callee) == method or callee == "flax.nnx.Rngs":
             return func.id
     return None
+
+
+def _layer(context: Context, func: ast.Attribute, scope: Scope) -> str | None:
+    """Return the text of a captured object's layer that is called and changes its state, as ``self.norm(x)``."""
+    root: ast.expr = func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name) or not isinstance(scope.module.values.get(root), Free):
+        return None
+    made = resolved(context, func, scope)
+    if made is None or not isinstance(made.value, Call) or not draws(context, made):
+        return None
+    return ast.unparse(func)
 
 
 def draws(context: Context, made: Bound) -> bool:

@@ -64,7 +64,7 @@ class Body:
 def bodies(context: Context) -> Iterator[Body]:
     """Yield the functions of the project that loops run, each with its loop."""
     words = {name.rpartition(".")[2] for name in _LOOPS}
-    for event, name in foreign(context, *sorted(words)):
+    for event, name in foreign(context, *sorted(words), everywhere=True):
         found = _LOOPS.get(name)
         if found is None or event.value.starred:
             continue

@@ -9,8 +9,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.places import foreign, kinds_of, shown
+from codemods.nnx.project import enclosing_function
+
+# where a file speaks of these, the mode of a module may be set elsewhere
+_MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -18,11 +24,14 @@ def _check(context: Context) -> Iterator[Finding]:
         function = event.scope.function
         if name != "flax.nnx.merge" or function is None or isinstance(function.node, ast.Lambda):
             continue
-        tracing = context.traced.get(function)
-        if tracing is None or not any(root.transform == "jax.jit" for root in tracing.roots):
+        outer = _compiled(context, function)
+        if outer is None:
             continue
         names = _targets(event)
-        change = next((e for e in context.bodies.calls[event.scope] if _changes(context, e, names)), None)
+        calls = context.bodies.calls[event.scope]
+        change = next((e for e in calls if _changes(context, e, names)), None)
+        if change is None:
+            change = _trained(context, event, calls, names)
         if change is not None and not _given_back(context, function, names):
             yield finding(
                 RULE.code,
@@ -31,6 +40,60 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the change is lost: {shown(function)} works on merged copies and does not return their state",
                 "return nnx.state(...) of the merged objects as well",
             )
+
+
+def _compiled(context: Context, function: FunctionFacts) -> FunctionFacts | None:
+    """Return the function that jax.jit compiles: this one, or one around it of which this one is the loss."""
+    inner: FunctionFacts | None = function
+    while inner is not None:
+        tracing = context.traced.get(inner)
+        if tracing is not None and any(root.transform == "jax.jit" for root in tracing.roots):
+            return inner
+        inner = enclosing_function(inner.scope.parent)
+        if inner is not None and not _is_loss(context, inner, function):
+            return None
+    return None
+
+
+def _is_loss(context: Context, outer: FunctionFacts, function: FunctionFacts) -> bool:
+    """Say whether a function differentiates another one that is defined in it."""
+    for event in context.bodies.calls.get(outer.scope, ()):
+        if event.value.args and context.flow.callee_name(context.flow.here(event.value, event.scope)) in GRADIENTS:
+            callees = context.flow.callables(context.flow.here(event.value.args[0], event.scope))
+            if any(callee.function is function for callee in callees):
+                return True
+    return False
+
+
+def _trained(context: Context, event: CallEvent, calls: list[CallEvent], names: set[str]) -> CallEvent | None:
+    """Return the call of a merged model that runs in training mode and changes its statistics."""
+    text = event.scope.module.source.data
+    training = any(
+        isinstance(e.node.func, ast.Attribute)
+        and e.node.func.attr == "train"
+        and isinstance(e.node.func.value, ast.Name)
+        and e.node.func.value.id in names
+        for e in calls
+    )
+    if not training:
+        if any(word in text for word in _MODES):
+            return None
+        if context.traced.get(event.scope.function) is None or not _differentiated(context, event):
+            return None
+    for call in calls:
+        func = call.node.func
+        if isinstance(func, ast.Name) and func.id in names:
+            made = context.flow.resolve(context.flow.here(call.value.callee, call.scope))
+            if any(keeps_statistics(context, source) for source in context.sources.originals(made)):
+                return call
+    return None
+
+
+def _differentiated(context: Context, event: CallEvent) -> bool:
+    """Say whether a function is a loss."""
+    function = event.scope.function
+    outer = enclosing_function(function.scope.parent) if function is not None else None
+    return function is not None and outer is not None and _is_loss(context, outer, function)
 
 
 def _targets(event: CallEvent) -> set[str]:
@@ -64,7 +127,9 @@ def _given_back(context: Context, function: FunctionFacts, names: set[str]) -> b
         if isinstance(node, ast.Assign) and _makes_state(node.value):
             states |= {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
         if isinstance(node, ast.Return) and node.value is not None:
-            if any((isinstance(n, ast.Name) and n.id in states) or _makes_state(n) for n in ast.walk(node.value)):
+            nodes = list(ast.walk(node.value))
+            called = {n.func for n in nodes if isinstance(n, ast.Call)}
+            if any((isinstance(n, ast.Name) and n.id in states and n not in called) or _makes_state(n) for n in nodes):
                 return True
     return False
 

@@ -36,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
             yield _found(event, f"`nnx.{word}` takes its streams by name: rngs={ast.unparse(event.node.args[-1])}")
         elif not in_test(event.scope):
             yield _found(event, f"`nnx.{word}` needs streams to make its weights")
-    for module in context.project.modules:
+    for module in context.asked.modules:
         for event in module.calls:
             if isinstance(event.node.func, ast.Name) and event.node.func.id[:1].isupper() and _lacking(context, event):
                 yield _found(event, f"`{event.node.func.id}` needs streams to make its weights")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Call
+from codemods.nnx.lint.traced import original
+from codemods.nnx.values import Attr, Call, Param
 
 _MADE = frozenset({"flax.nnx.Optimizer"})
 
@@ -20,6 +22,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("update"):
         callee, args = event.value.callee, event.value.args
         if not isinstance(callee, Attr) or len(args) < 2 or event.value.starred or in_test(event.scope):
+            continue
+        if isinstance(callee.base, Param) and isinstance(args[0], Param):
+            yield from _given(context, event, callee.base, args[0])
             continue
         made = flow.resolve(flow.here(callee.base, event.scope))
         if not isinstance(made.value, Call) or flow.callee_name(made) not in _MADE or not made.value.args:
@@ -35,6 +40,32 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the optimizer was made for another model than `{source.text(event.node.args[0])}`",
                 "give the model that the optimizer was made with",
             )
+
+
+def _given(context: Context, event: CallEvent, optimizer: Param, model: Param) -> Iterator[Finding]:
+    """Yield the calls that give a step an optimizer and a model that do not belong together."""
+    flow, function = context.flow, optimizer.function
+    if model.function is not function or function is not event.scope.function:
+        return
+    for caller in flow.callers(function):
+        if in_test(caller.scope) or caller.scope.module not in context.asked:
+            continue
+        for callee, frame in flow.invoked(flow.here(caller.value, caller.scope)):
+            given, other = flow.argument(frame, optimizer.name), flow.argument(frame, model.name)
+            if callee.function is not function or given is None or other is None:
+                continue
+            made, one = flow.resolve(original(given)), flow.resolve(original(other))
+            if not isinstance(made.value, Call) or flow.callee_name(made) not in _MADE or not made.value.args:
+                continue
+            own = flow.follow(made, made.value.args[0])
+            if _constructed(context, own) and _constructed(context, one) and own.value is not one.value:
+                yield finding(
+                    RULE.code,
+                    caller.scope,
+                    caller.node,
+                    "the optimizer that is given here was made for another model than the one beside it",
+                    "give the model that the optimizer was made with",
+                )
 
 
 def _constructed(context: Context, bound: Bound) -> bool:

@@ -20,7 +20,7 @@ _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
 
 def _check(context: Context) -> Iterator[Finding]:
     made: dict[Scope, list[tuple[CallEvent, Value]]] = {}
-    for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
+    for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True):
         if name in _OPTIMIZERS and event.value.args and not event.value.starred:
             made.setdefault(event.scope, []).append((event, event.value.args[0]))
     if not made:

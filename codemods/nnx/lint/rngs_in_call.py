@@ -6,31 +6,42 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.traced import COMPILED
-from codemods.nnx.values import Call, Value
+from codemods.nnx.values import Call, Each, Item, Value
+
+_SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
+_MAKING = ("init", "make", "build", "create", "setup", "reset", "from", "load", "restore", "example", "dummy")
 
 
 def _check(context: Context) -> Iterator[Finding]:
     arguments: dict[Value, list[ast.Call]] = {}
-    for event, name in foreign(context, "Rngs"):
+    for event, name in foreign(context, "Rngs", "key", "PRNGKey"):
         function = event.scope.function
-        if name != "flax.nnx.Rngs" or function is None or in_test(event.scope):
+        if name not in _SEEDS or function is None or in_test(event.scope) or not _often(context, function):
             continue
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
         if not values or not all(isinstance(v, ast.Constant) for v in values):
             continue
+        if name != "flax.nnx.Rngs":
+            if _drawn(context, event.value, event.scope, 0):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "a new key of a fixed seed at every call gives the same numbers at every call",
+                    "take the key as an argument, or draw it from an Rngs that the module keeps",
+                )
+            continue
         if not arguments:
             arguments = _given(context)
         given = arguments.get(event.value, [])
-        if not given or any(_constructs(context, call, function) for call in given):
-            continue
-        tracing = context.traced.get(function)
-        if (function.name == "__call__" and function.owner is not None) or (tracing and tracing.level == COMPILED):
+        if given and not any(_constructs(context, call, function) for call in given):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -38,6 +49,34 @@ def _check(context: Context) -> Iterator[Finding]:
                 "a new Rngs of a fixed seed at every call gives the same numbers at every call",
                 "make the Rngs once and pass it in, or keep it in the module",
             )
+
+
+def _often(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is called again and again: it is compiled, or a method of a module that makes nothing."""
+    tracing = context.traced.get(function)
+    if tracing is not None and tracing.level == COMPILED:
+        return bool(function.params) or function.vararg is not None
+    owner = function.owner
+    if owner is None or function.self_param is None or function.name.strip("_").startswith(_MAKING):
+        return False
+    return function.name == "__call__" or "flax.nnx.Module" in context.flow.mro(owner)[1]
+
+
+def _drawn(context: Context, key: Value, scope: Scope, depth: int) -> bool:
+    """Say whether numbers are drawn from a key of a scope, or from parts of it."""
+    for event in context.bodies.calls.get(scope, ()):
+        first = event.value.argument(0, "key")
+        while isinstance(first, Item | Each):
+            first = first.base
+        if first is not key:
+            continue
+        name = context.flow.callee_name(context.flow.here(event.value, scope))
+        if name == "jax.random.split" and depth < 3:
+            if _drawn(context, event.value, scope, depth + 1):
+                return True
+        elif name.startswith("jax.random.") and last(name) not in NOT_CONSUMING:
+            return True
+    return False
 
 
 def _given(context: Context) -> dict[Value, list[ast.Call]]:

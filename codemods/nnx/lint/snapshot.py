@@ -14,11 +14,13 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.rewrite import replace
+from codemods.nnx.values import Attr, Param
 
 _PROMISES = re.compile(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _kept(context)
     for event, name in foreign(context, "state"):
         target = _target(event)
         if name != "flax.nnx.state" or target is None or in_test(event.scope) or not event.value.args:
@@ -35,6 +37,57 @@ def _check(context: Context) -> Iterator[Finding]:
                     "copy the state: nnx.clone(nnx.state(...))",
                     _fix(context, event),
                 )
+
+
+def _kept(context: Context) -> Iterator[Finding]:
+    """Yield the states that an attribute keeps and that another method puts back into the model."""
+    back = {
+        (e.scope.function.owner, e.value.args[1].name)
+        for e, name in foreign(context, "update", everywhere=True)
+        if name == "flax.nnx.update"
+        and len(e.value.args) == 2
+        and e.scope.function is not None
+        and isinstance(e.value.args[1], Attr)
+        and e.value.args[1].base is e.scope.function.self_param
+    }
+    if not back:
+        return
+    for event, name in foreign(context, "state", "split"):
+        function = event.scope.function
+        if name not in {"flax.nnx.state", "flax.nnx.split"} or not event.value.args or in_test(event.scope):
+            continue
+        if function is None or function in context.traced or function.owner is None:
+            continue
+        kept = next((t for t in _attributes(event) if (function.owner, t.attr) in back), None)
+        model = event.node.args[0]
+        if kept is None or not isinstance(model, ast.Name | ast.Attribute):
+            continue
+        if any(_puts_back(context, e, kept.attr) for e in context.bodies.calls.get(event.scope, ())):
+            continue  # in the same breath
+        kinds = kinds_of(context, event.value.args[0], event.scope)
+        if Kind.MODULE in kinds or (not kinds and isinstance(event.value.args[0], Param)):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`self.{kept.attr}` is no copy since Flax 0.11: it holds the Variables of the object itself",
+                "copy the object or its state first, with nnx.clone(...)",
+            )
+
+
+def _attributes(event: CallEvent) -> list[ast.Attribute]:
+    """Return the attributes that get the result, or a part of it."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return []
+    parts = [p for t in statement.targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
+    return [p for p in parts if isinstance(p, ast.Attribute)]
+
+
+def _puts_back(context: Context, event: CallEvent, name: str) -> bool:
+    return any(isinstance(value, Attr) and value.name == name for value in event.value.args[1:]) and (
+        context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.update"
+    )
 
 
 def _target(event: CallEvent) -> ast.Name | None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, shown
@@ -20,7 +21,7 @@ def _check(context: Context) -> Iterator[Finding]:
         names = flags_of(context, root)
         for node in context.bodies.nodes(root.function.scope) if names else ():
             tests = [node.test] if isinstance(node, ast.If | ast.IfExp | ast.While) else []
-            hit = next((n for t in tests for n in _tested(t, root) if n in names), None)
+            hit = next((n for t in tests for n in _tested(t, root.function) if n in names), None)
             if hit is not None:
                 yield finding(
                     RULE.code,
@@ -31,6 +32,40 @@ def _check(context: Context) -> Iterator[Finding]:
                     _fix(root, hit),
                 )
                 names.discard(hit)
+        for name in sorted(names):
+            place = _elsewhere(context, root, root.function.params[name], 0)
+            if place is not None:
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    root.node,
+                    f"{shown(root.function)} hands `{name}`, which is traced, to {shown(place)}, which branches on it",
+                    f'add static_argnames="{name}"',
+                    _fix(root, name),
+                )
+
+
+def _elsewhere(context: Context, root: Root, param: Param, depth: int) -> FunctionFacts | None:
+    """Return the function that a traced one hands a parameter to and that branches on it."""
+    calls = context.bodies.calls.get(param.function.scope, ())
+    if depth > 2 or not any(param in (*e.value.args, *(v for _, v in e.value.keywords)) for e in calls):
+        return None
+    for function, tracing in context.traced.known.items():
+        for frame in tracing.sites:
+            if frame.caller is None or frame.caller.function is not param.function:
+                continue
+            for name, inner in function.params.items():
+                given = context.flow.argument(frame, name)
+                if given is None or original(given).value is not param:
+                    continue
+                for node in context.bodies.nodes(function.scope):
+                    test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else None
+                    if test is not None and name in _tested(test, function):
+                        return function
+                found = _elsewhere(context, root, inner, depth + 1)
+                if found is not None:
+                    return found
+    return None
 
 
 def flags_of(context: Context, root: Root) -> set[str]:
@@ -73,7 +108,7 @@ def _given(context: Context, root: Root, name: str) -> bool:
     return bool(given) and all(one is not None and _literal(original(one).value) for one in given)
 
 
-def _tested(test: ast.expr, root: Root) -> Iterator[str]:
+def _tested(test: ast.expr, function: FunctionFacts) -> Iterator[str]:
     """Yield the parameters whose own value a condition depends on."""
     parts = [test]
     while parts:
@@ -87,8 +122,8 @@ def _tested(test: ast.expr, root: Root) -> Iterator[str]:
         ):
             parts.append(part.left)
         elif isinstance(part, ast.Name):
-            value = root.function.scope.module.values.get(part)
-            if isinstance(value, Param) and value.function is root.function:
+            value = function.scope.module.values.get(part)
+            if isinstance(value, Param) and value.function is function:
                 yield part.id
 
 

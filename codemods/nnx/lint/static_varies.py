@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.statics import static_arguments
+from codemods.nnx.values import Loop
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -20,7 +22,7 @@ def _check(context: Context) -> Iterator[Finding]:
             for n in ast.walk(loop.target)
             if isinstance(n, ast.Name)
         }
-        if isinstance(node, ast.Name) and node.id in counters:
+        if _counts(context, event, node, counters):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -28,6 +30,36 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the static argument `{name}` changes in every round, and every value is compiled on its own",
                 "pass it as an ordinary argument",
             )
+
+
+def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[str]) -> bool:
+    """Say whether an argument is another number in every round, or at every call."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        return any(_counts(context, event, part, counters) for part in (node.left, node.right))
+    if isinstance(node, ast.Name):
+        if node.id in counters:
+            return True
+        value = event.scope.module.values.get(node)
+        return isinstance(value, Loop) and value.node in event.loops and _stepped(value.node, node)
+    if not isinstance(node, ast.Attribute):
+        return False
+    places: list[ast.AST] = list(event.loops)
+    function = event.scope.function
+    if function is not None:
+        places.append(function.node)
+    if any(_stepped(place, node) for place in places):
+        return True
+    owner = function.owner if function is not None else None
+    return bool(event.loops) and owner is not None and any(_stepped(m.node, node) for m in owner.methods.values())
+
+
+def _stepped(place: ast.AST, counter: ast.expr) -> bool:
+    """Say whether something is added to a counter within a loop or function."""
+    text = ast.unparse(counter)
+    return any(
+        isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add) and ast.unparse(n.target) == text
+        for n in ast.walk(place)
+    )
 
 
 RULE = lint_rule(

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import jit_of, scopes
+from codemods.nnx.lint.places import compiled_roots, jit_of, scopes
+from codemods.nnx.values import Call, Param
 
 _CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic"})
 _WAITING = frozenset(
@@ -73,6 +74,19 @@ def starts(context: Context, scope: Scope) -> dict[str, list[int]]:
     return found
 
 
+def _given_compiled(context: Context, event: CallEvent) -> bool:
+    """Say whether a call calls a parameter for which a caller gives a compiled function."""
+    callee = event.value.callee
+    if not isinstance(callee, Param) or callee.function is not event.scope.function:
+        return False
+    nodes = {root.node for root in compiled_roots(context)}
+    for source in context.sources.of(context.flow.here(callee, event.scope)):
+        value = source.value
+        if isinstance(value, Call) and (value.node in nodes or value.node.func in nodes):
+            return True
+    return False
+
+
 def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> bool:
     """Say whether compiled code is called between two lines and nothing waits for it."""
     compiled = False
@@ -84,7 +98,7 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> b
         if word in _WAITING:
             if event.node.lineno < end.lineno or word not in {"print", "info", "log"}:
                 return False
-        elif jit_of(context, event):
+        elif jit_of(context, event) or _given_compiled(context, event):
             compiled = True
     return compiled
 
