@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
@@ -24,10 +24,19 @@ _ARRAYS = frozenset(
 _METHODS = frozenset({"astype", "reshape", "sort", "transpose", "squeeze", "ravel", "clip", "flatten", "round"})
 
 
-def discarded(context: Context) -> Iterator[tuple[CallEvent, str]]:
-    """Yield the calls of foreign functions that stand alone as a statement, with the function's full name."""
-    for event in context.asked.calls():
-        if not event.used and isinstance(event.node.func, ast.Attribute | ast.Name):
+#: Last parts of the names of all these functions.
+WORDS = frozenset(name.rpartition(".")[2] for name in PURE | TREE_MAPS) | _ARRAYS
+
+
+def discarded(context: Context, words: Iterable[str]) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls of foreign functions that stand alone as a statement, with the function's full name.
+
+    Args:
+        context: the analysis.
+        words: last parts of the names that matter.
+    """
+    for event in context.bodies.named(*sorted(words)):
+        if not event.used and event.scope.module in context.asked:
             name = context.flow.callee_name(context.flow.here(event.value, event.scope))
             if name:
                 yield event, name

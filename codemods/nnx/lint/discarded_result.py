@@ -9,14 +9,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.discarded import PURE, array_method, discarded, is_pure
+from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, is_pure
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import in_test
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unread(context)
-    for event, name in discarded(context):
+    for event, name in discarded(context, WORDS):
         if in_test(event.scope) or _displayed(event):  # a test may only want the error
             continue
         if context.bodies.guarded(event.node, event.scope):

@@ -8,11 +8,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import discarded
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.keys import DRAWING
+from codemods.nnx.lint.names import NOT_CONSUMING, last
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in discarded(context):
+    for event, name in discarded(context, (*DRAWING, *NOT_CONSUMING)):
         if name.startswith("jax.random."):
             yield finding(
                 RULE.code,

@@ -12,7 +12,7 @@ from codemods.nnx.lint.syntax import inside
 from codemods.nnx.values import Attr, Call, Choice, Each, Free, Item, Loop, Param, Unknown, Value
 
 # functions of jax.random that use a key up: a cheap test before a name is resolved
-_DRAWING = (
+DRAWING = (
     "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy", "chisquare", "choice", "dirichlet",
     "double_sided_maxwell", "exponential", "f", "gamma", "generalized_normal", "geometric", "gumbel", "laplace",
     "loggamma", "logistic", "lognormal", "maxwell", "multinomial", "multivariate_normal", "normal", "orthogonal",
@@ -43,7 +43,7 @@ class Use:
 def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
     """Return the calls that use up each key, in the order of the text."""
     found: dict[tuple[Scope, Value], list[Use]] = {}
-    for event in context.bodies.named(*_DRAWING):
+    for event in context.bodies.named(*DRAWING):
         if not (event.node.args or event.node.keywords):
             continue
         key = event.value.argument(0, "key")

@@ -28,7 +28,7 @@ def _check(context: Context) -> Iterator[Finding]:
     stores = [e for e in context.project.attributes() if isinstance(e.stored, Call) and not _own(e)]
     replacing: dict[FunctionFacts, list[AttrEvent]] = {}
     for store in stores:
-        if store.scope not in made and root_param(store.base) is None:
+        if (store.scope not in made and root_param(store.base) is None) or not _constructed(store):
             continue
         if not _replaces(context, store):
             continue
@@ -54,6 +54,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 ):
                     if not exclusive(paths.get(event.node, ()), paths.get(caller.node, ())):
                         yield _found(caller.scope, caller.node, event)
+
+
+def _constructed(store: AttrEvent) -> bool:
+    """Say whether what is stored looks like a new module, before that is asked."""
+    assert isinstance(store.stored, Call)
+    func = store.stored.node.func
+    word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return word[:1].isupper() or word.startswith(("make", "build", "create", "new"))
 
 
 def _own(store: AttrEvent) -> bool:

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NOT_CONSUMING, last
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.values import Call, Each, Item, Value
 
@@ -21,12 +21,15 @@ _MAKING = ("init", "make", "build", "create", "setup", "reset", "from", "load", 
 
 def _check(context: Context) -> Iterator[Finding]:
     arguments: dict[Value, list[ast.Call]] = {}
-    for event, name in foreign(context, "Rngs", "key", "PRNGKey"):
+    for event in context.bodies.named("Rngs", "key", "PRNGKey"):
         function = event.scope.function
-        if name not in _SEEDS or function is None or in_test(event.scope) or not _often(context, function):
-            continue
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
-        if not values or not all(isinstance(v, ast.Constant) for v in values):
+        if function is None or not values or not all(isinstance(v, ast.Constant) for v in values):
+            continue
+        if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
+            continue
+        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        if name not in _SEEDS:
             continue
         if name != "flax.nnx.Rngs":
             if _drawn(context, event.value, event.scope, 0):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
@@ -21,6 +22,10 @@ _COPY = re.compile(
     r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy)(_|$)", re.I
 )
 
+# what people call models: a cheap test before the value is asked for
+_MODEL = re.compile(
+    r"model|net|online|polic|critic|actor|student|module|encoder|decoder|agent|head|\bq_?|unet|vae", re.I
+)
 _NAMED = (Param, Free, Attr, Call, Item, Choice)  # what a variable or an attribute may hold
 
 
@@ -32,7 +37,9 @@ def _check(context: Context) -> Iterator[Finding]:
             target, source = node.targets[0], node.value
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
                 continue
-            if not _COPY.search(_word(target)) or _COPY.search(_word(source)):
+            if not _promises(_word(target)) or _promises(_word(source)):
+                continue
+            if not _MODEL.search(f"{_word(target)} {_word(source)}"):
                 continue
             value = scope.module.values.get(source)
             if value is None or _given_only(context, node, source, value, scope):
@@ -50,14 +57,20 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+@cache
+def _promises(name: str) -> bool:
+    """Say whether a name promises a copy."""
+    return _COPY.search(name) is not None
+
+
 def _promising(context: Context) -> list[Scope]:
     """Return the scopes that assign to a name that promises a copy, tests left out."""
     found: dict[Scope, None] = {}
     for scope in scopes(context):
-        if any(_aliased(scope, name) for name in scope.bindings if _COPY.search(name)):
+        if any(_aliased(scope, name) for name in scope.bindings if _promises(name)):
             found[scope] = None
     for event in context.project.attributes():
-        if isinstance(event.stored, _NAMED) and _COPY.search(event.node.attr):
+        if isinstance(event.stored, _NAMED) and _promises(event.node.attr):
             found[event.scope] = None
     return [scope for scope in found if not in_test(scope)]
 

@@ -9,12 +9,15 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.values import Loop
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, node, name in static_arguments(context):
+        if in_test(event.scope):
+            continue
         counters = {
             n.id
             for loop in event.loops
