@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -9,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
-from codemods.nnx.rewrite import RewriteError, add_keyword
+from codemods.nnx.rewrite import RewriteError, add_keyword, replace
 from codemods.nnx.rng.layers import CELLS
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Const
@@ -23,8 +24,18 @@ def check(context: Context) -> Iterator[Finding]:
         callee = event.value.callee
         if isinstance(callee, Attr) and callee.name == "initialize_carry" and not event.value.starred:
             given = [name for name, _ in event.value.keywords]
-            if len(event.value.args) + len(given) == 1 and "rngs" not in given:
+            if (len(event.value.args) + len(given) == 1 and "rngs" not in given) or _own(event) is not None:
                 yield from _without(context, event, callee)
+
+
+def _own(event: CallEvent) -> ast.expr | None:
+    """Return the argument of ``cell.initialize_carry(shape, cell.rngs)`` that is None since 0.11."""
+    call = event.node
+    assert isinstance(call.func, ast.Attribute)
+    given = call.args[1] if len(call.args) == 2 else next((k.value for k in call.keywords if k.arg == "rngs"), None)
+    if isinstance(given, ast.Attribute) and given.attr == "rngs":
+        return given if ast.dump(given.value) == ast.dump(call.func.value) else None
+    return None
 
 
 def _without(context: Context, event: CallEvent, callee: Attr) -> Iterator[Finding]:
@@ -57,6 +68,8 @@ def _zeros(context: Context, cell: Bound) -> object:
         return None
     if name not in CELLS:
         return _OTHER if name else None
+    if cell.value.keyword("keep_rngs") is not None:  # written for 0.11
+        return _OTHER
     return not cell.value.starred and cell.value.keyword("carry_init") is None
 
 
@@ -66,7 +79,9 @@ def _fix(context: Context, event: CallEvent, safety: Safety) -> Fix | None:
         return None
     source = event.scope.module.source
     try:
-        edits = (add_keyword(source, event.node, "rngs", f"{rngs.text}(0)"), *rngs.edits)
+        own, text = _own(event), f"{rngs.text}(0)"
+        edit = replace(source, own, text) if own is not None else add_keyword(source, event.node, "rngs", text)
+        edits = (edit, *rngs.edits)
     except RewriteError:
         return None
     return Fix(tuple((source.path, edit) for edit in edits), safety)
@@ -102,6 +117,27 @@ from flax import nnx
 
 cell = nnx.LSTMCell(2, 3, rngs=nnx.Rngs(0))
 carry = cell.initialize_carry((1, 2), rngs=nnx.Rngs(0))
+_, y = cell(carry, jnp.ones((1, 2)))
+print(float(y.sum()))
+""",
+            targets=("0.11", "0.12"),
+        ),
+        Example(
+            before="""\
+import jax.numpy as jnp
+from flax import nnx
+
+cell = nnx.GRUCell(2, 3, rngs=nnx.Rngs(0))
+carry = cell.initialize_carry((1, 2), cell.rngs)
+_, y = cell(carry, jnp.ones((1, 2)))
+print(float(y.sum()))
+""",
+            after="""\
+import jax.numpy as jnp
+from flax import nnx
+
+cell = nnx.GRUCell(2, 3, rngs=nnx.Rngs(0))
+carry = cell.initialize_carry((1, 2), nnx.Rngs(0))
 _, y = cell(carry, jnp.ones((1, 2)))
 print(float(y.sum()))
 """,
