@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codemods.nnx import analyse
+from codemods.nnx.catalogue import every_rule
 from codemods.nnx.context import Context
 from codemods.nnx.flow import Flow
 from codemods.nnx.options import Options
@@ -52,7 +53,8 @@ class Clock:
 
 def watched(clock: Clock) -> None:
     """Make every rule and shared analysis of this process count its time, for the rest of its life."""
-    analyse.RULES = tuple(_rule(rule, clock) for rule in analyse.RULES)  # type: ignore[attr-defined]
+    timed = tuple(_rule(rule, clock) for rule in every_rule())
+    analyse.every_rule = lambda: timed  # type: ignore[attr-defined]
     _method(Flow, "__init__", "the project's flow", clock)
     if hasattr(Context, "_distrust"):
         _method(Context, "_distrust", "distrusted containers", clock)

@@ -61,7 +61,7 @@ def test_a_defect_of_one_rule_leaves_the_others_at_work(monkeypatch: pytest.Monk
 
     first = RULES[0]
     bad = Rule(**{**{k: getattr(first, k) for k in first.__dataclass_fields__}, "code": "NNX000", "check": broken})
-    monkeypatch.setattr(analysis, "RULES", (bad, *RULES))
+    monkeypatch.setattr(analysis, "every_rule", lambda: (bad, *RULES))
     result = look(OLD)
     assert [failure.internal for failure in result.failures] == [True]
     assert "NNX000" in result.failures[0].message

@@ -1,0 +1,33 @@
+"""The script that sets up and tests the project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dev
+from tests.environments import WITHOUT
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_quick_test_needs_no_flax(monkeypatch: pytest.MonkeyPatch, quick: bool) -> None:
+    commands: list[tuple[str, ...]] = []
+    monkeypatch.setattr(dev, "install", lambda what: None)
+    monkeypatch.setattr(dev, "run", lambda *command, accept=(0,): commands.append(command[1:3]))
+    monkeypatch.delenv(WITHOUT, raising=False)
+    dev.main(("test", "--quick") if quick else ("test",))
+    assert (("-m", "tests.environments") not in commands) is quick
+    assert commands[-1] == ("-m", "pytest")
+    assert (os.environ.pop(WITHOUT, None) == "1") is quick
+
+
+def test_its_commands() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "dev.py"), "test", "--fast"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "usage: python3 dev.py demo | test | test --quick\n"
