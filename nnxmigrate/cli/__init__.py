@@ -13,6 +13,7 @@ COMMANDS = {
     "migrate": ("nnxmigrate.cli.migrate:migrate", "Rewrite code for a newer Flax (the default command)."),
     "lint": ("nnxmigrate.cli.lint:lint", "Report what is wrong or outdated in NNX code."),
     "status": ("nnxmigrate.cli.status:status", "List what is left to do of a migration, by file and by rule."),
+    "verify": ("nnxmigrate.cli.verify:verify", "Run your program before and after the migration, and compare."),
     "fix-ckpt": ("nnxmigrate.cli.fix_ckpt:fix_ckpt", "Convert a checkpoint for a newer Flax."),
     "speedup": ("nnxmigrate.cli.speedup:speedup", "Rewrite hot nnx.jit training loops into faster forms."),
     "explain": ("nnxmigrate.cli.explain:explain", "Name the cause of an error message and the way out."),

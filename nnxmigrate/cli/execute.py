@@ -158,15 +158,15 @@ def _remembered(
 ) -> tuple[Outcome, list[Options]]:
     """Run the pipeline, or return what it came to before, if that is known and left nothing to write."""
     if settings.cache is None or not files.marked:
-        return _run(chosen(files), settings, choices, writer)
+        return run_parts(chosen(files), settings, choices, writer)
     from nnxmigrate.cache.outcomes import remembered
 
     return remembered(
-        files, settings, choices.versions(), settings.cache, lambda: _run(chosen(files), settings, choices, writer)
+        files, settings, choices.versions(), settings.cache, lambda: run_parts(chosen(files), settings, choices, writer)
     )
 
 
-def _run(
+def run_parts(
     project: Project, settings: Settings, choices: Choices, writer: Writer | None = None
 ) -> tuple[Outcome, list[Options]]:
     """Run the pipeline for every part of a project with the versions that it asks for, and join what came out."""
@@ -204,7 +204,7 @@ def _filtered(settings: Settings, choices: Choices, name: str) -> Outcome:
         project = Project(
             {name: name}, {name: read_document(name, raw)} if concerned(raw, settings.options.lint) else {}
         )
-        outcome, _ = _run(project, settings, choices, captured)
+        outcome, _ = run_parts(project, settings, choices, captured)
     except Unreadable as error:
         outcome = Outcome([FileOutcome(name, Status.FAILED, str(error))])
     if settings.fix and settings.write:

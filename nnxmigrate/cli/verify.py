@@ -1,0 +1,231 @@
+"""The command ``verify``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nnxmigrate.cli.common import Choices
+from nnxmigrate.files.roots import project_root
+from nnxmigrate.outcome import Outcome
+from nnxmigrate.settings import Settings
+
+if TYPE_CHECKING:
+    from nnxmigrate.verify.suspects import Suspect
+    from nnxmigrate.verify.verify import Result
+
+_SHOWN = 8
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of the project. [the one around the working directory]",
+)
+@click.option("--old", metavar="COMMIT", help="Where the code is that is not migrated yet. [see above]")
+@click.option("--from", "origin", metavar="VERSION", help="Flax of the old code. [what the project says, else 0.10]")
+@click.option("--to", "target", metavar="VERSION", help="Flax of the new code. [what the project says, else 0.12]")
+@click.option("--unsafe-fixes", is_flag=True, help="Also make fixes that may change behaviour.")
+@click.option("--compare", "files", multiple=True, metavar="GLOB", help="Also compare files that the program writes.")
+@click.option("--rtol", default=1e-3, show_default=True, help="Numbers may differ by this part of their size.")
+@click.option("--atol", default=1e-5, show_default=True, help="Or by this.")
+@click.option("--ignore-lines", metavar="REGEX", help="Lines of the output that are not compared.")
+@click.option("--seed", default=0, show_default=True, help="Seed of Python's and NumPy's generators.")
+@click.option("--timeout", default=600.0, show_default=True, help="Seconds for each run.")
+@click.option("--install-timeout", default=1800.0, show_default=True, help="Seconds for making each environment.")
+@click.option("--copy-limit", default=2.0, show_default=True, help="Gigabytes that are copied at most.")
+@click.option("--python", metavar="VERSION", help="Version of the environments' interpreter.")
+@click.option("--with", "extra", multiple=True, metavar="REQUIREMENT", help="Install this as well.")
+@click.option("--old-python", type=click.Path(exists=True, path_type=Path), help="Interpreter for the old code.")
+@click.option("--new-python", type=click.Path(exists=True, path_type=Path), help="Interpreter for the new code.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def verify(command: tuple[str, ...], **given: Any) -> None:
+    """Prove a migration on your own program: `nnxmigrate verify -- python train.py --steps 5`.
+
+    Runs COMMAND on the old code under the old Flax and on the migrated code under the new one, and compares what they
+    print, and the files named, number by number. Where they differ, it names the rules that changed the code which had
+    run by then. With `pytest ...` it names tests that passed before and fail after.
+
+    This runs your code, in two copies of the project below the system's folder for temporary files, with environments
+    made by uv from the project's own pins with only Flax, JAX and what must move with them exchanged. It uses the CPU
+    and the same seeds. Nothing in your tree is written.
+
+    The files as they are count as the old code if nnxmigrate would change them; else as the new code, and the old code
+    is the last commit. --old names another one. Exit status: 0 if nothing differs, 1 if something does, 2 if that
+    cannot be said.
+    """
+    from nnxmigrate.verify.compare import Tolerance
+    from nnxmigrate.verify.environments import usual_python
+    from nnxmigrate.verify.running import runnable
+    from nnxmigrate.verify.verify import CannotVerify, Plan
+    from nnxmigrate.verify.verify import verify as run
+
+    reason = runnable(command)
+    if reason:
+        raise click.UsageError(reason)
+    project = given["project"] or Path(project_root(os.getcwd()) or os.getcwd())
+    choices = Choices([str(project)], {"origin": given["origin"], "targets": given["target"]})
+    versions = _versions(project, choices, given)
+    choices = Choices([str(project)], {"origin": versions[0], "targets": versions[1]})
+    would = migrated(project, choices, given["unsafe_fixes"], write=False)
+    old = given["old"]
+    done = not would.fixed
+    if done and old is None:
+        old = "HEAD"
+    try:
+        ignore = re.compile(given["ignore_lines"]) if given["ignore_lines"] else None
+    except re.error as error:
+        raise click.UsageError(f"--ignore-lines: {error}") from error
+    plan = Plan(
+        project.resolve(),
+        command,
+        old,
+        done or given["old"] is not None,
+        given["files"],
+        Tolerance(given["rtol"], given["atol"], ignore),
+        given["seed"],
+        given["timeout"],
+        given["install_timeout"],
+        int(given["copy_limit"] * 1e9),
+        given["python"] or usual_python(),
+        given["extra"],
+        (given["old_python"], given["new_python"]),
+    )
+    quiet = given["as_json"]
+    if not quiet:
+        click.echo(f"This runs `{' '.join(command)}` twice, in copies; nothing in {project} is written.", err=True)
+    try:
+        result = run(
+            plan,
+            (versions[0], versions[1][-1]),
+            lambda root, write: migrated(root, choices, given["unsafe_fixes"], write=write),
+            lambda words: None if quiet else click.echo(f"  {words} ...", err=True),
+        )
+    except CannotVerify as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+    click.echo(json.dumps(record(result), indent=2) if quiet else text(result))
+    sys.exit(0 if result.same else 1)
+
+
+def migrated(root: Path, choices: Choices, unsafe: bool, *, write: bool) -> Outcome:
+    """Migrate a folder, or say what would change in it."""
+    from nnxmigrate.cli.execute import run_parts
+    from nnxmigrate.files.discovery import discover
+    from nnxmigrate.project import load
+
+    settings = Settings(options=choices.options(lint=False), unsafe_fixes=unsafe, write=write)
+    return run_parts(load(discover([str(root)])), settings, choices)[0]
+
+
+def _versions(project: Path, choices: Choices, given: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the families that the old code was written for, and that the new one shall run on."""
+    from nnxmigrate.files.discovery import discover
+    from nnxmigrate.project import load
+    from nnxmigrate.versions.parts import parts
+
+    found = parts(load(discover([str(project)])), *choices.versions())
+    if not found:
+        raise click.UsageError(f"{project} holds no NNX code")
+    chosen = found[0][0]
+    origin = chosen.origin if chosen.origin not in chosen.targets or given["origin"] else "0.10"
+    return origin, chosen.targets
+
+
+def text(result: Result) -> str:
+    """Return a result for people."""
+    lines = [f"old: {result.recipes[0]}", f"new: {result.recipes[1]}"]
+    if result.same:
+        lines_of = f"{len(result.old.out.splitlines())} lines of output"
+        what = f"{len(result.old.tests)} tests" if result.old.tests else lines_of
+        lines.append(f"Verified: {what} agree; {_count(result.changed, 'finding')} fixed, {result.left} left.")
+        return "\n".join(lines)
+    lines += _differences(result)
+    if result.suspects:
+        lines += _blamed("Rules that changed code which had run by then, the nearest first:", result.suspects)
+    for name in result.tests:
+        lines.append(f"{name}: passed before, now {result.new.tests.get(name, 'missing')}")
+        lines += _blamed("  rules that changed code which it runs:", result.by_test[name], "  ")
+    blamed = [one for ones in (result.suspects, *result.by_test.values()) for one in ones]
+    if result.tests:
+        lines.append("By rule: " + ", ".join(f"{code} {n}" for code, n in _tests_by_rule(result).most_common()))
+    if not blamed:
+        lines.append("No rule changed code that had run by then.")
+    lines += _unavoidable(blamed)
+    return "\n".join(lines)
+
+
+def _differences(result: Result) -> Iterator[str]:
+    if result.new.code is None:
+        yield "The new program took too long."
+    elif result.old.code != result.new.code and not result.tests:
+        yield f"The new program ended with status {result.new.code}, the old one with {result.old.code}:"
+        yield from (f"    {line}" for line in result.new.err.strip().splitlines()[-6:])
+        yield from _explained(result.new.err)
+    if result.difference:
+        yield f"The outputs differ first in line {result.difference.line}: {result.difference.why}"
+        yield f"  - {result.difference.old}"
+        yield f"  + {result.difference.new}"
+    yield from (f"The file {name} differs: {why}" for name, why in result.files)
+
+
+def _explained(error: str) -> Iterator[str]:
+    from nnxmigrate.explain.match import matches
+    from nnxmigrate.explain.table import ENTRIES
+
+    for match in matches(error, ENTRIES)[:1]:
+        yield f"  {match.entry.title}: {match.entry.fix}"
+
+
+def _blamed(title: str, found: Sequence[Suspect], indent: str = "") -> Iterator[str]:
+    if found:
+        yield title
+    for one in found[:_SHOWN]:
+        what = "" if one.changed else " (left to do)"
+        yield f"{indent}  {one.code} {one.path}:{one.line} in {one.function}{what}: {one.text}"
+    if len(found) > _SHOWN:
+        yield f"{indent}  and {len(found) - _SHOWN} more; --json lists all"
+
+
+def _tests_by_rule(result: Result) -> Counter[str]:
+    return Counter(code for found in result.by_test.values() for code in {one.code for one in found})
+
+
+def _unavoidable(found: Sequence[Suspect]) -> Iterator[str]:
+    """Yield what changes without any rule being able to tell, in the families concerned."""
+    from codemods.nnx.unavoidable import CHANGES
+
+    families = {int(one.code[3]) for one in found} | {2}
+    changes = [change for change in CHANGES if change.family in families and "Nothing needs doing" not in change.advice]
+    if changes:
+        yield "What changes unavoidably (docs/changes.md), if the program does it:"
+        yield from (f"  {change.what}. {change.advice}" for change in changes[:_SHOWN])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def record(result: Result) -> dict[str, Any]:
+    """Return a result as JSON values."""
+    return {
+        "same": result.same,
+        "old": {"with": result.recipes[0], "status": result.old.code},
+        "new": {"with": result.recipes[1], "status": result.new.code},
+        "difference": vars(result.difference) if result.difference else None,
+        "files": dict(result.files),
+        "tests": {name: [vars(one) for one in result.by_test[name]] for name in result.tests},
+        "suspects": [vars(one) for one in result.suspects],
+        "fixed": result.changed,
+        "left": result.left,
+    }
