@@ -26,10 +26,6 @@ class PerFile:
     def __repr__(self) -> str:
         return f"PerFile({dict(self._patterns)!r}, {os.path.relpath(self._base)!r})"
 
-    def __repr__(self) -> str:
-        """Say all that it depends on: outcomes are kept under it."""
-        return f"PerFile({dict(self._patterns)!r}, {self._base!r})"
-
     def silences(self, path: str, code: str) -> bool:
         """Say whether a rule is ignored in a file."""
         relative = os.path.relpath(os.path.abspath(path), self._base).replace(os.sep, "/")
