@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import pathlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from nnxmigrate.checkpoint.destination import Destination
-from nnxmigrate.checkpoint.distributed import is_leader, led
+from nnxmigrate.checkpoint.distributed import is_leader, number, share, together, told_by_leader
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.files import LocalFolder, RemoteFolder, is_remote
+from nnxmigrate.checkpoint.estimate import Estimate, estimate, require_space
+from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder, is_remote, quiet_native
 from nnxmigrate.checkpoint.integrity import require_complete
 from nnxmigrate.checkpoint.job import ItemJob, Job, timed
-from nnxmigrate.checkpoint.layout import UNFINISHED
-from nnxmigrate.checkpoint.plan import Plan, TargetLeaf
+from nnxmigrate.checkpoint.journal import NAME as JOURNAL
+from nnxmigrate.checkpoint.journal import Journal
+from nnxmigrate.checkpoint.layout import MARK, UNFINISHED
+from nnxmigrate.checkpoint.objects import ObjectPair, ObjectTransfer
+from nnxmigrate.checkpoint.plan import MODEL, Plan, TargetLeaf
 from nnxmigrate.checkpoint.sidecars import COMMIT, HANDLERS, commit_text, handlers_after_split, is_sidecar
-from nnxmigrate.checkpoint.transfer import Transferred, transfer
+from nnxmigrate.checkpoint.transfer import Pair, Transfer, Transferred, pair
 from nnxmigrate.checkpoint.tree import Path
-from nnxmigrate.checkpoint.verify import reopen_with_orbax, verify_item
-from nnxmigrate.checkpoint.writing import is_array_file, write_local, write_values
+from nnxmigrate.checkpoint.verify import restore_with_orbax, verify_item
+from nnxmigrate.checkpoint.writing import change_copy, copied_files, is_array_file, may_be_linked, write_values
+
+AnyFolder = LocalFolder | RemoteFolder
 
 Progress = Callable[[str, int], None]
 """Called with a stage, ``copy`` or ``verify``, and the number of bytes that were just dealt with."""
@@ -48,19 +57,14 @@ def run_job(job: Job, progress: Progress = lambda stage, count: None) -> None:
         return
     with timed(job.seconds, "initialise"):
         values = _initial_values(job)  # in every process: the model may live on the devices of all
-    with led():
-        if is_leader():
-            _run(job, values, progress)
-
-
-def _run(job: Job, values: dict[Path, Any], progress: Progress) -> None:
-    with timed(job.seconds, "check"):
-        for one in job.items:
-            if isinstance(one.item.folder, LocalFolder):
-                require_complete(one.item.folder, one.tree)
     try:
+        with together("looking at the source"), timed(job.seconds, "check"):
+            for one in job.items if is_leader() else ():
+                if isinstance(one.item.folder, LocalFolder):
+                    require_complete(one.item.folder, one.tree)
         if is_remote(job.destination):
-            _run_remote(job, values, progress)
+            with quiet_native():
+                _run_remote(job, values, progress)
         else:
             _run_local(job, values, progress)
     except OSError as error:
@@ -79,70 +83,198 @@ def _initial_values(job: Job) -> dict[Path, Any]:
 
 
 def _run_local(job: Job, values: dict[Path, Any], progress: Progress) -> None:
-    with Destination(pathlib.Path(job.destination)) as destination:
-        job.notes += [f"removed {name}, left behind by a run that was killed" for name in destination.swept]
-        _write(job, LocalFolder(destination.building), values, progress)
-        with timed(job.seconds, "commit"):
-            destination.commit()
+    """Write to a folder: every process its share of the files, the first one everything else."""
+    with ExitStack() as stack:
+        destination: Destination | None = None
+        building = ""
+        of = fingerprint(job)
+        with together("making the destination"):
+            if is_leader():
+                found = cost_of(job)
+                if found:
+                    require_space(found, job.destination)
+                destination = stack.enter_context(Destination(pathlib.Path(job.destination), of))
+                building = str(destination.building)
+                job.notes += [f"removed {name}, left behind by a run that was killed" for name in destination.swept]
+        root = LocalFolder(pathlib.Path(told_by_leader(building)))
+        journal = destination.journal if destination else _journal(root.path, of)
+        stack.callback(journal.close)
+        _fill(job, root, journal, values, progress)
+        with together("moving the result to its place"), timed(job.seconds, "commit"):
+            if destination:
+                destination.commit()
+
+
+def _journal(building: pathlib.Path, of: str) -> Journal:
+    """Return the journal of a process that is not the first."""
+    return Journal(building / f"{JOURNAL}-{number()}" if of else None, of)
+
+
+def _fill(job: Job, root: LocalFolder, journal: Journal, values: dict[Path, Any], progress: Progress) -> None:
+    """Write and verify everything below a local folder."""
+    check = job.request.verify
+    job.done = Transferred()
+    files = Transfer(root.path, journal, check, lambda count: progress("copy", count))
+    objects = ObjectTransfer(check, False, lambda count: progress("copy", count))
+    with together("copying"), timed(job.seconds, "copy"):
+        files.copy(share((one.size, str(one.destination), one) for one in _file_pairs_of(job, root)))
+        objects.copy(share((one.size or 0, one.copy, one) for one in _object_pairs_of(job, root)))
+        job.done.add(files.done)
+        job.done.add(objects.done)
+        job.compared = objects.done.compared
+    with together("changing the index"), timed(job.seconds, "copy"):
+        if is_leader():
+            _write(job, root, values, progress)
+    if check:
+        with together("verifying"), timed(job.seconds, "verify"):
+            files.sync()
+            files.tell(lambda count: progress("verify", count))
+            files.verify()
+            job.compared += files.done.compared
+            if is_leader():
+                _verify(job, root, values, progress)
+    if job.done.resumed:
+        job.notes.append(f"{job.done.resumed:,} bytes were there already, from a run that was interrupted")
 
 
 def _run_remote(job: Job, values: dict[Path, Any], progress: Progress) -> None:
+    """Write to a store that cannot rename: the file that marks a finished checkpoint is written last."""
     root = RemoteFolder(job.destination)
-    if root.files() or root.folders():
-        raise CheckpointError(f"{job.destination} exists already", "remove it, or name another destination")
-    try:
-        _write(job, root, values, progress)
-        with timed(job.seconds, "commit"):
-            for step in {id(one.step): one.step for one in job.items}.values():
-                (root.child(step.name) if step.name else root).write(COMMIT, commit_text(job.destination).encode())
-    except BaseException:
-        root.remove()
-        raise
-
-
-def _write(job: Job, root: LocalFolder | RemoteFolder, values: dict[Path, Any], progress: Progress) -> None:
-    """Write the new checkpoint below ``root`` and verify it."""
+    of = fingerprint(job)
+    resume = False
+    with together("looking at the destination"):
+        there = list(root.walk())
+        resume = MARK in there and root.read(MARK) == of.encode()
+        if there and not resume:
+            raise CheckpointError(f"{job.destination} exists already", "remove it, or name another destination")
+    with together("writing to the destination"):
+        if is_leader():
+            root.write(MARK, of.encode())  # also shows at once whether writing is allowed
     job.done = Transferred()
-    with timed(job.seconds, "copy"):
-        _copy_rest(job, root, lambda count: progress("copy", count))
-        for one, plan in job.converted:
-            for part, target in _parts(one, plan, root):
-                done = _write_item(job, one, part, target, values, progress)
-                job.done.copied += done.copied
-                job.done.linked += done.linked
-    if not job.request.verify:
-        return
-    with timed(job.seconds, "verify"):
-        for one, plan in job.converted:
-            for part, target in _parts(one, plan, _reopened(root)):
-                job.compared += verify_item(
-                    one.item.folder, target, one.tree, part, values, lambda count: progress("verify", count)
-                )
-                if isinstance(target, LocalFolder):
-                    reopen_with_orbax(target.path, part, values)
+    objects = ObjectTransfer(job.request.verify, resume, lambda count: progress("copy", count))
+    try:
+        with together("copying"), timed(job.seconds, "copy"):
+            objects.copy(share((one.size or 0, one.copy, one) for one in _object_pairs_of(job, root)))
+            job.done.add(objects.done)
+            job.compared = objects.done.compared
+        with together("changing the index"), timed(job.seconds, "copy"):
+            if is_leader():
+                _write(job, root, values, progress)
+        with together("verifying"), timed(job.seconds, "verify"):
+            if is_leader() and job.request.verify:
+                _verify(job, root, values, progress)
+        with together("marking the result as finished"), timed(job.seconds, "commit"):
+            for step in {id(one.step): one.step for one in job.items}.values() if is_leader() else ():
+                (root.child(step.name) if step.name else root).write(COMMIT, commit_text(job.destination).encode())
+            if is_leader():
+                root.remove(MARK)
+    except CheckpointError as error:
+        kept = f"what was copied stays there for the next run of the same command, or remove {job.destination}"
+        raise CheckpointError(str(error), "; ".join(filter(None, (error.hint, kept)))) from error
+    if objects.within:
+        job.notes.append(f"{objects.within:,} bytes were copied by the store itself")
+    if job.done.resumed:
+        job.notes.append(f"{job.done.resumed:,} bytes were there already, from a run that was interrupted")
 
 
-def _write_item(
-    job: Job,
-    one: ItemJob,
-    plan: Plan,
-    target: LocalFolder | RemoteFolder,
-    values: dict[Path, Any],
-    progress: Progress,
-) -> Transferred:
-    def told(count: int) -> None:
-        progress("copy", count)
+def cost_of(job: Job) -> Estimate | None:
+    """Return what carrying out ``job`` will cost; None where its files are not on a local disk."""
+    if not isinstance(job.checkpoint.folder, LocalFolder) or is_remote(job.destination):
+        return None
+    destination = pathlib.Path(job.destination)
+    pairs = [(one.source, one.size, one.link) for one in _file_pairs_of(job, LocalFolder(destination))]
+    sizes = sum(
+        path.stat().st_size
+        for one, plan in job.converted
+        if isinstance(one.item.folder, LocalFolder)
+        and any(_by_values(one, part) for part, _ in _parts(one, plan, LocalFolder(destination)))
+        for path in one.item.folder.path.rglob("*")
+        if path.is_file()
+    )
+    found = estimate([(path, 0 if link else size) for path, size, link in pairs], destination, job.request.verify)
+    return replace(found, nbytes=found.nbytes + sizes)
 
-    source = one.item.folder
+
+def fingerprint(job: Job) -> str:
+    """Return a digest of what is converted and of the state of its files, by which an interrupted run is recognised."""
+    source = job.checkpoint.folder
+    digest = hashlib.sha256(f"{source}\0{job.destination}".encode())
+    for path in source.walk():
+        digest.update(f"{path}\0".encode())
+        if isinstance(source, LocalFolder):
+            stat = (source.path / path).stat()
+            digest.update(f"{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}\0".encode())
+    return digest.hexdigest()
+
+
+def _copies(job: Job, root: AnyFolder) -> Iterator[tuple[Folder, str, AnyFolder, str]]:
+    """Give all files that are copied as they are: folder and path of the file, and of the copy."""
+    source = job.checkpoint.folder
+    for path in _rest(job):
+        if _rewritten(job, path) is None:
+            yield source, path, root, path
+    for one, plan in job.converted:
+        for part, target in _parts(one, plan, root):
+            if not _by_values(one, part):
+                for path, copy in copied_files(one.item.folder, one.tree, part):
+                    yield one.item.folder, path, target, copy
+
+
+def _file_pairs_of(job: Job, root: AnyFolder) -> Iterator[Pair]:
+    """Give the files that are copied from a local folder to another."""
+    for source, path, target, copy in _copies(job, root):
+        if isinstance(source, LocalFolder) and isinstance(target, LocalFolder):
+            yield pair(source.path / path, target.path / copy, job.request.link and may_be_linked(path))
+
+
+def _object_pairs_of(job: Job, root: AnyFolder) -> Iterator[ObjectPair]:
+    """Give the files that are copied from or to a store."""
+    for source, path, target, copy in _copies(job, root):
+        if not (isinstance(source, LocalFolder) and isinstance(target, LocalFolder)):
+            yield ObjectPair(source, target, path, copy)
+
+
+def _by_values(one: ItemJob, plan: Plan) -> bool:
+    """Say whether an item's values are copied one by one: those of a database that is divided."""
     whole = len(plan.kept) + len(plan.dropped) == len(one.tree.leaves)
-    if whole and isinstance(source, LocalFolder) and isinstance(target, LocalFolder):
-        return write_local(source, target.path, one.tree, plan, values, job.request.link, told)
-    return write_values(source, target, one.tree, plan, values, told)
+    return one.tree.ocdbt and not whole
 
 
-def _parts(
-    one: ItemJob, plan: Plan, root: LocalFolder | RemoteFolder
-) -> Iterator[tuple[Plan, LocalFolder | RemoteFolder]]:
+def _write(job: Job, root: AnyFolder, values: dict[Path, Any], progress: Progress) -> None:
+    """Write what is no copy of a file."""
+    assert job.done is not None
+    _write_rest(job, root, lambda count: progress("copy", count))
+    for one, plan in job.converted:
+        for part, target in _parts(one, plan, root):
+            source = one.item.folder
+            if _by_values(one, part):
+                done = write_values(source, target, one.tree, part, values, lambda count: progress("copy", count))
+                job.done.add(done)
+            else:
+                job.done.copied += change_copy(source, target, one.tree, part, values)
+
+
+def _verify(job: Job, root: AnyFolder, values: dict[Path, Any], progress: Progress) -> None:
+    """Prove what is no copy of a file."""
+    for one, plan in job.converted:
+        for part, target in _parts(one, plan, _reopened(root)):
+            job.compared += verify_item(
+                one.item.folder,
+                target,
+                one.tree,
+                part,
+                values,
+                _by_values(one, part),
+                lambda count: progress("verify", count),
+            )
+            if job.program is not None and isinstance(target, LocalFolder):
+                name = target.path.name if plan.parts != ("",) else ""
+                alone = part.mounted and name == MODEL  # the program's tree is the model's
+                whole = alone or not (job.shared or part.mounted)
+                restore_with_orbax(target.path, part, job.program, "" if alone else name, whole, values)
+
+
+def _parts(one: ItemJob, plan: Plan, root: AnyFolder) -> Iterator[tuple[Plan, AnyFolder]]:
     """Give the plans of the new items that an item becomes, and their folders."""
     step = root.child(one.step.name) if one.step.name else root
     for part in plan.parts:
@@ -150,19 +282,16 @@ def _parts(
         yield plan.part(part), step.child(name) if name else step
 
 
-def _copy_rest(job: Job, root: LocalFolder | RemoteFolder, progress: Callable[[int], None]) -> None:
-    """Copy what belongs to no converted item: other items, the files that say how the checkpoint was written."""
+def _write_rest(job: Job, root: AnyFolder, progress: Callable[[int], None]) -> None:
+    """Write what belongs to no converted item and is no copy of a file: what says how the checkpoint was written."""
     assert job.done is not None
     source = job.checkpoint.folder
     for path in _rest(job):
         content = _rewritten(job, path)
-        if content is None and isinstance(source, LocalFolder) and isinstance(root, LocalFolder):
-            job.done.copied += transfer([(source.path / path, root.path / path)], False, progress).copied
-            continue
-        content = content if content is not None else source.read(path) or b""
-        root.write(path, content)
-        job.done.copied += len(content)
-        progress(len(content))
+        if content is not None and not is_remote(job.destination):  # there it is written at the very end
+            root.write(path, content)
+            job.done.copied += len(content)
+            progress(len(content))
     for one, plan in job.converted:
         path = f"{one.step.name}/{HANDLERS}".removeprefix("/")
         if plan.parts != ("",):
@@ -196,6 +325,6 @@ def _rewritten(job: Job, path: str) -> bytes | None:
     return commit_text(job.destination).encode() if path.rpartition("/")[2] == COMMIT else None
 
 
-def _reopened(root: LocalFolder | RemoteFolder) -> LocalFolder | RemoteFolder:
+def _reopened(root: AnyFolder) -> AnyFolder:
     """Return the folder as it is now; a remote one remembers what it held when it was listed."""
     return root if isinstance(root, LocalFolder) else RemoteFolder(root.url)

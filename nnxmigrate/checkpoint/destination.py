@@ -10,6 +10,10 @@ import uuid
 from types import TracebackType
 
 from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.files import RemoteFolder, is_remote
+from nnxmigrate.checkpoint.journal import NAME as JOURNAL
+from nnxmigrate.checkpoint.journal import Journal, belongs_to, known_files
+from nnxmigrate.checkpoint.layout import MARK
 
 try:
     import fcntl
@@ -19,22 +23,60 @@ except ImportError:  # Windows
 _MARK = ".nnxmigrate-tmp-"
 
 
+def require_free(destination: str, source: str) -> None:
+    """Refuse a destination that is taken, or that lies in the source.
+
+    Args:
+        destination: path or URL of the new checkpoint.
+        source: path or URL of the old one.
+
+    Raises:
+        CheckpointError: saying why; also if its store does not answer.
+    """
+    if is_remote(destination) or is_remote(source):
+        inside = f"{destination}/".startswith(f"{source.rstrip('/')}/")
+    else:
+        inside = f"{os.path.realpath(destination)}/".startswith(f"{os.path.realpath(source)}/")
+    if inside:
+        raise CheckpointError(
+            f"{destination} is the source, or lies in it; the source is never changed", "name another destination"
+        )
+    if is_remote(destination):
+        there = list(RemoteFolder(destination).walk())
+        taken = bool(there) and MARK not in there  # what an interrupted conversion left may be gone on with
+    else:
+        taken = os.path.lexists(destination)
+    if taken:
+        raise CheckpointError(f"{destination} exists already", "remove it, or name another destination")
+
+
 class Destination:
     """A folder that is built under a temporary name beside its place and moved there in one step.
 
     As a context manager it makes the temporary folder and, unless :meth:`commit` was called, removes it again.
-    The folder stays locked while its process lives, so what killed processes left behind is recognised and removed.
+    The folder stays locked while its process lives, so what killed processes left behind is recognised. If its journal
+    is of the same conversion, this run goes on with it; else it is removed.
 
     Attributes:
         path: the final place.
         building: the temporary folder.
         swept: the temporary folders of killed runs that were removed.
+        journal: what was done so far; set on entry.
     """
 
-    def __init__(self, path: pathlib.Path) -> None:
+    journal: Journal
+
+    def __init__(self, path: pathlib.Path, of: str = "") -> None:
+        """Name a destination.
+
+        Args:
+            path: the final place.
+            of: what is converted, and from which state of the source; empty if it shall not be resumed.
+        """
         self.path = path
         self.building = path.with_name(f"{path.name}{_MARK}{uuid.uuid4().hex[:8]}")
         self.swept: tuple[str, ...] = ()
+        self._of = of
         self._lock: int | None = None
 
     def __enter__(self) -> Destination:
@@ -45,21 +87,42 @@ class Destination:
         """
         if os.path.lexists(self.path):
             raise CheckpointError(f"{self.path} exists already", "remove it, or name another destination")
-        self.swept = tuple(sorted(folder.name for folder in self._left_behind() if _remove_if_dead(folder)))
+        for folder in self._left_behind():
+            if self._lock is None and self._of and belongs_to(folder / JOURNAL, self._of):
+                self._lock = _locked(folder)
+                self.building = folder if self._lock is not None else self.building
+        self.swept = tuple(
+            sorted(folder.name for folder in self._left_behind() if folder != self.building and _remove_if_dead(folder))
+        )
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.building.mkdir()
+            self.building.mkdir(exist_ok=self._lock is not None)
         except OSError as error:
             raise CheckpointError(
                 f"{self.path.parent}: cannot be written to: {error.strerror}", "name another destination"
             ) from error
-        self._lock = _locked(self.building)
+        if self._lock is None:
+            self._lock = _locked(self.building)
+        self.journal = Journal(self.building / JOURNAL if self._of else None, self._of)
+        if self.journal.resumed:
+            self._clear_unfinished()
         return self
+
+    def _clear_unfinished(self) -> None:
+        """Remove what an interrupted run wrote after it had copied; its copies stay."""
+        known = set().union(*(known_files(file, self._of) for file in self.building.glob(f"{JOURNAL}*")))
+        for top, _, names in os.walk(self.building):
+            for name in names:
+                file = pathlib.Path(top, name)
+                if file.relative_to(self.building).as_posix() not in known and not name.startswith(JOURNAL):
+                    file.unlink()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.building.exists():
+        self.journal.close()
+        stopped = isinstance(error, KeyboardInterrupt) and self.journal.begun
+        if self.building.exists() and not stopped:
             shutil.rmtree(self.building, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
@@ -70,6 +133,9 @@ class Destination:
         Raises:
             CheckpointError: if somebody else took the place meanwhile.
         """
+        self.journal.close()
+        for journal in self.building.glob(f"{JOURNAL}*"):
+            journal.unlink()
         for folder, _, names in os.walk(self.building):
             for name in names:
                 file = os.path.join(folder, name)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
+import io
 import pathlib
 import sys
 from collections.abc import Callable, Mapping
@@ -48,10 +50,7 @@ def load_factory(reference: str) -> Callable[..., Any]:
     module_name, mark, name = reference.rpartition(":")
     if not mark or not module_name or not name:
         raise CheckpointError(f"--model {reference}: write package.module:factory or path/to/file.py:factory")
-    try:
-        found: Any = _import(module_name)
-    except Exception as error:  # whatever the user's module raises is told, not handled
-        raise CheckpointError(f"--model {reference}: importing {module_name} failed: {_said(error)}") from error
+    found: Any = _imported(module_name, reference)
     for attribute in name.split("."):
         if not hasattr(found, attribute):
             raise CheckpointError(f"--model {reference}: {module_name} has no {name}")
@@ -95,6 +94,44 @@ def call_source(factory: Callable[..., Any], name: str, seeds: Seeds) -> str:
         return f"{name}()"
     named = parameter.name == "rngs" or parameter.kind is inspect.Parameter.KEYWORD_ONLY
     return f"{name}({f'{parameter.name}=' if named else ''}{rngs_source(seeds)})"
+
+
+def _imported(module_name: str, reference: str) -> Any:
+    """Import a module as if it was run without arguments; say in words why that fails."""
+    said = io.StringIO()
+    arguments, sys.argv = sys.argv, [module_name]
+    try:
+        with contextlib.redirect_stderr(said):
+            module = _import(module_name)
+    except SystemExit as error:
+        code = f" (status {error.code})" if error.code else ""
+        raise CheckpointError(
+            f"--model {reference}: {module_name} ends the program when it is imported{code}{_last_line(said)}",
+            'it parses arguments or runs its main part; put that below `if __name__ == "__main__":`, '
+            "or name a small file that only builds the model",
+        ) from error
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing and missing != module_name.partition(".")[0]:
+            raise CheckpointError(
+                f"--model {reference}: {module_name} needs {missing}, which is not installed here",
+                "run this in the environment of the migrated program, or name a file that needs only the model's code",
+            ) from error
+        raise CheckpointError(
+            f"--model {reference}: there is no module {module_name} here: {_said(error)}",
+            "start in the folder from which the program starts, or write path/to/file.py:factory",
+        ) from error
+    except Exception as error:  # whatever the user's module raises is told, not handled
+        raise CheckpointError(f"--model {reference}: importing {module_name} failed: {_said(error)}") from error
+    finally:
+        sys.argv = arguments
+    sys.stderr.write(said.getvalue())
+    return module
+
+
+def _last_line(said: io.StringIO) -> str:
+    lines = [line.strip() for line in said.getvalue().splitlines() if line.strip()]
+    return f": {lines[-1]}" if lines else ""
 
 
 def _import(module_name: str) -> Any:

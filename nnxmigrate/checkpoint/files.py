@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import sys
 from collections.abc import Iterator
-from functools import cached_property
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
 
 from nnxmigrate.checkpoint.errors import CheckpointError
 
-_PATIENCE = 60.0  # seconds a remote store may take to answer; its driver retries for ever
+_PATIENCE = 60.0  # seconds a remote store may take to list or write something; its driver retries for ever
+_FIRST = 3.0  # seconds it may take to answer at all
 
 
 class Folder(Protocol):
@@ -37,6 +42,15 @@ class Folder(Protocol):
 
     def child(self, name: str) -> Folder:
         """Return a sub-folder, which need not exist."""
+
+    def size(self, path: str) -> int | None:
+        """Return the size of a file; None if there is no such file, or nobody knows."""
+
+    def facts(self, path: str) -> dict[str, Any] | None:
+        """Return what is known of a file without reading it; None if nothing is."""
+
+    def pieces(self, path: str, size: int) -> Iterator[bytes]:
+        """Give a file's content in pieces of a size."""
 
 
 class LocalFolder:
@@ -69,12 +83,31 @@ class LocalFolder:
         return sorted(entry.name for entry in self.path.iterdir() if entry.is_dir())
 
     def walk(self) -> Iterator[str]:
-        for entry in sorted(self.path.rglob("*")):
+        found = [pathlib.Path(top, name) for top, _, names in os.walk(self.path, followlinks=True) for name in names]
+        for entry in sorted(found):
             if entry.is_file():
                 yield entry.relative_to(self.path).as_posix()
 
     def child(self, name: str) -> LocalFolder:
         return LocalFolder(self.path / name)
+
+    def size(self, path: str) -> int | None:
+        """Return the size of a file; None if there is no such file."""
+        try:
+            return (self.path / path).stat().st_size
+        except OSError:
+            return None
+
+    def facts(self, path: str) -> dict[str, Any] | None:
+        """Return what is known of a file without reading it; None if there is no such file."""
+        size = self.size(path)
+        return None if size is None else {"size": size}
+
+    def pieces(self, path: str, size: int) -> Iterator[bytes]:
+        """Give a file's content in pieces of a size."""
+        with open(self.path / path, "rb") as file:
+            while content := file.read(size):
+                yield content
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file, and make the folders above it."""
@@ -111,26 +144,84 @@ class RemoteFolder:
         spec: dict[str, Any] = self._store.spec().to_json()
         return spec
 
+    @property
+    def scheme(self) -> str:
+        """The part of its address before ``://``."""
+        return self.url.partition("://")[0]
+
+    @property
+    def driver(self) -> Any:
+        """The file system that fsspec has for the store; None if it has none here."""
+        return _driver(self.scheme)
+
     @cached_property
     def _store(self) -> Any:
         import tensorstore
 
         try:
-            return tensorstore.KvStore.open(f"{self.url}/").result(timeout=_PATIENCE)
+            return tensorstore.KvStore.open(f"{self.url}/").result(timeout=_FIRST)
         except ValueError as error:
-            scheme = self.url.partition("://")[0]
-            raise CheckpointError(f"{self.url}: TensorStore cannot open {scheme}:// here: {error}") from error
+            raise CheckpointError(f"{self.url}: TensorStore cannot open {self.scheme}:// here: {error}") from error
+        except TimeoutError as error:
+            raise CheckpointError(f"{self.url}: no answer within {_FIRST} s", access_hint(self.scheme)) from error
+
+    def probe(self) -> None:
+        """Ask for something small, so that a store that does not answer is noticed at once.
+
+        Raises:
+            CheckpointError: if there is no answer, or it is a refusal; with what is known about credentials.
+        """
+        with quiet_native():
+            try:
+                self._store.read("_METADATA", byte_range=slice(0, 1)).result(timeout=_FIRST)
+            except TimeoutError as error:
+                raise CheckpointError(
+                    f"{self.url}: no answer within {_FIRST} s: no network, or no credentials", access_hint(self.scheme)
+                ) from error
+            except ValueError as error:
+                if "range" not in str(error).lower():
+                    raise CheckpointError(f"{self.url}: {_first_line(error)}", access_hint(self.scheme)) from error
+
+    def size(self, path: str) -> int | None:
+        """Return the size of a file; None if there is no such file, or the store cannot be asked."""
+        facts = self.facts(path)
+        return None if facts is None else facts.get("size")
+
+    def facts(self, path: str) -> dict[str, Any] | None:
+        """Return what the store says of a file without reading it; None if it cannot be asked or has no such file."""
+        if self.driver is None:
+            return None
+        try:
+            facts: dict[str, Any] = self.driver.info(f"{self.url}/{path}")
+        except FileNotFoundError:
+            return None
+        return facts
+
+    def pieces(self, path: str, size: int) -> Iterator[bytes]:
+        """Give a file's content in pieces of a size; all at once where the store does not tell how long it is."""
+        total = self.size(path)
+        if total is None:
+            content: bytes = self._store.read(path).result().value
+            for start in range(0, len(content), size):
+                yield content[start : start + size]
+            return
+        for start in range(0, total, size):
+            part = slice(start, min(start + size, total))
+            piece: bytes = self._store.read(path, byte_range=part).result().value
+            yield piece
 
     @cached_property
     def _keys(self) -> list[str]:
         if self._known is not None:
             return self._known
         try:
-            return sorted(key.decode() for key in self._store.list().result(timeout=_PATIENCE))
+            self.probe()
+            with quiet_native():
+                return sorted(key.decode() for key in self._store.list().result(timeout=_PATIENCE))
         except TimeoutError as error:
-            raise CheckpointError(f"{self.url}: no answer within {_PATIENCE:.0f} s; is it reachable?") from error
+            raise CheckpointError(f"{self.url}: could not be listed within {_PATIENCE:.0f} s") from error
         except ValueError as error:
-            raise CheckpointError(f"{self.url}: cannot be listed: {error}") from error
+            raise CheckpointError(f"{self.url}: cannot be listed: {_first_line(error)}") from error
 
     def read(self, path: str) -> bytes | None:
         if path not in self._keys:
@@ -153,14 +244,27 @@ class RemoteFolder:
         return RemoteFolder(f"{self.url}/{name}", below)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file."""
-        self._store.write(path, content).result()
+        """Write a file.
 
-    def remove(self) -> None:
-        """Remove all files below the folder."""
+        Raises:
+            CheckpointError: if the store refuses or does not answer.
+        """
+        try:
+            self._store.write(path, content).result(timeout=_PATIENCE + len(content) / 1e6)
+        except TimeoutError as error:
+            raise CheckpointError(f"{self.url}/{path}: not written: no answer", access_hint(self.scheme)) from error
+        except ValueError as error:
+            said = _first_line(error)
+            raise CheckpointError(f"{self.url}/{path}: not written: {said}", access_hint(self.scheme)) from error
+
+    def remove(self, path: str | None = None) -> None:
+        """Remove a file, or all files below the folder."""
         import tensorstore
 
-        self._store.delete_range(tensorstore.KvStore.KeyRange()).result()
+        if path is not None:
+            self._store.write(path, None).result(timeout=_PATIENCE)
+        else:
+            self._store.delete_range(tensorstore.KvStore.KeyRange()).result(timeout=_PATIENCE)
 
 
 def open_folder(address: str) -> LocalFolder | RemoteFolder:
@@ -182,6 +286,62 @@ def open_folder(address: str) -> LocalFolder | RemoteFolder:
     return LocalFolder(path)
 
 
+@lru_cache
+def _driver(scheme: str) -> Any:
+    try:
+        import fsspec  # type: ignore[import-not-found]
+
+        return fsspec.filesystem(scheme)
+    except Exception:  # not installed, or it cannot be used here: TensorStore does without
+        return None
+
+
+def access_hint(scheme: str) -> str:
+    """Say which credentials a store looks for and whether they are there."""
+    home = pathlib.Path.home()
+    if scheme == "gs":
+        places = [os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")]
+        places.append(str(home / ".config" / "gcloud" / "application_default_credentials.json"))
+        way = "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
+    elif scheme == "s3":
+        if os.environ.get("AWS_ACCESS_KEY_ID"):
+            return "the credentials in AWS_ACCESS_KEY_ID are tried; are they right, and is the bucket's region?"
+        places = [os.environ.get("AWS_SHARED_CREDENTIALS_FILE"), str(home / ".aws" / "credentials")]
+        way = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write ~/.aws/credentials"
+    else:
+        return "is the address right, and the network there?"
+    there = [place for place in places if place and pathlib.Path(place).is_file()]
+    if there:
+        return f"the credentials in {there[0]} are tried; are they right, and may they read this bucket?"
+    return f"no credentials were found: {way}"
+
+
+@contextmanager
+def quiet_native() -> Iterator[None]:
+    """Keep what the drivers' native code writes to the terminal from it; Python's own messages get through."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no standard error
+        yield
+        return
+    own, sys.stderr = sys.stderr, os.fdopen(os.dup(kept), "w") if sys.stderr is sys.__stderr__ else sys.stderr
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    os.close(nothing)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        if sys.stderr is not own:
+            sys.stderr.close()
+        sys.stderr = own
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]
+
+
 def is_remote(address: str) -> bool:
     """Say whether an address is a URL of something other than a local file."""
     scheme, mark, _ = address.partition("://")
@@ -189,5 +349,13 @@ def is_remote(address: str) -> bool:
 
 
 def local_path(address: str) -> pathlib.Path:
-    """Return the absolute path that a local path or a ``file://`` URL stands for."""
-    return pathlib.Path(address.removeprefix("file://")).expanduser().absolute()
+    """Return the absolute path that a local path or a ``file://`` URL stands for, without ``..`` and symbolic links.
+
+    A link in the last place keeps its name, so that results stand beside the link.
+    """
+    if address.startswith("file://"):
+        address = unquote(urlsplit(address).path)
+    path = pathlib.Path(address).expanduser()
+    if path.name in ("", "..") or os.path.basename(address.rstrip("/")) == ".":
+        return pathlib.Path(os.path.realpath(path))
+    return pathlib.Path(os.path.realpath(path.parent), path.name)

@@ -32,7 +32,8 @@ class NamedLeaf:
         key_types: Orbax's types of the keys of ``path``.
         value_at: position in ``path`` of the key that a pure dict leaves out; None if it leaves out nothing.
         rng: whether it belongs to a Variable of RNG state.
-        value: the array or number.
+        value: the array or number; a ``None`` or an empty container has its place too.
+        variable: the name of its Variable's class; empty if it is in none.
     """
 
     path: Path
@@ -40,6 +41,7 @@ class NamedLeaf:
     value_at: int | None
     rng: bool
     value: Any
+    variable: str = ""
 
 
 class Program:
@@ -67,6 +69,7 @@ class Program:
         self._make = make
         self._with_optimizer = with_optimizer
         self._built: list[NamedLeaf] | None = None
+        self._computed: dict[Path, Any] = {}
         self.notes: tuple[str, ...] = ()
         self.sizes: CompiledSizes | None = None
         self.plain = True
@@ -74,6 +77,8 @@ class Program:
         if not self.eager:
             try:
                 self.target = self._traced()
+            except (CheckpointError, SystemExit) as error:
+                raise _ended(error) from error
             except Exception as error:
                 if eager is False:
                     raise CheckpointError(f"the model cannot be traced: {_said(error)}") from error
@@ -92,6 +97,8 @@ class Program:
         """
         try:
             self._built = self._leaves()
+        except (CheckpointError, SystemExit) as error:
+            raise _ended(error) from error
         except Exception as error:
             raise CheckpointError(f"building the model failed: {_said(error)}") from error
         self.eager = True
@@ -112,11 +119,15 @@ class Program:
         Returns:
             NumPy arrays, of typed keys their uint32 data, by :attr:`TargetLeaf.origin`.
         """
+        wanted = [leaf.origin for leaf in leaves]
+        missing = [path for path in wanted if path not in self._computed]
+        if missing:
+            self._computed |= self._compute(missing)
+        return {path: self._computed[path] for path in wanted}
+
+    def _compute(self, wanted: list[Path]) -> dict[Path, Any]:
         import numpy
 
-        wanted = [leaf.origin for leaf in leaves]
-        if not wanted:
-            return {}
         if self._built is not None:
             held = {leaf.path: leaf.value for leaf in self._built}
             values = [_data(held[path]) for path in wanted]
@@ -142,7 +153,39 @@ class Program:
     @property
     def paths(self) -> list[Path]:
         """The paths of all leaves as of an ``nnx.State``, in the order of ``jax.tree.leaves``."""
-        return list(self.target[Layout.STATE])
+        return [path for path, leaf in self.target[Layout.STATE].items() if not leaf.empty]
+
+    def abstract(self, part: str, pure: bool) -> Any:
+        """Return the tree that the program gives to ``restore``, without values.
+
+        Args:
+            part: ``model`` or ``optimizer`` of a tree that is split into items of these names; empty for all of it.
+            pure: whether it goes through ``nnx.to_pure_dict``.
+        """
+        import jax
+        from flax import nnx
+
+        def make() -> Any:
+            tree = saved_tree(self._make(), self._with_optimizer)
+            if part:
+                tree = tree["model"] if part == "model" else {name: tree[name] for name in tree if name != "model"}
+            if not pure:
+                return tree
+            states = (nnx.State,)
+            return jax.tree.map(
+                lambda one: nnx.to_pure_dict(one) if isinstance(one, states) else one,
+                tree,
+                is_leaf=lambda one: isinstance(one, states),
+            )
+
+        return make() if self.eager else jax.eval_shape(make)
+
+    def names(self, part: str, layout: Layout) -> list[Path]:
+        """Return the paths of the leaves of :meth:`abstract`, in their order."""
+        leaves = [path for path, leaf in self.target[layout].items() if not leaf.empty]
+        if part == "model":
+            return [path[1:] for path in leaves if path[0] == "model"]
+        return [path for path in leaves if path[0] != "model"] if part else leaves
 
     def _traced(self) -> Target:
         import jax
@@ -157,6 +200,7 @@ class Program:
 
     def _leaves(self) -> list[NamedLeaf]:
         made = self._make()
+        _require_state(made)
         self.plain = isinstance(made, _node_type())
         return list(named_leaves(saved_tree(made, self._with_optimizer)))
 
@@ -180,6 +224,37 @@ def saved_tree(made: Any, with_optimizer: bool = False) -> Any:
     )
 
 
+def _require_state(made: Any) -> None:
+    """Refuse what a factory returned if nothing of it could have been saved.
+
+    Raises:
+        CheckpointError: saying what it is and what it should be.
+    """
+    import jax
+    from flax import nnx
+
+    wanted = "name a function that returns the model, the optimizer, or the tree that the program saves"
+    if isinstance(made, type):
+        raise CheckpointError(f"the factory returned the class {made.__qualname__}, no object of it", wanted)
+    kinds = (_node_type(), nnx.State, nnx.Variable, jax.Array)
+    known = jax.tree.leaves(made, is_leaf=lambda one: isinstance(one, kinds))
+    if not any(isinstance(one, kinds) or _is_array(one) for one in known):
+        raise CheckpointError(f"the factory returned no NNX module but {_what(made)}", wanted)
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _what(made: Any) -> str:
+    kind = type(made)
+    if made is None:
+        return "None"
+    if callable(made) and not isinstance(made, type):
+        return f"a function, {getattr(made, '__qualname__', kind.__name__)}"
+    return f"{'an' if kind.__name__[:1].lower() in 'aeiou' else 'a'} {kind.__module__}.{kind.__qualname__}"
+
+
 def _node_type() -> Any:
     """Return the class of all NNX objects: ``Object`` was its name before Flax 0.11.1."""
     from flax import nnx
@@ -188,21 +263,39 @@ def _node_type() -> Any:
 
 
 def named_leaves(tree: Any) -> Iterator[NamedLeaf]:
-    """Give the leaves of a tree of states and arrays, with the names under which Orbax stores them."""
+    """Give the leaves of a tree of states and arrays, with the names under which Orbax stores them.
+
+    Like Orbax, this counts ``None`` and empty containers as leaves.
+    """
     import jax
     from flax import nnx
 
     variables = tuple({nnx.Variable, getattr(nnx, "VariableState", nnx.Variable)})
-    flat = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda one: isinstance(one, variables))[0]
+    flat = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda one: isinstance(one, variables) or is_empty(one))[
+        0
+    ]
     for keys, leaf in flat:
         path, types = _names(keys)
         if not isinstance(leaf, variables):
             yield NamedLeaf(path, types, None, False, leaf)
             continue
-        rng = issubclass(getattr(leaf, "type", type(leaf)), nnx.RngState)
-        for inner_keys, value in jax.tree_util.tree_flatten_with_path(leaf)[0]:
+        kind = getattr(leaf, "type", type(leaf))
+        rng = issubclass(kind, nnx.RngState)
+        for inner_keys, value in jax.tree_util.tree_flatten_with_path(leaf, is_leaf=is_empty)[0]:
             inner, inner_types = _names(inner_keys)
-            yield NamedLeaf((*path, *inner), (*types, *inner_types), len(path), rng, value)
+            yield NamedLeaf((*path, *inner), (*types, *inner_types), len(path), rng, value, kind.__name__)
+
+
+def is_empty(value: Any) -> bool:
+    """Say whether a node of a tree has no leaves below it and is none itself, such as ``None`` and ``{}``."""
+    import jax
+
+    if isinstance(value, jax.Array) or jax.tree_util.all_leaves([value]):
+        return False
+    return not jax.tree_util.tree_leaves(value, is_leaf=lambda one: one is not value)
+
+
+_EMPTY_KINDS: dict[type, str] = {list: "List", tuple: "Tuple", dict: "Dict"}
 
 
 def _names(keys: Iterable[Any]) -> tuple[Path, tuple[int, ...]]:
@@ -218,9 +311,23 @@ def _target_of(leaves: Iterable[NamedLeaf]) -> Target:
     state: dict[Path, TargetLeaf] = {}
     pure: dict[Path, TargetLeaf] = {}
     for leaf in leaves:
+        empty = is_empty(leaf.value)
         kind, shape, dtype, key_impl = array_type(leaf.value)
+        if empty:  # of named tuples and other classes Orbax stores a None
+            kind = _EMPTY_KINDS.get(type(leaf.value), "None")
         path, types = leaf.path, leaf.key_types
-        found = TargetLeaf(path, types, kind, shape, dtype, key_impl, rng=leaf.rng, origin=path)
+        found = TargetLeaf(
+            path,
+            types,
+            kind,
+            shape,
+            dtype,
+            key_impl,
+            rng=leaf.rng,
+            origin=path,
+            empty=empty,
+            variable=leaf.variable,
+        )
         state[path] = found
         if leaf.value_at is not None:
             path = path[: leaf.value_at] + path[leaf.value_at + 1 :]
@@ -262,6 +369,12 @@ def _here(value: Any) -> Any:
     import jax
 
     return value.addressable_data(0) if isinstance(value, jax.Array) and not value.is_fully_addressable else value
+
+
+def _ended(error: CheckpointError | SystemExit) -> CheckpointError:
+    if isinstance(error, CheckpointError):
+        return error
+    return CheckpointError(f"building the model ended the program: SystemExit({error.code})")
 
 
 def _said(error: BaseException) -> str:

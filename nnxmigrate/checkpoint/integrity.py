@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import pathlib
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
-from urllib.parse import unquote
 
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.files import LocalFolder
+from nnxmigrate.checkpoint.frames import zstd_size
+from nnxmigrate.checkpoint.index import references
 from nnxmigrate.checkpoint.reading import ARRAY_KINDS
-from nnxmigrate.checkpoint.tree import StoredTree
+from nnxmigrate.checkpoint.tree import Leaf, StoredTree, array_nbytes
 
 
 def require_complete(folder: LocalFolder, tree: StoredTree) -> None:
@@ -33,7 +34,7 @@ def require_complete(folder: LocalFolder, tree: StoredTree) -> None:
 def _require_database(path: pathlib.Path) -> None:
     needed: dict[str, int] = defaultdict(int)
     try:
-        for file, end in _references(path):
+        for file, end in references(LocalFolder(path)):
             needed[file] = max(needed[file], end)
     except ValueError as error:
         raise CheckpointError(f"{path}: the OCDBT database is damaged: {error}") from error
@@ -46,43 +47,62 @@ def _require_database(path: pathlib.Path) -> None:
             raise CheckpointError(f"{path}: damaged: {file} is cut off: {size:,} bytes of at least {end:,}")
 
 
-def _references(path: pathlib.Path) -> Iterator[tuple[str, int]]:
-    """Give the data files that the newest version of an OCDBT database refers to, and where the references end."""
-    import tensorstore
-
-    base = tensorstore.KvStore.open({"driver": "file", "path": f"{path}/"}).result()
-    manifest = tensorstore.ocdbt.dump(base).result()
-    pending: list[dict[str, Any]] = [manifest["versions"][-1]["root"]] if manifest["versions"] else []
-    while pending:
-        location = pending.pop().get("location")
-        if location is None:  # an empty tree
-            continue
-        yield _place(location)
-        for entry in tensorstore.ocdbt.dump(base, location).result()["entries"]:
-            if "indirect_value" in entry:
-                yield _place(entry["indirect_value"])
-            elif "location" in entry:
-                pending.append(entry)
-
-
-def _place(location: str) -> tuple[str, int]:
-    """Split a reference such as ``value:ocdbt.process_0/:d/0a1b:100:20`` into the file and the reference's end."""
-    file, offset, length = location.partition(":")[2].rsplit(":", 2)
-    folder, _, name = file.rpartition(":")
-    return unquote(folder) + unquote(name), int(offset) + int(length)
-
-
 def _require_chunks(path: pathlib.Path, tree: StoredTree) -> None:
     for leaf in tree.leaves.values():
-        if leaf.kind not in ARRAY_KINDS or leaf.shape is None or leaf.chunks is None:
+        for index in _chunk_indices(leaf):
+            if _chunk_file(path, leaf.name, index, tree.zarr3) is None:
+                name = _chunk_name(index, tree.zarr3)
+                raise CheckpointError(f"{path}: damaged: {leaf.name}: the chunk {name} is missing")
+
+
+def require_whole_chunks(path: pathlib.Path, leaf: Leaf, name: str, zarr3: bool) -> bool:
+    """Check that the chunks of an array in a folder of its own are not cut off, without decoding them.
+
+    Args:
+        path: the item's folder.
+        leaf: the array.
+        name: its folder's name there.
+        zarr3: whether it is stored in version 3 of the Zarr format.
+
+    Returns:
+        False if nothing but a decoder could say, for compressions other than Zstandard.
+
+    Raises:
+        CheckpointError: naming the first chunk that is too short, or whose marks do not fit together.
+    """
+    if leaf.codec not in ("", "zstd") or leaf.chunks is None or leaf.dtype is None:
+        return leaf.chunks is None
+    wanted = array_nbytes(leaf.chunks, leaf.dtype) if "int4" not in leaf.dtype and "int2" not in leaf.dtype else None
+    for index in _chunk_indices(leaf):
+        file = _chunk_file(path, name, index, zarr3)
+        if file is None:
             continue
-        counts = [
-            math.ceil(length / chunk) if chunk else 0 for length, chunk in zip(leaf.shape, leaf.chunks, strict=True)
-        ]
-        for index in itertools.product(*(range(count) for count in counts)):
-            file = path / leaf.name / _chunk_name(index, tree.zarr3)
-            if not file.is_file() and not (path / leaf.name / _chunk_name(index, tree.zarr3, nested=True)).is_file():
-                raise CheckpointError(f"{path}: damaged: {leaf.name}: the chunk {file.name} is missing")
+        size = file.stat().st_size
+        with open(file, "rb", buffering=0) as opened:
+            descriptor = opened.fileno()
+
+            def read(offset: int, count: int, descriptor: int = descriptor) -> bytes:
+                os.lseek(descriptor, offset, os.SEEK_SET)
+                return os.read(descriptor, count)
+
+            found = zstd_size(read, size) if leaf.codec == "zstd" else size
+        if found is None or (wanted is not None and found not in (wanted, -1)):
+            raise CheckpointError(f"{path}: damaged: {name}: a stored value cannot be read: {file.name} is cut off")
+    return True
+
+
+def _chunk_indices(leaf: Leaf) -> Iterator[tuple[int, ...]]:
+    """Give the indices of an array's chunks; one for an array of rank 0, none for an empty one."""
+    if leaf.kind not in ARRAY_KINDS or leaf.shape is None or leaf.chunks is None:
+        return
+    counts = [math.ceil(length / chunk) if chunk else 0 for length, chunk in zip(leaf.shape, leaf.chunks, strict=True)]
+    yield from itertools.product(*(range(count) for count in counts))
+
+
+def _chunk_file(path: pathlib.Path, name: str, index: tuple[int, ...], zarr3: bool) -> pathlib.Path | None:
+    """Return a chunk's file; None if there is none."""
+    names = (_chunk_name(index, zarr3), _chunk_name(index, zarr3, nested=True))
+    return next((file for one in names if (file := path / name / one).is_file()), None)
 
 
 def _chunk_name(index: tuple[int, ...], zarr3: bool, nested: bool = False) -> str:

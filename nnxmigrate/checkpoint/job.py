@@ -8,15 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.files import Folder, LocalFolder, is_remote, local_path, open_folder
+from nnxmigrate.checkpoint.choosing import choose
+from nnxmigrate.checkpoint.destination import require_free
+from nnxmigrate.checkpoint.files import Folder, is_remote, local_path, open_folder
 from nnxmigrate.checkpoint.initialise import CompiledSizes, Program
 from nnxmigrate.checkpoint.layout import Checkpoint, Item, Kind, Step, chosen_items, chosen_steps, find_checkpoint
-from nnxmigrate.checkpoint.plan import Layout, Plan, Wishes, holds_optimizer, make_plan
+from nnxmigrate.checkpoint.plan import Plan, Wishes, holds_optimizer
 from nnxmigrate.checkpoint.reading import read_tree
 from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.transfer import Transferred
-from nnxmigrate.checkpoint.tree import Leaf, StoredTree
+from nnxmigrate.checkpoint.tree import StoredTree
 
 SUFFIX = "_nnx011"
 
@@ -35,6 +36,7 @@ class Request:
         wishes: renames and exceptions.
         link: whether data files are shared with the source through hard links.
         verify: whether what was written is compared with the source and opened with Orbax.
+        check: whether nothing will be written, so that no destination is needed.
     """
 
     source: str
@@ -46,6 +48,7 @@ class Request:
     wishes: Wishes = field(default_factory=Wishes)
     link: bool = False
     verify: bool = True
+    check: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,8 @@ class Job:
         destination: path or URL of the new checkpoint.
         items: what happens to every item of the chosen steps.
         notes: what the user should know, a line each.
+        program: the new program; None without a model.
+        shared: whether the converted items of a step are parts of one state.
         sizes: buffers of the compiled function; None if nothing was compiled.
         seconds: how long each stage took, by name.
         done: what was transferred; None until it was.
@@ -80,6 +85,7 @@ class Job:
     items: list[ItemJob]
     notes: list[str]
     program: Program | None
+    shared: bool = False
     sizes: CompiledSizes | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     done: Transferred | None = None
@@ -91,22 +97,26 @@ class Job:
         return [(job, job.plan) for job in self.items if job.plan]
 
     @property
+    def result(self) -> str:
+        """Path or URL of what the new program loads: the source itself if nothing needs converting."""
+        return str(self.checkpoint.folder) if self.needless else self.destination
+
+    @property
     def needless(self) -> bool:
         """Whether every item is already what the new program expects."""
         return all(plan.needless for _, plan in self.converted)
 
-    @property
-    def stored_bytes(self) -> int | None:
-        """Size of the source's files that are read; None in a store without files."""
-        if not isinstance(self.checkpoint.folder, LocalFolder):
-            return None
-        root = self.checkpoint.folder.path
-        names = {one.step.name for one in self.items}
-        return sum(file.stat().st_size for name in names for file in (root / name).rglob("*") if file.is_file())
+
+Programs = dict[bool, Program]
+"""Programs that were traced, by whether an optimizer stands beside its model in their trees."""
 
 
-def plan_job(request: Request) -> Job:
+def plan_job(request: Request, programs: Programs | None = None) -> Job:
     """Find out what lies at the source and what would be done with it; nothing is written.
+
+    Args:
+        request: what is asked for.
+        programs: those that were traced for other requests with the same model; filled in.
 
     Raises:
         CheckpointError: if the source or the model cannot be used, or a wish cannot be met. A tree that does not fit
@@ -116,6 +126,9 @@ def plan_job(request: Request) -> Job:
     notes: list[str] = []
     with timed(seconds, "read"):
         folder = open_folder(request.source)
+        destination = _destination(request, folder)
+        if not request.check:
+            require_free(destination, str(folder))
         checkpoint = find_checkpoint(folder)
         steps = chosen_steps(checkpoint, request.step)
         found = [(step, item, read_tree(item.folder)) for step in steps for item in step.items]
@@ -123,19 +136,23 @@ def plan_job(request: Request) -> Job:
             chosen_items(step, request.items)  # refuses names of no tree
     if checkpoint.kind is Kind.STEPS and request.step is None and len(checkpoint.steps) > 1:
         notes.append(f"step {steps[0].number} is the latest of {len(checkpoint.steps)}; --step all converts every one")
-    chosen = _chosen(request, found)
     program = None
     if request.make:
         with timed(seconds, "trace"):
-            trees = [tree for (_, _, tree), wanted in zip(found, chosen, strict=True) if wanted]
-            optimizer = any(holds_optimizer(tree.leaves) for tree in trees)
-            program = Program(request.make, request.eager, optimizer)
+            optimizer = any(holds_optimizer(tree.leaves) for _, _, tree in found)
+            traced = programs if programs is not None else {}
+            if optimizer not in traced:
+                traced[optimizer] = Program(request.make, request.eager, optimizer)
+            program = traced[optimizer]
+    items: list[ItemJob] = []
+    shared = False
     with timed(seconds, "plan"):
-        items = [
-            ItemJob(step, item, tree, _planned(tree, program, request) if wanted else None)
-            for (step, item, tree), wanted in zip(found, chosen, strict=True)
-        ]
-    job = Job(request, checkpoint, _destination(request, folder), items, notes, program, seconds=seconds)
+        for step in steps:
+            trees = [(item, tree) for at, item, tree in found if at is step]
+            chosen = choose(step, trees, program, request.items, request.wishes, request.eager)
+            items += [ItemJob(step, item, tree, chosen.plans.get(item.name)) for item, tree in trees]
+            shared = shared or chosen.shared
+    job = Job(request, checkpoint, destination, items, notes, program, shared, seconds=seconds)
     job.notes += _notes(job)
     return job
 
@@ -148,42 +165,6 @@ def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
         yield
     finally:
         seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - start
-
-
-def _chosen(request: Request, found: Sequence[tuple[Step, Item, StoredTree]]) -> list[bool]:
-    """Say for every tree whether it is converted.
-
-    A model describes one tree of a step; without ``--item`` that is the only one, or the only one with RNG state.
-    """
-    if request.items or not request.make:
-        return [not request.items or item.name in request.items for _, item, _ in found]
-    chosen = []
-    for step, item, _ in found:
-        siblings = [(one, other) for at, one, other in found if at is step]
-        candidates = [one.name for one, other in siblings if find_streams(other.leaves)]
-        if len(siblings) > 1 and len(candidates) != 1:
-            names = ", ".join(one.name for one, _ in siblings)
-            raise CheckpointError(
-                f"{step.folder} holds several trees: {names}", "say with --item which one is the model"
-            )
-        chosen.append(len(siblings) == 1 or item.name in candidates)
-    return chosen
-
-
-def _planned(tree: StoredTree, program: Program | None, request: Request) -> Plan:
-    if program is None:
-        return make_plan(tree, None, request.wishes)
-    plan = make_plan(tree, program.target, request.wishes)
-    hidden = not plan.missing and all(_may_be_plain(leaf, plan.layout) for leaf in plan.unexpected)
-    if plan.unexpected and hidden and program.may_hide_arrays and request.eager is None:
-        program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
-        plan = make_plan(tree, program.target, request.wishes)
-    return plan
-
-
-def _may_be_plain(leaf: Leaf, layout: Layout) -> bool:
-    """Say whether a leaf may have been a plain array attribute, which has no ``value`` in its path."""
-    return layout is Layout.PURE or leaf.path[-1] != "value"
 
 
 def _destination(request: Request, folder: Folder) -> str:

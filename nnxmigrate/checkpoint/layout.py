@@ -13,6 +13,7 @@ from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.files import Folder
 
 UNFINISHED = ".orbax-checkpoint-tmp"
+MARK = "nnxmigrate-unfinished"  # in a store, the file that says which conversion is under way
 _STEP = re.compile(r"(?:.*_)?(\d+)")
 
 
@@ -90,6 +91,10 @@ def find_checkpoint(folder: Folder) -> Checkpoint:
         raise CheckpointError(
             f"{folder}: unfinished: the program that wrote it stopped before Orbax was done",
             "save it again and wait: checkpointer.wait_until_finished(), or use an earlier step",
+        )
+    if MARK in folder.files():
+        raise CheckpointError(
+            f"{folder}: unfinished: a conversion to here was interrupted", "run it again, and it goes on where it ended"
         )
     step = _find_step("", folder)
     if step:

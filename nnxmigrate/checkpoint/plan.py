@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
-from nnxmigrate.checkpoint.rng import Stream, find_streams
+from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams
 from nnxmigrate.checkpoint.tree import DICT_KEY, Leaf, Path, StoredTree, dotted
 
 _SHOWN = 12  # leaves named in a refusal before "and N more"
@@ -28,10 +28,14 @@ class TargetLeaf(Leaf):
     Attributes:
         rng: whether it belongs to the program's RNG state.
         origin: its path in :attr:`Layout.STATE`, whatever layout it is given in.
+        empty: whether it is a ``None`` or an empty container, of which Orbax stores the place alone.
+        variable: the name of its Variable's class; empty if it is in none.
     """
 
     rng: bool = False
     origin: Path = ()
+    empty: bool = False
+    variable: str = ""
 
 
 Target = Mapping[Layout, Mapping[Path, TargetLeaf]]
@@ -72,9 +76,13 @@ class Plan:
     Attributes:
         layout: the layout of the checkpoint, old and new.
         kept: stored leaves that stay.
-        empty: leaves without content that stay.
+        empty: places without content (``None``, ``{}``) that stay.
         dropped: stored leaves that do not.
         added: leaves that the new program computes.
+        emptied: stored places without content that the new program does not have.
+        opened: places without content that only the new program has.
+        elsewhere: names of other items that hold missing leaves.
+        mounted: whether the model was compared with a part of the tree alone, that below an optimizer's ``model``.
         missing: leaves of the new program that are neither stored nor computed.
         unexpected: stored leaves that the new program does not have.
         reshaped: leaves that have another shape in the new program, stored and wanted.
@@ -94,6 +102,10 @@ class Plan:
     streams: tuple[Stream, ...]
     notes: tuple[str, ...]
     compared: bool
+    emptied: tuple[Leaf, ...] = ()
+    opened: tuple[TargetLeaf, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    mounted: bool = False
 
     @property
     def problems(self) -> int:
@@ -110,18 +122,39 @@ class Plan:
         """Whether the checkpoint is already what the new program expects."""
         if self.parts != ("",) or any(kept.renamed or kept.key_impl != kept.leaf.key_impl for kept in self.kept):
             return False
-        old = {(leaf.path, leaf.described) for leaf in self.dropped}
-        return old == {(leaf.path, leaf.described) for leaf in self.added}
+        return not (self.dropped or self.added or self.emptied or self.opened)
+
+    @property
+    def only_rng(self) -> bool:
+        """Whether nothing but RNG state is put in or left out, so that a partial restore would do."""
+        moved = any(kept.renamed or kept.key_impl != kept.leaf.key_impl for kept in self.kept)
+        of_streams = {leaf.path for stream in self.streams for leaf in stream.leaves}
+        strange = any(leaf.path not in of_streams for leaf in self.dropped) or not all(leaf.rng for leaf in self.added)
+        return not (moved or strange or self.problems or self.parts != ("",))
+
+    @property
+    def kept_streams(self) -> tuple[Path, ...]:
+        """The nodes of the RNG streams that stay, by their new paths."""
+        stay = {one.leaf.path: one.path for one in self.kept}
+        keys = [(stream, stay.get(stream.key.path)) for stream in self.streams]
+        tails = {stream.path: len(stream.key.path) - len(stream.path) for stream in self.streams}
+        return tuple(path[: len(path) - tails[stream.path]] for stream, path in keys if path)
 
     def part(self, name: str) -> Plan:
         """Return the plan for one of the :attr:`parts`; RNG state belongs to the model."""
         own = tuple(kept for kept in self.kept if kept.part == name)
         empty = tuple(kept for kept in self.empty if kept.part == name)
-        added = self.added if name != OPTIMIZER else ()
+        added, opened = (
+            tuple(leaf for leaf in leaves if not name or (leaf.path[0] == MODEL) == (name == MODEL))
+            for leaves in (self.added, self.opened)
+        )
         if name == MODEL:  # its leaves move up to the root of their own item
             own, empty = (tuple(replace(kept, path=kept.path[1:]) for kept in many) for many in (own, empty))
-            added = tuple(replace(leaf, path=leaf.path[1:], key_types=leaf.key_types[1:]) for leaf in added)
-        return replace(self, kept=own, empty=empty, added=added)
+            added, opened = (
+                tuple(replace(leaf, path=leaf.path[1:], key_types=leaf.key_types[1:]) for leaf in leaves)
+                for leaves in (added, opened)
+            )
+        return replace(self, kept=own, empty=empty, added=added, opened=opened)
 
     def require_fit(self) -> None:
         """Refuse a checkpoint that does not fit the new program.
@@ -141,18 +174,27 @@ class Plan:
         raise MisfitError("\n".join(lines), self._way_out())
 
     def _way_out(self) -> str:
+        if self.elsewhere:
+            items = ", ".join(self.elsewhere)
+            return f"missing leaves are stored in {items}: leave --item out, or name all items that share the state"
         renames = suggested_renames(self.unexpected, self.missing)
         if renames:
             return "perhaps: " + " ".join(f"--rename {old}={new}" for old, new in renames.items())
         ways = []
-        if self.missing:
-            ways.append("--allow-missing PATTERN initialises leaves anew")
-        if self.unexpected:
-            ways.append("--drop PATTERN leaves stored ones out")
-        if self.missing and self.unexpected:
-            ways.append("--rename OLD=NEW moves them")
         if self.reshaped:
-            ways.append("the model must be built with the sizes it was trained with")
+            ways.append("build the model with the sizes it was trained with")
+        elif self.missing and self.unexpected:  # the values are there: no way that would lose them
+            ways.append("is it the model that was trained? --rename OLD=NEW moves stored leaves to where they are now")
+        elif self.missing:
+            ways.append(
+                f"if the program really has more now: --allow-missing PATTERN gives leaves new initial values; "
+                f"nothing is stored for {_named(self.missing)}"
+            )
+        elif self.unexpected:
+            ways.append(
+                f"if the program really has fewer now: --drop PATTERN leaves stored leaves out; "
+                f"the values of {_named(self.unexpected)} will be lost"
+            )
         return "; ".join(ways)
 
 
@@ -163,6 +205,7 @@ class Wishes:
     Attributes:
         renames: new names by old ones; each a leaf or a node with all below it, keys joined by dots.
         drop: patterns of stored leaves that are left out.
+        keep: patterns of stored RNG streams that stay, whatever they look like.
         allow_missing: patterns of the new program's leaves that are initialised if they are not stored.
         split: whether an optimizer checkpoint becomes a model and an optimizer item.
     """
@@ -171,16 +214,22 @@ class Wishes:
     drop: Sequence[str] = ()
     allow_missing: Sequence[str] = ()
     split: bool = False
+    keep: Sequence[str] = ()
 
 
 MODEL = "model"
 OPTIMIZER = "optimizer"
-_OPTIMIZER_CHILDREN = {MODEL, "opt_state", "step"}
 
 
-def holds_optimizer(leaves: Iterable[Path]) -> bool:
-    """Say whether a tree is the state of an ``nnx.Optimizer`` of 0.10, which holds its model too."""
-    return {path[0] for path in leaves if path} == _OPTIMIZER_CHILDREN
+def holds_optimizer(leaves: Mapping[Path, Leaf]) -> bool:
+    """Say whether a tree is the state of an ``nnx.Optimizer`` of 0.10, which holds its model too.
+
+    It has a ``model`` and a ``step``, which is a whole number. Transformations without state have no ``opt_state``,
+    and classes derived from ``nnx.Optimizer`` may have more.
+    """
+    steps = [leaf for path, leaf in leaves.items() if path in (("step",), ("step", "value"))]
+    whole = any(step.shape == () and str(step.dtype).startswith(("uint", "int")) for step in steps)
+    return whole and any(path[0] == MODEL and len(path) > 1 for path in leaves)
 
 
 def make_plan(tree: StoredTree, target: Target | None, wishes: Wishes = Wishes()) -> Plan:
@@ -199,7 +248,7 @@ def make_plan(tree: StoredTree, target: Target | None, wishes: Wishes = Wishes()
     """
     optimizer = holds_optimizer(tree.leaves)
     if wishes.split and not optimizer:
-        raise CheckpointError("only the checkpoint of an nnx.Optimizer (model, opt_state, step) can be split")
+        raise CheckpointError("only the checkpoint of an nnx.Optimizer of 0.10 (with model and step) can be split")
     if target is None:
         if wishes.allow_missing:
             raise CheckpointError("--allow-missing needs --model: without it nothing can be initialised")
@@ -240,6 +289,10 @@ def _plan_as(
     streams = find_streams(tree.leaves)
     of_streams = {leaf.path: stream for stream in streams for leaf in stream.leaves}
     renamed = _renamer(wishes.renames, tree.leaves)
+    places = {path: leaf for path, leaf in (wanted or {}).items() if leaf.empty}
+    if wanted is not None:
+        wanted = {path: leaf for path, leaf in wanted.items() if not leaf.empty}
+    staying = _staying(tree, streams, wanted, renamed, wishes)
     kept: list[Kept] = []
     dropped: list[Leaf] = []
     unexpected: list[Leaf] = []
@@ -250,6 +303,12 @@ def _plan_as(
         partner = (wanted or {}).get(new_path)
         if matches(path, wishes.drop):
             dropped.append(leaf)
+        elif path in of_streams and of_streams[path].path in staying:
+            kept.append(
+                Kept(leaf, new_path, leaf.key_impl or (partner.key_impl if partner else None), _part(path, wishes))
+            )
+            if partner and partner.key_impl and not leaf.key_impl:
+                notes += _type_notes(leaf, partner)
         elif partner and not partner.rng:  # an ordinary leaf of the new program stays, whatever it looks like
             kept.append(Kept(leaf, new_path, leaf.key_impl or partner.key_impl, _part(path, wishes)))
             if leaf.shape != partner.shape:
@@ -265,8 +324,17 @@ def _plan_as(
             kept.append(Kept(leaf, new_path, leaf.key_impl, _part(path, wishes)))
         else:
             unexpected.append(leaf)
-    empty = tuple(Kept(leaf, renamed(path), None, _part(path, wishes)) for path, leaf in tree.empty.items())
+    empty = [Kept(leaf, renamed(path), None, _part(path, wishes)) for path, leaf in tree.empty.items()]
+    emptied = [one.leaf for one in empty if not _has_place(one.path, wanted, places, mount, tree)]
+    if emptied:
+        notes.append(_emptied_note(emptied, wanted is not None))
+    gone = {leaf.path for leaf in emptied}
+    empty = [one for one in empty if one.leaf.path not in gone]
+    there = {one.path for one in empty}
+    opened = [leaf for path, leaf in places.items() if path not in there]
     _require_distinct((*kept, *empty))
+    if wanted is None:
+        notes += _stay_notes(streams, staying, wishes)
     _require_used("--drop", wishes.drop, tree.leaves)
     held = {one.path for one in kept}
     absent = [leaf for path, leaf in (wanted or {}).items() if path not in held and not leaf.rng]
@@ -276,16 +344,101 @@ def _plan_as(
     return Plan(
         layout=layout,
         kept=tuple(kept),
-        empty=empty,
+        empty=tuple(empty),
         dropped=tuple(dropped),
-        added=(*(leaf for leaf in (wanted or {}).values() if leaf.rng), *allowed),
+        added=(*(leaf for path, leaf in (wanted or {}).items() if leaf.rng and path not in held), *allowed),
         missing=tuple(leaf for leaf in absent if leaf not in allowed),
         unexpected=tuple(unexpected),
         reshaped=tuple(reshaped),
         streams=tuple(streams),
         notes=tuple(notes),
         compared=wanted is not None,
+        emptied=tuple(emptied),
+        opened=tuple(opened),
+        mounted=bool(mount),
     )
+
+
+def _staying(
+    tree: StoredTree,
+    streams: Sequence[Stream],
+    wanted: Mapping[Path, TargetLeaf] | None,
+    renamed: Callable[[Path], Path],
+    wishes: Wishes,
+) -> set[Path]:
+    """Return the streams that stay as stored: those that the new program has at the same path, of the same type.
+
+    Without a model those stay that are not proven to be a layer's.
+    """
+    if wanted is None:
+        gone = layer_streams(tree.leaves, streams)
+        staying = {stream.path for stream in streams if stream.path not in gone or matches(stream.path, wishes.keep)}
+    else:
+        staying = {
+            stream.path for stream in streams if all(_same(one, wanted.get(renamed(one.path))) for one in stream.leaves)
+        }
+    for pattern in wishes.keep:
+        chosen = [stream for stream in streams if matches(stream.key.path, [pattern])]
+        if not chosen:
+            raise CheckpointError(f"--keep {pattern}: no stored RNG stream matches")
+        if wanted is None:
+            staying |= {stream.path for stream in chosen}
+        lost = [stream for stream in chosen if stream.path not in staying]
+        if lost:
+            raise CheckpointError(f"--keep {pattern}: the model has no such RNG stream at {dotted(lost[0].path)}")
+    return staying
+
+
+def _same(leaf: Leaf, partner: TargetLeaf | None) -> bool:
+    if partner is None or not partner.rng:
+        return False
+    implementation = leaf.key_impl or partner.key_impl  # one that was saved as numbers is marked again
+    return (leaf.shape, leaf.dtype, implementation) == (partner.shape, partner.dtype, partner.key_impl)
+
+
+def _has_place(
+    path: Path,
+    wanted: Mapping[Path, TargetLeaf] | None,
+    places: Mapping[Path, TargetLeaf],
+    mount: Path,
+    tree: StoredTree,
+) -> bool:
+    """Say whether a ``None`` or empty container belongs into the new checkpoint; restoring compares them."""
+    if wanted is not None and path[: len(mount)] == mount:
+        return path in places
+    return not _absent_parameter(path, tree)
+
+
+_PARAMETERS = {"kernel", "bias", "scale"}
+
+
+def _absent_parameter(path: Path, tree: StoredTree) -> bool:
+    """Say whether a stored ``None`` is the place of a parameter that a layer was told to leave out.
+
+    Layers of Flax 0.10.0 and 0.10.1 hold ``nnx.Param(None)`` there, later ones nothing at all.
+    """
+    found = tree.empty.get(path)
+    names = path[:-1] if path[-1:] == ("value",) else path
+    if found is None or found.kind != "None" or names[-1:] == () or names[-1] not in _PARAMETERS:
+        return False
+    node = names[:-1]
+    siblings = {
+        other[len(node)] for other in (*tree.leaves, *tree.empty) if other[: len(node)] == node and other != node
+    }
+    return siblings <= _PARAMETERS | {"mean", "var", "lora_a", "lora_b"}
+
+
+def _emptied_note(emptied: Sequence[Leaf], compared: bool) -> str:
+    names = _named(emptied)
+    if compared:
+        return f"{names}: stored without content, and the model has nothing there; left out"
+    return f"{names}: stored without content; layers have nothing there since Flax 0.10.2, so it is left out"
+
+
+def _stay_notes(streams: Sequence[Stream], staying: set[Path], wishes: Wishes) -> Iterator[str]:
+    for stream in streams:
+        if stream.path in staying and not matches(stream.key.path, wishes.keep):
+            yield f"{dotted(stream.path)}: an RNG stream that is no layer's of 0.10, so it stays; --drop leaves it out"
 
 
 def matches(path: Path, patterns: Iterable[str]) -> bool:
@@ -347,6 +500,11 @@ def _mounted(leaf: TargetLeaf, mount: Path) -> TargetLeaf:
     if not mount:
         return leaf
     return replace(leaf, path=(*mount, *leaf.path), key_types=(*(DICT_KEY for _ in mount), *leaf.key_types))
+
+
+def _named(leaves: Sequence[Leaf]) -> str:
+    more = f" and {len(leaves) - 3} more" if len(leaves) > 3 else ""
+    return ", ".join(leaf.name for leaf in leaves[:3]) + more
 
 
 def _listed(title: str, lines: Sequence[str]) -> list[str]:

@@ -140,8 +140,12 @@ def _with_header(leaf: Leaf, headers: Mapping[str, Any], recorded: Mapping[str, 
         if header["zarr_format"] == 3:
             dtype = header["data_type"]
             chunks = header["chunk_grid"]["configuration"]["chunk_shape"]
+            names = [one["name"] for one in header.get("codecs", ())]
+            codec = {("bytes",): "", ("bytes", "zstd"): "zstd"}.get(tuple(names))
         else:
             dtype, chunks = _dtype_name(header["dtype"]), header["chunks"]
+            codec = "" if header.get("compressor") is None else str(header["compressor"]["id"])
+            codec = None if header.get("filters") else codec
         return Leaf(
             leaf.path,
             leaf.key_types,
@@ -150,6 +154,7 @@ def _with_header(leaf: Leaf, headers: Mapping[str, Any], recorded: Mapping[str, 
             dtype=str(dtype),
             key_impl=recorded.get(dotted(leaf.path)),
             chunks=tuple(chunks),
+            codec=codec,
         )
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{leaf.name}: the array's header is not as Zarr writes it") from error

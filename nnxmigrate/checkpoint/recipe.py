@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nnxmigrate.checkpoint.initialise import Program, array_type, named_leaves
+from nnxmigrate.checkpoint.initialise import Program, array_type, is_empty, named_leaves
 from nnxmigrate.checkpoint.plan import Plan, make_plan
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree
 
@@ -52,7 +52,7 @@ def fix_checkpoint(checkpoint: Any, make_model: Callable[[Any], Any], rngs: Any)
     def make() -> Any:
         return nnx.state(make_model(nnx.clone(rngs)))
 
-    values = {leaf.path: leaf.value for leaf in named_leaves(checkpoint)}
+    values = {leaf.path: leaf.value for leaf in named_leaves(checkpoint) if not is_empty(leaf.value)}
     tree = _in_memory(values)
     program = Program(make)
     plan = make_plan(tree, program.target)
@@ -66,7 +66,7 @@ def fix_checkpoint(checkpoint: Any, make_model: Callable[[Any], Any], rngs: Any)
     def merged(kept: Mapping[int, Any]) -> Any:
         state = make()
         flat, structure = jax.tree.flatten(state)
-        paths = [leaf.path for leaf in named_leaves(state)]
+        paths = [leaf.path for leaf in named_leaves(state) if not is_empty(leaf.value)]
         known = [0 if path in stored else leaf for path, leaf in zip(paths, flat, strict=True)]
         return jax.tree.unflatten(structure, [kept.get(at, leaf) for at, leaf in enumerate(known)])
 

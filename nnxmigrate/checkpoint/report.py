@@ -23,6 +23,16 @@ def size(count: int) -> str:
     return f"{amount:.1f} TB"
 
 
+def duration(seconds: float) -> str:
+    """Return a time for people, such as ``38 min``."""
+    if seconds < 1:
+        return "less than a second"
+    for limit, divisor, unit in ((90, 1, "s"), (5400, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / divisor:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"
+
+
 def found_lines(job: Job) -> Iterator[str]:
     """Say what lies at the source."""
     steps = job.checkpoint.steps

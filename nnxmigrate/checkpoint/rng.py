@@ -4,16 +4,30 @@ An NNX RNG stream is a node with exactly two children, ``key`` and ``count``. Th
 ``S``, the key's data are uint32 of shape ``S + (2,)`` (threefry) or ``S + (4,)`` (rbg). Orbax records for typed keys
 which implementation they belong to; with that record a stream is certain. Without it (Orbax before 0.11.7, or key
 data saved as numbers) it is probable, and the new program's own tree decides.
+
+In 0.10 a layer that draws random numbers holds a whole ``nnx.Rngs`` as ``rngs``, from 0.11 on a single stream of its
+own. An ``nnx.Rngs`` or a stream that the program itself holds is stored in the same way by both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nnxmigrate.checkpoint.tree import Leaf, Path
 
 _KEY_WORDS = (2, 4)  # uint32 words per key: threefry, rbg
+
+#: What stands beside ``rngs`` in the layers of Flax 0.10 that hold one; a Dropout has nothing but its ``rngs``.
+_LAYERS = (
+    frozenset[str](),  # Dropout
+    frozenset({"query", "key", "value", "out"}),  # MultiHeadAttention
+    frozenset({"dense_i", "dense_h"}),  # SimpleCell, OptimizedLSTMCell, GRUCell
+    frozenset({"ii", "if_", "ig", "io", "hi", "hf", "hg", "ho"}),  # LSTMCell
+    frozenset({"cell"}),  # RNN
+    frozenset({"forward_rnn", "backward_rnn"}),  # Bidirectional
+)
+_OPTIONAL = frozenset({"query_ln", "key_ln", "cached_key", "cached_value", "cache_index", "recurrent_dropout"})
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,27 @@ def find_streams(leaves: Mapping[Path, Leaf]) -> list[Stream]:
         if key and count and _fit(key, count):
             streams.append(Stream(node, key, count))
     return sorted(streams, key=lambda stream: stream.path)
+
+
+def layer_streams(leaves: Mapping[Path, Leaf], streams: Sequence[Stream]) -> set[Path]:
+    """Return the paths of those ``streams`` that can only be a layer's of Flax 0.10.
+
+    That is a node ``rngs`` of nothing but streams, in a node whose other children are those of a layer which holds an
+    ``nnx.Rngs`` in 0.10 and a single stream from 0.11 on. What the program's own modules hold has kept its place.
+    """
+    children: dict[Path, set[str]] = {}
+    for path in leaves:
+        for depth in range(len(path)):
+            children.setdefault(path[:depth], set()).add(path[depth])
+    paths = {stream.path for stream in streams}
+
+    def of_layer(node: Path) -> bool:
+        """Say whether the node above a stream is the ``nnx.Rngs`` of a layer."""
+        if node[-1:] != ("rngs",) or any((*node, name) not in paths for name in children[node]):
+            return False
+        return len(node) > 1 and frozenset(children[node[:-1]] - {"rngs"} - _OPTIONAL) in _LAYERS
+
+    return {path for path in paths if path and of_layer(path[:-1])}
 
 
 def _content(path: Path, children: Mapping[Path, set[str]], leaves: Mapping[Path, Leaf]) -> Leaf | None:

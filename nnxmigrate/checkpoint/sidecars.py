@@ -64,6 +64,9 @@ def _metadata(tree: StoredTree, plan: Plan) -> str:
         if with_shape:
             value["write_shape"] = list(leaf.shape or ())
         table[str(leaf.path)] = {"key_metadata": _keys(leaf.path, types), "value_metadata": value}
+    for place in plan.opened:
+        content = {"value_type": place.kind, "skip_deserialize": True}
+        table[str(place.path)] = {"key_metadata": _keys(place.path, types), "value_metadata": content}
     return json.dumps({**tree.metadata, "tree_metadata": table})
 
 
@@ -74,7 +77,7 @@ def _entries(tree: StoredTree) -> Iterable[Any]:
 def _key_types(plan: Plan) -> dict[Path, int]:
     """Return the type of the last key of every node and leaf; what is stored decides over what the model says."""
     types: dict[Path, int] = {}
-    for leaf in plan.added:
+    for leaf in (*plan.added, *plan.opened):
         for depth in range(1, len(leaf.path) + 1):
             types[leaf.path[:depth]] = leaf.key_types[depth - 1]
     for kept in (*plan.kept, *plan.empty):

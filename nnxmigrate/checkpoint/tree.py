@@ -32,6 +32,7 @@ class Leaf:
         dtype: NumPy's name of its stored type (``uint32`` for a key); None if it is no array.
         key_impl: the PRNG implementation of a typed key; None for other arrays.
         chunks: lengths of a stored chunk; None where unknown.
+        codec: how a stored chunk is compressed, such as ``zstd``; empty if it is not, None where unknown.
     """
 
     path: Path
@@ -41,6 +42,7 @@ class Leaf:
     dtype: str | None = None
     key_impl: str | None = None
     chunks: tuple[int, ...] | None = None
+    codec: str | None = None
 
     @property
     def name(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,53 +11,75 @@ from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder
 from nnxmigrate.checkpoint.plan import Kept, Plan, TargetLeaf
 from nnxmigrate.checkpoint.reading import ARRAY_KINDS, store_spec
 from nnxmigrate.checkpoint.sidecars import STRINGS, rewritten
-from nnxmigrate.checkpoint.transfer import Progress, Transferred, transfer
+from nnxmigrate.checkpoint.transfer import Progress, Transferred
 from nnxmigrate.checkpoint.tree import Path, StoredTree
 
 _BATCH = 64 << 20  # bytes of values that wait in memory for one commit
+MANIFEST = "manifest.ocdbt"
 _REPLACED = {"manifest.ocdbt", ".zarray", "zarr.json"}  # written anew when something changes, so never shared
 
 
-def write_local(
-    source: LocalFolder,
-    destination: pathlib.Path,
-    tree: StoredTree,
-    plan: Plan,
-    values: Mapping[Path, Any],
-    link: bool,
-    progress: Progress,
-) -> Transferred:
-    """Write an item by copying its files; arrays that stay are never opened.
+def copied_files(source: Folder, tree: StoredTree, plan: Plan) -> Iterator[tuple[str, str]]:
+    """Give the files of an item's arrays that are copied as they are, and the paths of their copies.
+
+    The database's manifest is not among them: it is written when everything else is there.
 
     Args:
         source: the old item.
-        destination: folder of the new one, empty or not yet there.
+        tree: what it holds.
+        plan: what becomes of it.
+    """
+    folders = {} if tree.ocdbt else {kept.leaf.name: kept.name for kept in plan.kept}
+    for path in source.walk():
+        top, _, rest = path.partition("/")
+        if not is_array_file(path, tree) or path == MANIFEST:
+            continue
+        if tree.ocdbt:
+            yield path, path
+        elif top in folders:
+            yield path, f"{folders[top]}/{rest}"
+
+
+def may_be_linked(path: str) -> bool:
+    """Say whether a file may be shared through a hard link. TensorStore never rewrites data files."""
+    return path.rpartition("/")[2] not in _REPLACED
+
+
+def change_copy(
+    source: Folder,
+    destination: LocalFolder | RemoteFolder,
+    tree: StoredTree,
+    plan: Plan,
+    values: Mapping[Path, Any],
+) -> int:
+    """Make the new item of copied files: change the database's index, add new arrays, write the metadata.
+
+    Args:
+        source: the old item.
+        destination: the new one, with all of :func:`copied_files` in it.
         tree: what the old item holds.
         plan: what becomes of it.
         values: initial values of the added leaves, by origin.
-        link: whether data files are shared through hard links. TensorStore never rewrites them.
-        progress: told about copied bytes.
+
+    Returns:
+        The number of bytes written.
 
     Raises:
-        OSError: if copying fails.
         CheckpointError: if TensorStore cannot write.
     """
-    done = Transferred()
-    for old, new in _file_pairs(source, destination, tree, plan):
-        one = transfer([(old, new)], link and old.name not in _REPLACED, progress)
-        done.copied += one.copied
-        done.linked += one.linked
     context = _context()
-    folder = LocalFolder(destination)
+    written = 0
     try:
         if tree.ocdbt:
-            _change_database(folder, tree, plan, values, context)
+            manifest = source.read(MANIFEST) or b""
+            destination.write(MANIFEST, manifest)
+            written += len(manifest)
+            _change_database(destination, tree, plan, values, context)
         else:
-            _write_arrays(folder, tree, plan.added, values, context, None)
+            _write_arrays(destination, tree, plan.added, values, context, None)
     except ValueError as error:
         raise CheckpointError(f"{destination}: writing failed: {error}") from error
-    done.copied += _write_sidecars(source, folder, tree, plan)
-    return done
+    return written + _write_sidecars(source, destination, tree, plan)
 
 
 def write_values(
@@ -114,24 +135,7 @@ def is_array_file(path: str, tree: StoredTree) -> bool:
     return top in tree.names
 
 
-def _file_pairs(
-    source: LocalFolder, destination: pathlib.Path, tree: StoredTree, plan: Plan
-) -> Iterator[tuple[pathlib.Path, pathlib.Path]]:
-    """Give the arrays' files that are copied, and their copies' paths."""
-    folders = {} if tree.ocdbt else {kept.leaf.name: kept.name for kept in plan.kept}
-    for path in source.walk():
-        top, _, rest = path.partition("/")
-        if not is_array_file(path, tree):
-            continue
-        if tree.ocdbt:
-            yield source.path / path, destination / path
-        elif top in folders:
-            yield source.path / path, destination / folders[top] / rest
-
-
-def _change_database(
-    folder: LocalFolder, tree: StoredTree, plan: Plan, values: Mapping[Path, Any], context: Any
-) -> None:
+def _change_database(folder: Folder, tree: StoredTree, plan: Plan, values: Mapping[Path, Any], context: Any) -> None:
     """Drop, rename and add leaves in a copied OCDBT database, by one transaction on its index; values stay in place."""
     import tensorstore
 

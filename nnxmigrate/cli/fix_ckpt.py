@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nnxmigrate import config
+from nnxmigrate.cli import ckpt_output as output
 
 if TYPE_CHECKING:
-    from nnxmigrate.checkpoint.errors import CheckpointError
-    from nnxmigrate.checkpoint.job import Job
+    from nnxmigrate.checkpoint.job import Job, Request
     from nnxmigrate.checkpoint.loading import Maker
-
-_COLOURS = {"drop": "red", "add": "green", "rename": "yellow", "keep": None}
 
 #: Keys of ``[tool.nnxmigrate.fix-ckpt]``: long names of options, and what each holds.
 KEYS: Mapping[str, type[Any]] = {
@@ -29,6 +26,7 @@ KEYS: Mapping[str, type[Any]] = {
     "optimizer": str,
     "rename": dict,
     "drop": list,
+    "keep": list,
     "allow-missing": list,
     "link": bool,
     "verify": bool,
@@ -52,13 +50,18 @@ KEYS: Mapping[str, type[Any]] = {
     "`optimizer`. [keep]",
 )
 @click.option("--rename", "renames", multiple=True, metavar="OLD=NEW", help="Move a leaf or node, keys joined by dots.")
-@click.option("--drop", multiple=True, metavar="PATTERN", help="Leave out stored leaves or nodes.")
 @click.option(
-    "--allow-missing", multiple=True, metavar="PATTERN", help="Initialise leaves or nodes that are not stored."
+    "--drop", multiple=True, metavar="PATTERN", help="Leave out stored leaves or nodes; their values are lost."
+)
+@click.option("--keep", multiple=True, metavar="PATTERN", help="Keep stored RNG streams that look like a layer's.")
+@click.option(
+    "--allow-missing", multiple=True, metavar="PATTERN", help="Give leaves or nodes that are not stored initial values."
 )
 @click.option("--link", is_flag=True, default=None, help="Share data files through hard links instead of copying them.")
 @click.option("--verify/--no-verify", default=None, help="Compare what was written with the source. [verify]")
-@click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and what it costs, and stop.")
+@click.option("--check", is_flag=True, help="Say whether and why it needs converting, and stop; 1 if it does.")
+@click.option("--recursive", "-r", is_flag=True, help="Convert all checkpoints below PATH.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--emit-script", is_flag=True, help="Print a standalone script for this case and stop.")
 @click.option("--verbose", "-v", is_flag=True, help="Name every leaf that is kept.")
@@ -73,8 +76,8 @@ def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) ->
     bytes. The result goes to DESTINATION, or beside PATH under its name with `_nnx011` added. PATH is never changed.
     Both may be local paths or URLs of stores that TensorStore opens.
 
-    The exit code is 0 if the checkpoint was written or needs no conversion, 1 if it does not fit the model, 2 if
-    something cannot be read, used or written.
+    The exit code is 0 if the checkpoint was written or needs no conversion, 1 if it does not fit the model, or with
+    --check if it needs converting, and 2 if something cannot be read, used or written.
     """
     try:
         from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
@@ -85,47 +88,79 @@ def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) ->
         needed = "install what checkpoints need, under Python 3.11 or later: pip install 'nnxmigrate[ckpt]'"
         raise _Failure(f"{error}; {needed}") from error
     except CheckpointError as error:
-        _complain(error, {"status": "error"} if as_json else None)
+        output.complain(error, {"status": "error"} if as_json else None)
         sys.exit(1 if isinstance(error, MisfitError) else 2)
 
 
 def _fix(path: str, destination: str | None, as_json: bool, options: Mapping[str, Any]) -> None:
     import tensorstore  # noqa: F401  # fails first if the extra is not installed
 
-    from nnxmigrate.checkpoint import report
-    from nnxmigrate.checkpoint.convert import run_job
-    from nnxmigrate.checkpoint.distributed import is_leader, join
-    from nnxmigrate.checkpoint.errors import MisfitError
-    from nnxmigrate.checkpoint.job import plan_job
+    from nnxmigrate.checkpoint.distributed import join
 
     if options["distributed"]:
         join(options["coordinator"], options["processes"], options["process"])
     else:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # keys are the same everywhere; accelerators stay free
     request, maker = _request(path, destination, options)
+    if options["recursive"]:
+        _fix_all(request, maker, as_json, options)
+        return
+    sys.exit(_fix_one(request, maker, as_json, options))
+
+
+def _fix_one(request: Request, maker: Maker | None, as_json: bool, options: Mapping[str, Any]) -> int:
+    """Convert one checkpoint; return the exit code."""
+    from nnxmigrate.checkpoint import report
+    from nnxmigrate.checkpoint.convert import cost_of, run_job
+    from nnxmigrate.checkpoint.distributed import is_leader
+    from nnxmigrate.checkpoint.errors import MisfitError
+    from nnxmigrate.checkpoint.job import plan_job
+
     job = plan_job(request)
     leader = is_leader()
     if options["emit_script"]:
         _emit(job, maker, options)
-        return
-    if leader and not as_json:
-        _show(job, bool(options["verbose"] or options["dry_run"]))
+        return 0
     try:
         for _, plan in job.converted:
             plan.require_fit()
     except MisfitError as error:
-        record = report.record(job, "refused") if as_json and leader else None
-        _complain(error, record)
-        sys.exit(1)
+        output.complain(error, report.record(job, "refused") if as_json and leader else None)
+        if leader and not as_json and options["verbose"]:
+            output.show(job, True)
+        return 1
+    if options["check"]:
+        return int(output.check(job, maker, as_json)) if leader else 0
+    if leader and not as_json:
+        output.show(job, bool(options["verbose"] or options["dry_run"]))
+    cost = None if job.needless else cost_of(job)
+    if leader and not as_json:
+        output.show_cost(cost, job.destination)
     told = len(job.notes)
     if not options["dry_run"]:
-        with _progress(job, leader and not as_json) as progress:
+        with output.progress(cost.nbytes if cost else None, leader and not as_json) as progress:
             run_job(job, progress)
     if leader:
-        _conclude(job, maker, as_json, bool(options["dry_run"]), job.notes[told:])
+        output.conclude(job, maker, as_json, bool(options["dry_run"]), job.notes[told:])
+    return 0
 
 
-def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> tuple[Any, Maker | None]:
+def _fix_all(request: Request, maker: Maker | None, as_json: bool, options: Mapping[str, Any]) -> None:
+    """Convert every checkpoint below a folder, print one summary and leave with the worst exit code."""
+    from nnxmigrate.checkpoint.recursive import convert_all
+
+    if options["emit_script"] or options["distributed"]:
+        raise click.UsageError("--recursive goes with neither --emit-script nor --distributed")
+    outcomes = []
+    for outcome in convert_all(request, bool(options["dry_run"])):
+        outcomes.append(outcome)
+        if not as_json:
+            output.show_outcome(outcome)
+    output.summarise(outcomes, maker, as_json)
+    sys.exit(max((outcome.code for outcome in outcomes), default=0))
+
+
+def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> tuple[Request, Maker | None]:
     """Return the request and how its model is made."""
     from nnxmigrate.checkpoint.errors import CheckpointError
     from nnxmigrate.checkpoint.factory import call_source, call_with_rngs, load_factory, parse_seeds, takes_rngs
@@ -159,11 +194,13 @@ def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> 
         wishes=Wishes(
             renames=dict(options["renames"]),
             drop=options["drop"],
+            keep=options["keep"],
             allow_missing=options["allow_missing"],
             split=options["optimizer"] == "split",
         ),
         link=bool(options["link"]),
         verify=options["verify"] is not False,
+        check=bool(options["check"]),
     )
     return request, maker
 
@@ -185,9 +222,9 @@ def _given(given: Mapping[str, Any]) -> dict[str, Any]:
 def _configured() -> dict[str, Any]:
     """Return all options with what pyproject.toml says, else None or nothing."""
     values = ("model", "rngs", "step", "optimizer", "coordinator", "processes", "process")
-    flags = ("eager_init", "link", "verify", "dry_run", "emit_script", "verbose", "distributed")
+    flags = ("eager_init", "link", "verify", "dry_run", "emit_script", "verbose", "distributed", "check", "recursive")
     options: dict[str, Any] = dict.fromkeys((*values, *flags))
-    options.update(items=(), renames={}, drop=(), allow_missing=())
+    options.update(items=(), renames={}, drop=(), keep=(), allow_missing=())
     found = config.find([os.curdir])
     try:
         table = config.load(found).get("fix-ckpt", {}) if found else {}
@@ -229,64 +266,6 @@ def _emit(job: Job, maker: Maker | None, options: Mapping[str, Any]) -> None:
     click.echo(standalone_script(job, maker), nl=False)
 
 
-def _show(job: Job, every: bool) -> None:
-    from nnxmigrate.checkpoint import report
-
-    for line in report.found_lines(job):
-        click.echo(line)
-    for one, plan in job.converted:
-        click.echo(f"plan{f' for {one.item.name}' if one.item.name else ''}: {report.summary(plan)}")
-        for what, line in report.plan_lines(plan, every):
-            click.echo(f"  {click.style(f'{what:<7}', fg=_COLOURS[what])}{line}")
-    for note in job.notes:
-        click.echo(f"note: {note}")
-
-
-def _conclude(job: Job, maker: Maker | None, as_json: bool, dry_run: bool, notes: Sequence[str]) -> None:
-    from nnxmigrate.checkpoint import report
-    from nnxmigrate.checkpoint.loading import loading_code
-
-    status = "needless" if job.needless else "planned" if dry_run else "written"
-    if as_json:
-        record = report.record(job, status)
-        record["load"] = None if job.needless else loading_code(job, maker)
-        click.echo(json.dumps(record, indent=2))
-    elif job.needless:
-        click.echo("nothing to do: the checkpoint is what the new program expects; nothing was written")
-    elif dry_run:
-        click.echo(f"would write {job.destination}")
-    else:
-        assert job.done is not None
-        linked = f", {report.size(job.done.linked)} shared with the source" if job.done.linked else ""
-        checked = f"; {report.size(job.compared)} compared with the source" if job.compared else ""
-        for note in notes:
-            click.echo(f"note: {note}")
-        click.echo(f"wrote {job.destination}: {report.size(job.done.copied)} copied{linked}{checked}")
-        click.echo("load it with:\n")
-        click.echo("\n".join(f"    {line}".rstrip() for line in loading_code(job, maker).splitlines()))
-
-
-@contextmanager
-def _progress(job: Job, shown: bool) -> Iterator[Callable[[str, int], None]]:
-    """Show bars on a terminal; they disappear when the work is done."""
-    if not (shown and sys.stderr.isatty()):
-        yield lambda stage, count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def told(stage: str, count: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task({"copy": "copying", "verify": "verifying"}[stage], total=job.stored_bytes)
-            bars.advance(tasks[stage], count)
-
-        yield told
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep Orbax's log messages from the user's terminal."""
@@ -297,15 +276,6 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-def _complain(error: CheckpointError, record: Mapping[str, Any] | None) -> None:
-    """Print an error for people, and for machines if there is a record to put it in."""
-    if record is not None:
-        click.echo(json.dumps({**record, "message": str(error), "hint": error.hint}, indent=2))
-    click.echo(f"{click.style('error', fg='red')}: {error}", err=True)
-    if error.hint:
-        click.echo(f"help: {error.hint}", err=True)
 
 
 class _Failure(click.ClickException):

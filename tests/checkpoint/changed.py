@@ -61,3 +61,24 @@ def without_rngs() -> nnx.Module:
     """Make the streams itself."""
     model: nnx.Module = models.Mlp(models.new_rngs())
     return model
+
+
+def returns_nothing(rngs: nnx.Rngs) -> None:
+    """Forget the return."""
+    models.Mlp(rngs)
+
+
+def returns_class(rngs: nnx.Rngs) -> type:
+    """Return the class instead of an object."""
+    found: type = models.Mlp
+    return found
+
+
+def returns_settings(rngs: nnx.Rngs) -> dict[str, int]:
+    """Return something else."""
+    return {"layers": 3}
+
+
+def leaves(rngs: nnx.Rngs) -> None:
+    """End the program."""
+    raise SystemExit(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -97,6 +98,50 @@ W = {"w.value": "float32 2"}
             id="pure",
         ),
         pytest.param(OLD | W, None, Wishes(), dict.fromkeys(OLD, "drop") | {"w.value": "keep"}, id="no model"),
+        pytest.param(
+            {"a.rngs.key.value": "key", "a.rngs.count.value": "uint32"},
+            None,
+            Wishes(),
+            {"a.rngs.key.value": "keep", "a.rngs.count.value": "keep"},
+            id="as 0.11 has it, no model",
+        ),
+        pytest.param(
+            {"noise.a.key": "key", "noise.a.count": "uint32", "data.key": "uint32 2", "data.count": "uint32"},
+            None,
+            Wishes(),
+            dict.fromkeys(("noise.a.key", "noise.a.count", "data.key", "data.count"), "keep"),
+            id="the program's own streams and data, no model",
+        ),
+        pytest.param(
+            {"m.rngs.a.key": "key", "m.rngs.a.count": "uint32", "m.w": "int8"},
+            None,
+            Wishes(),
+            {"m.rngs.a.key": "keep", "m.rngs.a.count": "keep", "m.w": "keep"},
+            id="an nnx.Rngs beside parameters, no model",
+        ),
+        pytest.param(
+            {"m.rngs.a.key": "key", "m.rngs.a.count": "uint32"}
+            | {f"m.{name}.kernel": "int8" for name in ("query", "key", "value", "out")},
+            None,
+            Wishes(),
+            {"m.rngs.a.key": "drop", "m.rngs.a.count": "drop"}
+            | {f"m.{name}.kernel": "keep" for name in ("query", "key", "value", "out")},
+            id="that of an attention layer, no model",
+        ),
+        pytest.param(
+            OLD | W,
+            None,
+            Wishes(keep=["d.rngs.*"]),
+            dict.fromkeys(OLD, "keep") | {"w.value": "keep"},
+            id="kept on purpose",
+        ),
+        pytest.param(
+            {"s.key": "key", "s.count": "uint32"},
+            None,
+            Wishes(drop=["s"]),
+            {"s.key": "drop", "s.count": "drop"},
+            id="dropped on purpose",
+        ),
         pytest.param({"value": "float32"}, {"value.value": "float32"}, Wishes(), {"value": "keep"}, id="called value"),
         pytest.param(
             {"p.key.value": "uint32 2", "p.count.value": "uint32"},
@@ -109,8 +154,22 @@ W = {"w.value": "float32 2"}
             {"s.key.value": "key", "s.count.value": "uint32"},
             {"s.key.value": "rng key", "s.count.value": "rng uint32"},
             Wishes(),
-            {"s.key.value": "renew", "s.count.value": "renew"},
+            {"s.key.value": "keep", "s.count.value": "keep"},
             id="a stream that stays where it is",
+        ),
+        pytest.param(
+            {"s.key.value": "uint32 2", "s.count.value": "uint32"},
+            {"s.key.value": "rng key", "s.count.value": "rng uint32"},
+            Wishes(),
+            {"s.key.value": "keep", "s.count.value": "keep"},
+            id="a stream that stays and was saved as numbers",
+        ),
+        pytest.param(
+            {"s.key.value": "key", "s.count.value": "uint32"},
+            {"s.key.value": "rng key 5", "s.count.value": "rng uint32 5"},
+            Wishes(),
+            {"s.key.value": "renew", "s.count.value": "renew"},
+            id="a stream that has another shape now",
         ),
         pytest.param(W, W | {"x.value": "float32"}, Wishes(), {"w.value": "keep", "x.value": "missing"}, id="missing"),
         pytest.param(
@@ -140,11 +199,25 @@ W = {"w.value": "float32 2"}
             id="an exchange",
         ),
         pytest.param(
-            {"model.w.value": "int8", "opt_state.0.value": "int8", "step.value": "int8"},
+            {"model.w.value": "int8", "opt_state.0.value": "int8", "step.value": "uint32"},
             {"w.value": "int8"},
             Wishes(),
             {"model.w.value": "keep", "opt_state.0.value": "keep", "step.value": "keep"},
             id="a model within its optimizer",
+        ),
+        pytest.param(
+            {"model.w.value": "int8", "step.value": "uint32"},
+            {"w.value": "int8"},
+            Wishes(),
+            {"model.w.value": "keep", "step.value": "keep"},
+            id="a model within an optimizer without state",
+        ),
+        pytest.param(
+            {"model.w.value": "int8", "step.value": "uint32", "ema.w.value": "int8"},
+            {"w.value": "int8"},
+            Wishes(),
+            {"model.w.value": "keep", "step.value": "keep", "ema.w.value": "keep"},
+            id="a model within an optimizer of the user's own class",
         ),
     ],
 )
@@ -192,6 +265,7 @@ def test_no_rename_is_guessed_where_two_would_do() -> None:
         (Wishes(renames={"x": "y"}), "no such leaf"),
         (Wishes(renames={"v": "w"}), "would both become w.value"),
         (Wishes(drop=["x"]), "no stored leaf matches"),
+        (Wishes(keep=["w"]), "no stored RNG stream matches"),
         (Wishes(allow_missing=["x"]), "needs --model"),
         (Wishes(split=True), "can be split"),
     ],
@@ -201,13 +275,58 @@ def test_wishes_that_cannot_be_met(wishes: Wishes, message: str) -> None:
         make_plan(stored(W | {"v.value": "int8"}), None, wishes)
 
 
-def test_split() -> None:
-    old = {"model.w.value": "int8", "opt_state.0.value": "int8", "step.value": "int8"}
+@pytest.mark.parametrize("state", [{"opt_state.0.value": "int8"}, {}])
+def test_split(state: dict[str, str]) -> None:
+    old = {"model.w.value": "int8", **state, "step.value": "uint32"}
     plan = make_plan(stored(old), None, Wishes(split=True))
     assert {part: [one.name for one in plan.part(part).kept] for part in plan.parts} == {
         "model": ["w.value"],
-        "optimizer": ["opt_state.0.value", "step.value"],
+        "optimizer": [*state, "step.value"],
     }
+
+
+def emptied(*names: str) -> dict[Path, Leaf]:
+    """Return places without content."""
+    found = [Leaf(tuple(name.split(".")), (2,) * len(name.split(".")), "None") for name in names]
+    return {one.path: one for one in found}
+
+
+def test_places_without_content_are_those_of_the_model() -> None:
+    tree = replace(stored(W), empty=emptied("l.bias.value", "o.value"))
+    place = TargetLeaf(("o", "value"), (2, 2), "None", empty=True, origin=("o", "value"))
+    new = target(W)
+    plan = make_plan(tree, {Layout.STATE: {**new[Layout.STATE], place.path: place}, Layout.PURE: {}}, Wishes())
+    assert [leaf.name for leaf in plan.emptied] == ["l.bias.value"]
+    assert [one.name for one in plan.empty] == ["o.value"]
+    assert plan.opened == ()
+    assert not plan.needless
+    back = make_plan(replace(tree, empty={}), {Layout.STATE: {**new[Layout.STATE], place.path: place}, Layout.PURE: {}})
+    assert [leaf.name for leaf in back.opened] == ["o.value"]
+
+
+def test_places_of_absent_biases_go_without_a_model_too() -> None:
+    leaves = {"l.kernel.value": "int8", "n.scale.value": "int8", "t.bias.x": "int8"}
+    tree = replace(stored(leaves), empty=emptied("l.bias.value", "n.bias.value", "o.value", "t.kernel.value", "a.b"))
+    plan = make_plan(tree, None)
+    assert [leaf.name for leaf in plan.emptied] == ["l.bias.value", "n.bias.value", "t.kernel.value"]
+    assert [one.name for one in plan.empty] == ["o.value", "a.b"]
+
+
+def test_no_way_out_loses_what_is_stored() -> None:
+    old = {"a.kernel.value": "int8 2", "x.value": "int8"}
+    new = {"b.kernel.value": "int8 2", "c.kernel.value": "int8 2"}
+    plan = make_plan(stored(old), target(new))
+    with pytest.raises(MisfitError) as caught:
+        plan.require_fit()
+    assert "--allow-missing" not in caught.value.hint
+    assert "--drop" not in caught.value.hint
+    with pytest.raises(MisfitError) as caught:
+        replace(plan, unexpected=(), elsewhere=("rest",)).require_fit()
+    assert "stored in rest" in caught.value.hint
+    assert "--allow-missing" not in caught.value.hint
+    with pytest.raises(MisfitError) as caught:
+        replace(plan, missing=()).require_fit()
+    assert "the values of a.kernel.value, x.value will be lost" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,10 @@ def changed(name: str) -> tuple[str, str]:
     return "--model", f"{HERE / 'changed.py'}:{name}"
 
 
+def broken(name: str) -> tuple[str, str]:
+    return "--model", f"{HERE / 'broken' / name}.py:make"
+
+
 #: What is asked for, the exit code, and what must be said.
 REFUSED: dict[str, tuple[pathlib.Path, tuple[str, ...], int, tuple[str, ...]]] = {
     "renamed": (STANDARD, changed("Renamed"), 1, ("fc.kernel.value", "linear.kernel.value", "--rename linear=fc")),
@@ -49,6 +53,33 @@ REFUSED: dict[str, tuple[pathlib.Path, tuple[str, ...], int, tuple[str, ...]]] =
     "seeds that nobody takes": (STANDARD, (*changed("without_rngs"), "--rngs", "0"), 2, ("takes no rngs",)),
     "seeds without a model": (STANDARD, ("--rngs", "0"), 2, ("need --model",)),
     "seeds that are none": (STANDARD, (*changed("Half"), "--rngs", "params"), 2, ("params=0,dropout=1",)),
+    "parses arguments": (
+        STANDARD,
+        broken("parsing"),
+        2,
+        ("ends the program when it is imported", "--config", "__main__"),
+    ),
+    "missing dependency": (
+        STANDARD,
+        broken("depending"),
+        2,
+        ("needs no_such_dependency, which is not installed here",),
+    ),
+    "returns nothing": (STANDARD, changed("returns_nothing"), 2, ("returned no NNX module but None",)),
+    "returns a class": (STANDARD, changed("returns_class"), 2, ("returned the class Mlp, no object of it",)),
+    "returns settings": (STANDARD, changed("returns_settings"), 2, ("returned no NNX module but a builtins.dict",)),
+    "ends the program": (STANDARD, changed("leaves"), 2, ("ended the program: SystemExit(3)",)),
+    "keep of nothing": (STANDARD, ("--keep", "linear"), 2, ("no stored RNG stream matches",)),
+    "check": (STANDARD, ("--check",), 1, ('"needed"', "6 leaves of RNG state", "partial_restore=True")),
+    "check with a model": (STANDARD, (*MLP, "--check"), 1, ('"needed"', "4 leaves of the model's RNG state")),
+    "check of what does not fit": (STANDARD, (*changed("Longer"), "--check"), 1, ("extra.bias.value",)),
+    "check of what needs nothing": (
+        FIXTURES / "forms/composite",
+        ("--item", "best", "--check"),
+        0,
+        ('"needless"', "holds no RNG state", "ocp.CheckpointManager"),
+    ),
+    "check of a tree": (FIXTURES / "forms", ("-r", "--check"), 1, ('"needed": 10', "forms/zarr3")),
     "no such path": (FIXTURES / "nowhere", (), 2, ("no such checkpoint",)),
     "a file": (FIXTURES / "models.py", (), 2, ("a folder",)),
     "folder of checkpoints": (FIXTURES / "forms", (), 2, ("name one of them", "standard")),

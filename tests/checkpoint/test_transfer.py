@@ -11,7 +11,8 @@ import pytest
 
 from nnxmigrate.checkpoint.destination import Destination
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.transfer import transfer
+from nnxmigrate.checkpoint.journal import Journal
+from nnxmigrate.checkpoint.transfer import Transfer, pair
 
 CONTENT = bytes(range(256)) * 5000
 
@@ -24,10 +25,18 @@ def _failing(number: int) -> Any:
 
 
 @pytest.fixture
-def pair(tmp_path: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+def files(tmp_path: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
     source = tmp_path / "source"
     source.write_bytes(CONTENT)
     return source, tmp_path / "folder" / "copy"
+
+
+def transfer(files: tuple[pathlib.Path, pathlib.Path], check: bool, link: bool = False, told: Any = None) -> Transfer:
+    """Copy one file."""
+    journal = Journal(None)
+    copying = Transfer(files[1].parent.parent, journal, check, told or (lambda count: None))
+    copying.copy([pair(*files, link)])
+    return copying
 
 
 @pytest.mark.parametrize(
@@ -39,34 +48,162 @@ def pair(tmp_path: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
         pytest.param(lambda *arguments: 0, id="known but without effect"),
     ],
 )
-def test_copies(pair: tuple[pathlib.Path, pathlib.Path], monkeypatch: pytest.MonkeyPatch, copy_file_range: Any) -> None:
+@pytest.mark.parametrize("check", [True, False])
+def test_copies(
+    files: tuple[pathlib.Path, pathlib.Path], monkeypatch: pytest.MonkeyPatch, copy_file_range: Any, check: bool
+) -> None:
     if copy_file_range:
         monkeypatch.setattr(os, "copy_file_range", copy_file_range, raising=False)
     told: list[int] = []
-    done = transfer([pair], False, told.append)
-    assert pair[1].read_bytes() == CONTENT
+    done = transfer(files, check, told=told.append).done
+    assert files[1].read_bytes() == CONTENT
     assert (done.copied, done.linked, sum(told)) == (len(CONTENT), 0, len(CONTENT))
-    assert pair[1].stat().st_ino != pair[0].stat().st_ino
+    assert files[1].stat().st_ino != files[0].stat().st_ino
+
+
+@pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 100_000])
+def test_pieces(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr("nnxmigrate.checkpoint.transfer.PIECE", 1000)
+    pairs = []
+    for number in range(5):
+        (tmp_path / f"source{number}").write_bytes((CONTENT * 2)[number : size + number])
+        pairs.append(pair(tmp_path / f"source{number}", tmp_path / "to" / "there" / str(number)))
+    copying = Transfer(tmp_path / "to", Journal(None), True)
+    copying.copy(pairs)
+    copying.sync()
+    copying.verify()
+    assert copying.done.compared == copying.done.copied == 5 * size
+    for one in pairs:
+        assert one.source.read_bytes() == one.destination.read_bytes()
+
+
+@pytest.mark.parametrize("place", [0, 999, 1000, 54_321, -1])
+def test_one_flipped_bit_in_the_copy_is_found(
+    files: tuple[pathlib.Path, pathlib.Path], monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    monkeypatch.setattr("nnxmigrate.checkpoint.transfer.PIECE", 1000)
+    copying = transfer(files, True)
+    flip(files[1], place)
+    with pytest.raises(CheckpointError, match="of the copy differ"):
+        copying.verify()
+
+
+def flip(path: pathlib.Path, place: int) -> None:
+    """Change one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 4
+    path.write_bytes(content)
+
+
+def test_a_source_that_becomes_shorter_is_noticed(files: tuple[pathlib.Path, pathlib.Path]) -> None:
+    one = pair(*files)
+    files[0].write_bytes(CONTENT[:100])
+    with pytest.raises(CheckpointError, match="became shorter"):
+        Transfer(files[0].parent, Journal(None), True).copy([one])
 
 
 @pytest.mark.parametrize(("number", "linked"), [(None, True), (errno.EXDEV, False), (errno.EPERM, False)])
+@pytest.mark.parametrize("check", [True, False])
 def test_links_where_it_can(
-    pair: tuple[pathlib.Path, pathlib.Path], monkeypatch: pytest.MonkeyPatch, number: int | None, linked: bool
+    files: tuple[pathlib.Path, pathlib.Path],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int | None,
+    linked: bool,
+    check: bool,
 ) -> None:
     if number:
         monkeypatch.setattr(os, "link", _failing(number))
-    done = transfer([pair], True)
-    assert pair[1].read_bytes() == CONTENT
-    assert (pair[1].stat().st_ino == pair[0].stat().st_ino) is linked
+    done = transfer(files, check, link=True).done
+    assert files[1].read_bytes() == CONTENT
+    assert (files[1].stat().st_ino == files[0].stat().st_ino) is linked
     assert (done.linked, done.copied) == ((len(CONTENT), 0) if linked else (0, len(CONTENT)))
 
 
 def test_a_full_disk_is_not_taken_for_something_else(
-    pair: tuple[pathlib.Path, pathlib.Path], monkeypatch: pytest.MonkeyPatch
+    files: tuple[pathlib.Path, pathlib.Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "copy_file_range", _failing(errno.ENOSPC), raising=False)
     with pytest.raises(OSError, match="No space left"):
-        transfer([pair], False)
+        transfer(files, False)
+    files[1].unlink()
+    monkeypatch.setattr(os, "pwrite", _failing(errno.ENOSPC), raising=False)
+    with pytest.raises(OSError, match="No space left"):
+        transfer(files, True)
+
+
+def interrupted(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, at: int) -> tuple[Destination, list[Any]]:
+    """Begin a conversion and stop it like a killed process after so many pieces; return what is needed to go on."""
+    monkeypatch.setattr("nnxmigrate.checkpoint.transfer.PIECE", 1000)
+    (tmp_path / "source").write_bytes(CONTENT[:20_500])
+    destination = Destination(tmp_path / "out", "the same")
+    destination.__enter__()
+    pairs = [pair(tmp_path / "source", destination.building / "copy")]
+    copying = Transfer(destination.building, destination.journal, True)
+    pieces: list[int] = []
+
+    def told(count: int) -> None:
+        pieces.append(count)
+        if len(pieces) == at:
+            raise KeyboardInterrupt
+
+    copying.tell(told)
+    monkeypatch.setattr("nnxmigrate.checkpoint.transfer.WORKERS", 1)
+    with pytest.raises(KeyboardInterrupt):
+        copying.copy(pairs)
+    assert destination._lock is not None
+    os.close(destination._lock)
+    destination.journal.close()
+    return destination, pairs
+
+
+def test_what_was_copied_is_not_copied_again(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = interrupted(tmp_path, monkeypatch, 8)
+    (first.building / "half written").write_text("not in the journal")
+    with Destination(tmp_path / "out", "the same") as destination:
+        assert destination.building == first.building
+        assert destination.swept == ()
+        assert not (destination.building / "half written").exists()
+        copying = Transfer(destination.building, destination.journal, True)
+        copying.copy([pair(tmp_path / "source", destination.building / "copy")])
+        assert copying.done.resumed >= 8000
+        assert copying.done.copied == 20_500 - copying.done.resumed
+        copying.verify()
+        assert copying.done.compared == 20_500
+        destination.commit()
+    assert (tmp_path / "out" / "copy").read_bytes() == CONTENT[:20_500]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["copy"]
+
+
+def test_what_a_lost_machine_did_not_write_is_copied_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = interrupted(tmp_path, monkeypatch, 8)
+    flip(first.building / "copy", 3000)
+    with Destination(tmp_path / "out", "the same") as destination:
+        copying = Transfer(destination.building, destination.journal, True)
+        copying.copy([pair(tmp_path / "source", destination.building / "copy")])
+        copying.verify()
+        assert (destination.building / "copy").read_bytes() == CONTENT[:20_500]
+
+
+def test_what_was_verified_is_not_read_again(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "source").write_bytes(CONTENT)
+    for round in range(2):
+        destination = Destination(tmp_path / "out", "the same")
+        destination.__enter__()
+        copying = Transfer(destination.building, destination.journal, True)
+        copying.copy([pair(tmp_path / "source", destination.building / "copy")])
+        copying.verify()
+        assert copying.done.compared == (0 if round else len(CONTENT))
+        destination.journal.close()
+        assert destination._lock is not None
+        os.close(destination._lock)
+
+
+def test_another_conversion_is_not_resumed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = interrupted(tmp_path, monkeypatch, 8)
+    with Destination(tmp_path / "out", "something else") as destination:
+        assert destination.swept == (first.building.name,)
 
 
 def test_a_destination_appears_when_it_is_committed(tmp_path: pathlib.Path) -> None:
@@ -78,13 +215,13 @@ def test_a_destination_appears_when_it_is_committed(tmp_path: pathlib.Path) -> N
 
 
 def test_a_destination_that_fails_leaves_nothing(tmp_path: pathlib.Path) -> None:
-    def interrupted() -> None:
+    def stopped() -> None:
         with Destination(tmp_path / "out") as destination:
             (destination.building / "file").write_text("content")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        stopped()
     assert list(tmp_path.iterdir()) == []
 
 

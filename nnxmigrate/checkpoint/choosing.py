@@ -1,0 +1,147 @@
+"""Which trees of a step are the model's, and what becomes of each: one that holds it all, or several that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.initialise import Program
+from nnxmigrate.checkpoint.layout import Item, Step
+from nnxmigrate.checkpoint.plan import Layout, Plan, Wishes, make_plan
+from nnxmigrate.checkpoint.rng import find_streams
+from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree
+
+Trees = Sequence[tuple[Item, StoredTree]]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What becomes of the trees of a step.
+
+    Attributes:
+        plans: by item name; a tree without a plan is copied as it is.
+        shared: whether the items with a plan are parts of one state.
+    """
+
+    plans: Mapping[str, Plan]
+    shared: bool = False
+
+
+def choose(
+    step: Step, trees: Trees, program: Program | None, items: Sequence[str], wishes: Wishes, eager: bool | None
+) -> Chosen:
+    """Plan the trees of a step.
+
+    Without a model each is planned by itself. A model describes every tree with RNG state that fits it; if there is
+    none, then the trees that hold its state together, as programs write that save the results of ``nnx.split``.
+
+    Args:
+        step: the step.
+        trees: its items and what they hold.
+        program: the new program; None without a model.
+        items: names of the items that the user chose; none for all.
+        wishes: renames and exceptions.
+        eager: whether the user said how to build the model.
+
+    Raises:
+        CheckpointError: if a wish cannot be met, or nothing tells which tree is the model's.
+    """
+    named = [(item, tree) for item, tree in trees if not items or item.name in items]
+    if program is None:
+        return Chosen({item.name: make_plan(tree, None, wishes) for item, tree in named})
+    if len(named) == 1:
+        item, tree = named[0]
+        return Chosen({item.name: _with_sibling_hint(_planned(tree, program, wishes, eager), item, trees)})
+    alone = {item.name: _planned(tree, program, wishes, eager) for item, tree in named if find_streams(tree.leaves)}
+    fitting = {name: plan for name, plan in alone.items() if not plan.problems}
+    if fitting:
+        return Chosen(fitting)
+    together = _together(named, program, wishes)
+    if together:
+        return Chosen(together, shared=True)
+    if len(alone) == 1:
+        return Chosen(alone)
+    names = ", ".join(item.name for item, _ in trees)
+    raise CheckpointError(
+        f"{step.folder} holds several trees: {names}; none of them, and not all together, hold the model's state",
+        "say with --item which one is the model, or with several --item which ones share its state",
+    )
+
+
+def _planned(tree: StoredTree, program: Program, wishes: Wishes, eager: bool | None) -> Plan:
+    plan = make_plan(tree, program.target, wishes)
+    hidden = not plan.missing and all(_may_be_plain(leaf, plan.layout) for leaf in plan.unexpected)
+    if plan.unexpected and hidden and program.may_hide_arrays and eager is None:
+        program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
+        plan = make_plan(tree, program.target, wishes)
+    return plan
+
+
+def _may_be_plain(leaf: Leaf, layout: Layout) -> bool:
+    """Say whether a leaf may have been a plain array attribute, which has no ``value`` in its path."""
+    return layout is Layout.PURE or leaf.path[-1] != "value"
+
+
+def _together(named: Trees, program: Program, wishes: Wishes) -> dict[str, Plan]:
+    """Plan trees that share the model's state, and nothing if there are no such trees."""
+    parts = [(item, tree) for item, tree in named if _is_part(tree, program)]
+    owner: dict[Path, str] = {}
+    for item, tree in parts:
+        for path in (*tree.leaves, *tree.empty):
+            if owner.setdefault(path, item.name) != item.name:
+                return {}
+    if len(parts) < 2:
+        return {}
+    first = parts[0][1]
+    leaves = {path: leaf for _, tree in parts for path, leaf in tree.leaves.items()}
+    empty = {path: leaf for _, tree in parts for path, leaf in tree.empty.items()}
+    whole = make_plan(replace(first, leaves=leaves, empty=empty), program.target, wishes)
+    if whole.problems:
+        return {}
+    return {item.name: _share(whole, item.name, owner) for item, _ in parts}
+
+
+def _is_part(tree: StoredTree, program: Program) -> bool:
+    """Say whether all that a tree holds, but for RNG state, is the model's."""
+    rng = {leaf.path for stream in find_streams(tree.leaves) for leaf in stream.leaves}
+    ordinary = {path for path in tree.leaves if path not in rng and not _may_be_rng(path)}
+    return any(ordinary <= set(leaves) for leaves in program.target.values())
+
+
+def _may_be_rng(path: Path) -> bool:
+    """Say whether a leaf may be half of a stream, keys and counts being saved in different items."""
+    return any(name in ("key", "count") for name in path[-2:])
+
+
+def _share(whole: Plan, name: str, owner: Mapping[Path, str]) -> Plan:
+    """Return an item's share of a plan; new RNG state goes where the old was, keys and counts each."""
+    places: dict[str, str] = {}
+    for stream in whole.streams:
+        places.setdefault("key", owner[stream.key.path])
+        places.setdefault("count", owner[stream.count.path])
+
+    def place(path: Path) -> str | None:
+        last = path[-2] if path[-1] == "value" and len(path) > 1 else path[-1]
+        return places.get(last)
+
+    def own(leaf: Leaf) -> bool:
+        return owner[leaf.path] == name
+
+    return replace(
+        whole,
+        kept=tuple(kept for kept in whole.kept if own(kept.leaf)),
+        empty=tuple(kept for kept in whole.empty if own(kept.leaf)),
+        dropped=tuple(leaf for leaf in whole.dropped if own(leaf)),
+        emptied=tuple(leaf for leaf in whole.emptied if own(leaf)),
+        added=tuple(leaf for leaf in whole.added if (place(leaf.path) if leaf.rng else min(owner.values())) == name),
+        opened=(),
+        streams=tuple(stream for stream in whole.streams if own(stream.key)),
+    )
+
+
+def _with_sibling_hint(plan: Plan, item: Item, trees: Trees) -> Plan:
+    """Say which other items hold what is missing, so that nobody initialises what is stored."""
+    missing = {leaf.path for leaf in plan.missing}
+    holders = [other.name for other, tree in trees if other is not item and missing & set(tree.leaves)]
+    return replace(plan, elsewhere=tuple(holders)) if holders else plan
