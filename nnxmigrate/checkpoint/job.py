@@ -125,10 +125,7 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
     seconds: dict[str, float] = {}
     notes: list[str] = []
     with timed(seconds, "read"):
-        folder = open_folder(request.source)
-        destination = _destination(request, folder)
-        if not request.check:
-            require_free(destination, str(folder))
+        folder, destination = places(request.source, request.destination, request.check)
         checkpoint = find_checkpoint(folder)
         steps = chosen_steps(checkpoint, request.step)
         found = [(step, item, read_tree(item.folder)) for step in steps for item in step.items]
@@ -167,9 +164,23 @@ def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
         seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - start
 
 
-def _destination(request: Request, folder: Folder) -> str:
-    wanted = request.destination or f"{str(folder).rstrip('/')}{SUFFIX}"
-    return wanted.rstrip("/") if is_remote(wanted) else str(local_path(wanted))
+def places(source: str, destination: str | None, check: bool) -> tuple[Folder, str]:
+    """Return the folder that is converted, and where the result goes.
+
+    Args:
+        source: path or URL of the old checkpoint.
+        destination: path or URL of the new one; None for the old one with :data:`SUFFIX`.
+        check: whether nothing will be written.
+
+    Raises:
+        CheckpointError: if the source cannot be used, or the destination is taken or lies in it.
+    """
+    folder = open_folder(source)
+    wanted = destination or f"{str(folder).rstrip('/')}{SUFFIX}"
+    wanted = wanted.rstrip("/") if is_remote(wanted) else str(local_path(wanted))
+    if not check:
+        require_free(wanted, str(folder))
+    return folder, wanted
 
 
 def _notes(job: Job) -> Iterator[str]:

@@ -96,11 +96,14 @@ def _fix(path: str, destination: str | None, as_json: bool, options: Mapping[str
     import tensorstore  # noqa: F401  # fails first if the extra is not installed
 
     from nnxmigrate.checkpoint.distributed import join
+    from nnxmigrate.checkpoint.job import places
 
     if options["distributed"]:
         join(options["coordinator"], options["processes"], options["process"])
     else:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # keys are the same everywhere; accelerators stay free
+    if options["model"] and not options["recursive"]:
+        places(path, destination, bool(options["check"]))  # fails before the model's module is imported
     request, maker = _request(path, destination, options)
     if options["recursive"]:
         _fix_all(request, maker, as_json, options)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import resource
 import shutil
 import signal
 import subprocess
 import time
+from typing import Any
 
 import pytest
 
-from tests.checkpoint.support import FIXTURES, environment, fingerprint, fix_ckpt
+from tests.checkpoint.support import FIXTURES, HERE, environment, fingerprint, fix_ckpt, run
 from tests.environments import python
 
 LARGE = FIXTURES / "trees" / "Large"
 VERSION = "0.12"
+KILLS = 100
 
 
 @pytest.fixture
@@ -52,13 +55,50 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(source: pathlib.Path, l
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert not (folder / "run_nnx011").exists()
-        assert len(list(folder.glob("*.nnxmigrate-tmp-*"))) == 1  # that of the run before is swept
+        assert len(list(folder.glob("*.nnxmigrate-tmp-*"))) == 1  # the run before is gone on with
     done = fix_ckpt(VERSION, source, "--step", "all", *link)
     assert done.returncode == 0, done.stderr
-    assert "left behind by a run that was killed" in done.stdout
+    if not link:
+        assert "bytes were there already, from a run that was interrupted" in done.stdout
     assert sorted(path.name for path in folder.iterdir()) == ["run", "run_nnx011"]
     assert len(list((folder / "run_nnx011").iterdir())) == 60
     assert fingerprint(source) == before
+
+
+def faults(what: str, source: pathlib.Path, destination: pathlib.Path, number: int) -> dict[str, Any]:
+    """Run many conversions that fail in some way, in one process or its children."""
+    done = run(VERSION, HERE / "faults.py", what, source, destination, str(number))
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_hundred_kills(source: pathlib.Path) -> None:
+    """Whenever it is killed: the destination is absent or complete, and the next one goes on or begins anew."""
+    found = faults("kills", source, source.parent / "new", KILLS)
+    assert found["killed"] == KILLS
+    assert (found["half"], found["last"], found["complete"]) == (0, 0, True)
+    assert found["left"] == []
+    assert found["source untouched"]
+
+
+def test_flipped_bits_in_copies(source: pathlib.Path) -> None:
+    found = faults("flips", source, source.parent / "new", 30)
+    assert (found["noticed"], found["missed"], found["left"]) == (30, [], [])
+    assert found["source untouched"]
+
+
+@pytest.mark.parametrize("file", ["manifest.ocdbt", "d/*"])
+def test_flipped_bits_in_the_sources_index(tmp_path: pathlib.Path, file: str) -> None:
+    """Every bit of an index node is covered by its checksum; of the manifest what is before it tells its length."""
+    shutil.copytree(LARGE, tmp_path / "run")
+    (path,) = (tmp_path / "run").glob(file)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 16
+    path.write_bytes(content)
+    done = fix_ckpt(VERSION, tmp_path / "run")
+    assert (done.returncode, "damaged" in done.stderr) == (2, True), done.stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["run"]
 
 
 def test_two_runs_at_once(source: pathlib.Path) -> None:
