@@ -11,6 +11,7 @@ from nnxmigrate import __version__
 #: Where every command is and what it does, so that none has to be imported to list them.
 COMMANDS = {
     "migrate": ("nnxmigrate.cli.migrate:migrate", "Rewrite code for a newer Flax (the default command)."),
+    "upgrade": ("nnxmigrate.cli.upgrade:upgrade", "Walk the whole route: code, pins, checkpoints, proof."),
     "lint": ("nnxmigrate.cli.lint:lint", "Report what is wrong or outdated in NNX code."),
     "status": ("nnxmigrate.cli.status:status", "List what is left to do of a migration, by file and by rule."),
     "verify": ("nnxmigrate.cli.verify:verify", "Run your program before and after the migration, and compare."),

@@ -9,10 +9,13 @@ from pathlib import Path
 import click
 
 from nnxmigrate.doctor import bump, project
+from nnxmigrate.doctor.compat import TARGETS
 from nnxmigrate.doctor.installed import installed
 from nnxmigrate.doctor.judge import Severity, Verdict, judge
 from nnxmigrate.doctor.pins import PinError, Reading
 from nnxmigrate.files.atomic import WriteFailed, write_all
+from nnxmigrate.files.discovery import display
+from nnxmigrate.versions.families import family
 
 _MARKS = {Severity.ERROR: "fails", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _WHILE_MIGRATING = {
@@ -22,14 +25,22 @@ _WHILE_MIGRATING = {
 }
 
 
+def _target(value: str) -> str:
+    found = family(value)
+    if found not in TARGETS:
+        raise click.BadParameter(f"{value!r} is none of {', '.join(TARGETS)} and latest")
+    return found
+
+
 @click.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path), default=Path("."))
-@click.option("--to", "target", type=click.Choice(["0.11", "0.12"]), help="The Flax version that shall run.")
+@click.option("--to", "target", type=_target, metavar="VERSION", help="The Flax version that shall run, as 0.12.")
 @click.option("--python", metavar="INTERPRETER", help="Judge what this interpreter has installed, too.")
 @click.option("--bump", "raising", is_flag=True, help="Raise the pins in place; lock files are never changed.")
+@click.option("--diff", is_flag=True, help="Print how --bump would raise the pins, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(path: Path, target: str | None, python: str | None, raising: bool, as_json: bool) -> None:
-    """Say whether the releases of Flax, JAX, Orbax and Python that a project pins, or has installed, go together.
+def doctor(path: Path, target: str | None, python: str | None, raising: bool, diff: bool, as_json: bool) -> None:
+    """Say whether the releases of Flax, JAX, Orbax, Optax and Python that a project pins, or has, go together.
 
     PATH is a project or one file. Read are pyproject.toml (PEP 621, dependency groups, Poetry, uv), requirements and
     constraints files, Pipfile, environment.yml, setup.cfg, setup.py, the `pip install` lines of notebooks, and the
@@ -37,8 +48,12 @@ def doctor(path: Path, target: str | None, python: str | None, raising: bool, as
 
     The exit code is 0 if all is well, 1 if there are problems, 2 if something could not be read or written.
     """
+    if diff and (raising or as_json):
+        raise click.UsageError(f"--diff and {'--bump' if raising else '--json'} exclude each other; name one")
     reading = _read(path, python)
     raised = None
+    if diff:
+        _show(bump.plan(reading.sets, target).contents)
     if raising:
         try:
             raised = bump.plan(reading.sets, target)
@@ -54,6 +69,18 @@ def doctor(path: Path, target: str | None, python: str | None, raising: bool, as
         _print(verdicts, reading, raised, target)
     healthy = all(verdict.healthy for verdict in verdicts) and not (raised and raised.stuck)
     sys.exit(2 if reading.errors else 0 if healthy else 1)
+
+
+def _show(contents: dict[str, bytes]) -> None:
+    """Print changes as a patch."""
+    from nnxmigrate.outcome import FileOutcome, Outcome, Status
+    from nnxmigrate.report.diff import coloured, patch
+
+    files = [
+        FileOutcome(display(name), Status.CHANGED, before=Path(name).read_bytes(), after=data)
+        for name, data in contents.items()
+    ]
+    click.echo(coloured(patch(Outcome(files))), nl=False)
 
 
 def _read(path: Path, python: str | None) -> Reading:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import textwrap
 from pathlib import Path
 
 import click
 
+from nnxmigrate.explain.frames import Frame, own_frame
 from nnxmigrate.explain.match import Match, matches
 from nnxmigrate.explain.table import ENTRIES
 
@@ -24,7 +26,7 @@ def explain(text: tuple[str, ...], file: Path | None, as_json: bool) -> None:
     """Explain an error or warning that Flax, JAX, Orbax or Optax printed.
 
     Takes one line or a whole traceback, as an argument, from a file or on standard input, and says what caused it,
-    which Flax releases raise it, how to mend it and which rules find the code.
+    which line of your own code led to it, which Flax releases raise it, how to mend it and which rules find the code.
 
     \b
     nnxmigrate explain "Missing required argument `wrt`"
@@ -32,13 +34,22 @@ def explain(text: tuple[str, ...], file: Path | None, as_json: bool) -> None:
 
     The exit code is 0 if the error is known, 1 if not, 2 if there is no input.
     """
-    found = matches(_input(text, file), ENTRIES)
+    source = _input(text, file)
+    found = matches(source, ENTRIES)
+    place = own_frame(source)
     if as_json:
-        click.echo(json.dumps({"recognised": bool(found), "matches": [_record(match) for match in found]}, indent=2))
+        record = {
+            "recognised": bool(found),
+            "place": vars(place) if place else None,
+            "matches": [_record(match) for match in found],
+        }
+        click.echo(json.dumps(record, indent=2))
     elif found:
-        click.echo(_answer(found))
+        click.echo(_answer(found, place))
     else:
         click.echo("This error is not known. `nnxmigrate lint` and `nnxmigrate doctor` may still find its cause.")
+        if place:
+            click.echo(f"  your line  {place}")
     sys.exit(0 if found else 1)
 
 
@@ -49,6 +60,8 @@ def _input(text: tuple[str, ...], file: Path | None) -> str:
         source = file.read_bytes().decode("utf-8", "replace")
     elif text and text != ("-",):
         source = " ".join(text)
+        if len(text) == 1 and "\n" not in source and os.path.isfile(source):
+            source = Path(source).read_bytes().decode("utf-8", "replace")
     else:
         if sys.stdin.isatty():
             raise click.UsageError("give the error as an argument, with --file, or on standard input")
@@ -77,12 +90,13 @@ def _record(match: Match) -> dict[str, object]:
     }
 
 
-def _answer(found: list[Match]) -> str:
+def _answer(found: list[Match], place: Frame | None) -> str:
     best, *others = found
     entry = best.entry
     rules = ", ".join(entry.rules)
     rows = [
         ("message", _headline(best)),
+        ("your line", str(place) if place else ""),
         ("raised by", entry.versions),
         ("cause", entry.cause),
         ("fix", entry.fix),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from codemods.nnx.options import VERSIONS
 from nnxmigrate.cli.common import Choices
 from nnxmigrate.files.roots import project_root
 from nnxmigrate.outcome import Outcome
@@ -21,6 +22,7 @@ from nnxmigrate.settings import Settings
 if TYPE_CHECKING:
     from nnxmigrate.verify.suspects import Suspect
     from nnxmigrate.verify.verify import Result
+    from nnxmigrate.versions.choose import Chosen
 
 _SHOWN = 8
 
@@ -130,16 +132,30 @@ def migrated(root: Path, choices: Choices, unsafe: bool, *, write: bool) -> Outc
 
 def _versions(project: Path, choices: Choices, given: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Return the families that the old code was written for, and that the new one shall run on."""
+    found = _chosen(project, choices)
+    if not found:
+        raise click.UsageError(f"{project} holds no NNX code")
+    chosen = found[0]
+    origin = chosen.origin if chosen.origin not in chosen.targets or given["origin"] else "0.10"
+    return origin, chosen.targets
+
+
+def _chosen(project: Path, choices: Choices) -> list[Chosen]:
     from nnxmigrate.files.discovery import discover
     from nnxmigrate.project import load
     from nnxmigrate.versions.parts import parts
 
-    found = parts(load(discover([str(project)])), *choices.versions())
-    if not found:
-        raise click.UsageError(f"{project} holds no NNX code")
-    chosen = found[0][0]
-    origin = chosen.origin if chosen.origin not in chosen.targets or given["origin"] else "0.10"
-    return origin, chosen.targets
+    return [one for one, _ in parts(load(discover([str(project)])), *choices.versions())]
+
+
+def project_versions(project: Path, choices: Choices) -> list[str]:
+    """Return the versions that code is taken from and to, in words, for each part of a project."""
+    return [str(one) for one in _chosen(project, choices)]
+
+
+def project_goal(project: Path, choices: Choices) -> str:
+    """Return the newest Flax that the code of a project shall run on."""
+    return max((one.targets[-1] for one in _chosen(project, choices)), key=VERSIONS.index, default=VERSIONS[-1])
 
 
 def text(result: Result) -> str:

@@ -22,6 +22,30 @@ ENTRIES = (
         "every version; at construction from Flax 0.11.0",
     ),
     Entry(
+        "layer-without-rngs",
+        "a layer is built without `rngs`",
+        (
+            Wording(r"__init__\(\) missing 1 required keyword-only argument: 'rngs'", r"nnx|flax"),
+            Wording(r"missing \d required (keyword-only|positional) arguments?: .*'rngs'", r"nnx|flax"),
+        ),
+        "Layers with parameters draw them when they are built, from the Rngs that they are given. In a module of your "
+        "own the Rngs has to be handed on to every layer.",
+        "Write `nnx.Linear(2, 3, rngs=rngs)`, and hand `rngs` down: `def __init__(self, *, rngs: nnx.Rngs)`.",
+        "every version",
+    ),
+    Entry(
+        "dropout-without-rngs",
+        "Dropout draws a mask and has no random stream",
+        (
+            Wording(r"no 'rngs' argument was provided to Dropout"),
+            Wording(r"'deterministic' is False, but no"),
+        ),
+        "The layer was built without `rngs`, and the call, which is not deterministic, was given none either.",
+        "Build it with `nnx.Dropout(rate, rngs=rngs)`, or pass `rngs=` in the call; for evaluation call "
+        "`model.eval()`, or pass `deterministic=True`.",
+        "every version",
+    ),
+    Entry(
         "rng-fork-splits",
         "Rngs.fork is called with `splits=`",
         (

@@ -8,6 +8,16 @@ _NNX = r"nnx|flax"
 
 ENTRIES = (
     Entry(
+        "attention-without-decode",
+        "attention is called without saying whether it decodes",
+        (Wording(r"No 'decode' argument was provided to \w+"),),
+        "MultiHeadAttention takes `decode` from the call, from its constructor or from a flag that was set; all three "
+        "are None.",
+        "Write `nnx.MultiHeadAttention(..., decode=False)`, pass `decode=` in the call, or set it for the whole model: "
+        "`model.set_attributes(decode=False, raise_if_not_found=False)`.",
+        "every version",
+    ),
+    Entry(
         "trace-level",
         "an NNX object from outside a transformation is changed inside it",
         (

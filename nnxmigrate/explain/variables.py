@@ -11,6 +11,17 @@ _VARIABLES = (
 
 ENTRIES = (
     Entry(
+        "filters-leave-a-rest",
+        "the filters of split, state or pop do not take everything",
+        (Wording(r"Non-exhaustive filters, got a non-empty remainder"),),
+        "`nnx.split(model, A, B)` divides all Variables by filters, and some match none of them: those of a stream "
+        "(nnx.RngState) or a statistic (nnx.BatchStat), as a rule. The message names the paths that are left over. "
+        "From Flax 0.11.0 every Dropout, attention and RNN layer holds a stream of its own, so that models which had "
+        "none now have nnx.RngState.",
+        "End with `...`, which takes the rest: `graphdef, params, rest = nnx.split(model, nnx.Param, ...)`.",
+        "every version; more often from Flax 0.11.0",
+    ),
+    Entry(
         "state-leaf-is-array",
         "a leaf is a plain array where a Variable was expected",
         (Wording(r"'[\w.]*(ArrayImpl|Tracer)' object has no attribute '(value|to_variable|type|raw_value)'"),),

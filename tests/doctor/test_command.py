@@ -241,3 +241,13 @@ def test_nothing_heavy_is_imported() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "set()"
+
+
+def test_what_would_be_raised_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "requirements.txt").write_text("flax==0.10.7\njax==0.7.2\n")
+    result = CliRunner().invoke(doctor, [".", "--to", "latest", "--diff"])
+    assert "-flax==0.10.7\n-jax==0.7.2\n+flax==0.12.8\n+jax==0.10.2\n" in result.output
+    assert (tmp_path / "requirements.txt").read_text() == "flax==0.10.7\njax==0.7.2\n"
+    assert CliRunner().invoke(doctor, [".", "--bump", "--diff"]).exit_code == 2
+    assert CliRunner().invoke(doctor, [".", "--to", "0.13"]).exit_code == 2

@@ -774,4 +774,12 @@ with jax.debug_key_reuse(True):
     jax.random.normal(key); jax.random.normal(key)
 """,
     ),
+    Provocation("layer-without-rngs", ALL, "nnx.Linear(2, 3)"),
+    Provocation("dropout-without-rngs", ALL, "nnx.Dropout(0.5)(jnp.ones(3))"),
+    Provocation("filters-leave-a-rest", ALL, "nnx.split(Block(nnx.Rngs(0)), nnx.Param)"),
+    Provocation(
+        "attention-without-decode",
+        ALL,
+        "nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(0), decode=None)(jnp.ones((1, 3, 4)))",
+    ),
 )
