@@ -47,6 +47,4 @@ def lint_rule(
         *(Example(text, text, run=False) for text in clean),
     )
     level = severity or ("info" if code.startswith("NNX9") else "")
-    return Rule(
-        code, name, summary, why, Kind.LINT, safety, "0.10", source, examples, check, default, severity=level
-    )
+    return Rule(code, name, summary, why, Kind.LINT, safety, "0.10", source, examples, check, default, severity=level)

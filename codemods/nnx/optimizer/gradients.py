@@ -37,26 +37,33 @@ class Gradient:
         return value.node.args[self.argument] if self.argument < len(value.node.args) else None
 
 
-def gradient(flow: Flow, bound: Bound, depth: int = 0) -> Gradient | None:
+def gradient(flow: Flow, bound: Bound) -> Gradient | None:
     """Return the gradient call that a value is a result of; None if it is not known to be one."""
+    return next(iter(gradients(flow, bound)), None)
+
+
+def gradients(flow: Flow, bound: Bound, depth: int = 0) -> list[Gradient | None]:
+    """Return the gradient calls that a value may be a result of, one a way; None for a way that is not known."""
     bound = flow.resolve(bound)
     value = bound.value
     if depth > 10:
-        return None
+        return [None]
     if isinstance(value, Item | Indexed):
-        return gradient(flow, flow.with_value(bound, value.base), depth + 1)
+        return gradients(flow, flow.with_value(bound, value.base), depth + 1)
     if isinstance(value, Loop):
-        return gradient(flow, flow.with_value(bound, value.again or value.before), depth + 1)
+        return gradients(flow, flow.with_value(bound, value.again or value.before), depth + 1)
     if isinstance(value, Choice):
-        return gradient(flow, flow.with_value(bound, value.options[0]), depth + 1)
-    if not isinstance(value, Call):
-        return None
+        return [g for o in value.options for g in gradients(flow, flow.with_value(bound, o), depth + 1)]
+    return [_call(flow, bound, value, depth)] if isinstance(value, Call) else [None]
+
+
+def _call(flow: Flow, bound: Bound, value: Call, depth: int) -> Gradient | None:
     transform = flow.follow(bound, value.callee)
     if isinstance(transform.value, Call) and flow.wrapper_name(transform, transform.value) in GRADIENTS:
         argument, chosen = _argnums(flow, transform)
         return Gradient(bound, transform, argument, chosen)
     if flow.callee_name(bound) in {"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"} and len(value.args) > 1:
-        return gradient(flow, flow.with_value(bound, value.args[1]), depth + 1)
+        return next(iter(gradients(flow, flow.with_value(bound, value.args[1]), depth + 1)), None)
     return None
 
 

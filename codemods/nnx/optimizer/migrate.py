@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.optimizer.compatible import CompatibleForm
 from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
-from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, hints
+from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, gradients, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
 from codemods.nnx.optimizer.loose import loose_updates, of_nnx
@@ -277,28 +277,41 @@ def _swapped(flow: Flow, update: Update) -> Iterator[Finding]:
 
 
 def _filtered(flow: Flow, origins: Origins, update: Update) -> Iterator[Finding]:
+    """Report gradients of other Variables than the optimizer updates, on whichever ways lead there."""
     call, scope = update.event.value, update.event.scope
     grads = call.args[-1] if call.args else call.keyword("grads")
-    found = gradient(flow, flow.here(grads, scope)) if grads is not None else None
-    if found is None or not of_nnx(flow, found):
+    found = gradients(flow, flow.here(grads, scope)) if grads is not None else []
+    made = [m for m in origins.of(flow.here(update.value, scope)) if isinstance(m, Constructor)]
+    if not found or not made or any(m.cls is not None for m in made):
         return
-    taken = _class_name(flow, found.filter, found) if found.filter is not None else "flax.nnx.Param"
-    for member in origins.of(flow.here(update.value, scope)):
-        if not isinstance(member, Constructor) or member.cls is not None:
-            continue
-        chosen = member.event.value.argument(2, "wrt")
-        kind = "flax.nnx.Param"
-        if chosen is not None:
-            resolved = flow.resolve(flow.here(chosen, member.event.scope)).value
-            kind = _named(resolved)
-        if kind and taken and kind != taken:
-            yield finding(
-                "NNX106",
-                scope,
-                update.event.node,
-                f"the optimizer updates {_short(kind)}, but the gradients were taken of {_short(taken)}",
-                "pass the same filter: argnums=nnx.DiffState(0, filter) and wrt=filter",
-            )
+    taken = {_taken(flow, one) for one in found}
+    kinds = {_updated(flow, member) for member in made}
+    if "" in taken | kinds or taken & kinds:  # one flag may choose both
+        return
+    words = " or ".join(_short(kind) for kind in sorted(kinds))
+    others = " or ".join(_short(kind) for kind in sorted(taken))
+    yield finding(
+        "NNX106",
+        scope,
+        update.event.node,
+        f"the optimizer updates {words}, but the gradients were taken of {others}",
+        "pass the same filter: argnums=nnx.DiffState(0, filter) and wrt=filter",
+    )
+
+
+def _taken(flow: Flow, found: Gradient | None) -> str:
+    """Return the name of the class that gradients were taken of; empty if it is not known."""
+    if found is None or not of_nnx(flow, found):
+        return ""
+    return _class_name(flow, found.filter, found) if found.filter is not None else "flax.nnx.Param"
+
+
+def _updated(flow: Flow, made: Constructor) -> str:
+    """Return the name of the class that an optimizer updates; empty if it is not known."""
+    chosen = made.event.value.argument(2, "wrt")
+    if chosen is None:
+        return "flax.nnx.Param"
+    return _named(flow.resolve(flow.here(chosen, made.event.scope)).value)
 
 
 def _class_name(flow: Flow, value: Value, found: Gradient) -> str:

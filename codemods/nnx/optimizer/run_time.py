@@ -1,0 +1,118 @@
+"""NNX113: optimizers whose class is chosen or made at run time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, ModuleFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.optimizer.origins import OLD, Origins
+from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Class, Const, Ref, Sequence
+
+# functions that make classes, with the position and the name of the bases
+_MAKERS = {"builtins.type": (1, ""), "types.new_class": (1, "bases"), "dataclasses.make_dataclass": (9, "bases")}
+_NAMES = frozenset(name.rpartition(".")[2] for name in _MAKERS) | {"getattr"}
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Yield classes made at run time that derive from an optimizer, and names of NNX that may be one's."""
+    if not context.options.crosses("0.11"):
+        return
+    origins = Origins(context.flow, context.sources)
+    for event in context.asked.calls():
+        last = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
+        if last not in _NAMES or b"nnx" not in event.scope.module.source.data:
+            continue
+        call = context.flow.here(event.value, event.scope)
+        name = context.flow.callee_name(call)
+        if name in _MAKERS and _derives(context, origins, event, name):
+            words = "this class is made from nnx.Optimizer at run time, and its uses cannot be followed"
+            help = "make it from nnx.ModelAndOptimizer, or call update(model, grads) and pass `wrt` where it is used"
+            yield finding(RULE.code, event.scope, event.node, words, help)
+        elif name == "builtins.getattr" and _any_name(context, call, event):
+            words = "this may be nnx.Optimizer, which since Flax 0.11 needs `wrt` and holds no model"
+            help = "call update(model, grads) and pass `wrt` where it is an optimizer"
+            yield finding(RULE.code, event.scope, event.node, words, help)
+
+
+def _derives(context: Context, origins: Origins, event: CallEvent, name: str) -> bool:
+    """Say whether an optimizer is among the bases that a class is made with."""
+    flow, call = context.flow, context.flow.here(event.value, event.scope)
+    given = event.value.argument(*_MAKERS[name])
+    if given is None or (name == "builtins.type" and len(event.value.args) != 3):
+        return False
+    bases = flow.follow(call, given)
+    for base in [bases, *flow.elements(bases)] if not isinstance(bases.value, Sequence) else flow.elements(bases):
+        value = flow.resolve(base).value
+        if value == Ref(OLD) or (isinstance(value, Class) and origins.optimizer_base(value.facts) == OLD):
+            return True
+    return False
+
+
+def _any_name(context: Context, call: Bound, event: CallEvent) -> bool:
+    """Say whether ``getattr(nnx, name)`` with a name that is not known speaks of optimizers."""
+    args = event.value.args
+    if len(args) < 2 or context.flow.follow(call, args[0]).value != Ref("flax.nnx"):
+        return False
+    if isinstance(context.flow.follow(call, args[1]).value, Const):
+        return False
+    function = event.scope.function
+    words = [ast.unparse(event.node.args[1]), function.name if function is not None else ""]
+    if isinstance(event.statement, ast.Assign):
+        words += [ast.unparse(target) for target in event.statement.targets]
+    return any("optim" in word.lower() for word in words) or _spoken(event.scope.module)
+
+
+def _spoken(module: ModuleFacts) -> bool:
+    """Say whether a module has the name of the class as a string."""
+    tree = module.source.tree
+    return any(isinstance(n, ast.Constant) and n.value == "Optimizer" for n in ast.walk(tree))
+
+
+_MADE = """\
+import optax
+from flax import nnx
+
+Named = type("Named", (nnx.Optimizer,), {})
+optimizer = Named(nnx.Linear(2, 1, rngs=nnx.Rngs(0)), optax.sgd(0.1))
+"""
+_CHOSEN = """\
+import sys
+
+import optax
+from flax import nnx
+
+make_optimizer = getattr(nnx, sys.argv[1])
+optimizer = make_optimizer(nnx.Linear(2, 1, rngs=nnx.Rngs(0)), optax.sgd(0.1))
+"""
+_OTHER = """\
+import jax.numpy as jnp
+from flax import nnx
+
+for name in ("relu", "gelu"):
+    print(getattr(nnx, name)(jnp.ones(())))
+"""
+
+RULE = Rule(
+    code="NNX113",
+    name="optimizer-at-run-time",
+    summary="an optimizer whose class is made or chosen at run time",
+    why="""\
+What `type(name, bases, {})` makes of `nnx.Optimizer`, and what `getattr(nnx, name)` gives, cannot be followed in the
+text. Since Flax 0.11 an optimizer needs `wrt`, holds no model, and `update` takes the model first.
+""",
+    kind=Kind.REQUIRED,
+    safety=None,
+    since="0.11.0",
+    source="measured on Flax 0.10.7 and 0.11.2",
+    examples=(
+        Example(_MADE, run=False),
+        Example(_CHOSEN, run=False),
+        Example(_OTHER, _OTHER, targets=("0.11", "0.12")),
+    ),
+    check=check,
+)

@@ -1,0 +1,92 @@
+"""Optimizers that no text shows: classes and names made at run time, plug-ins, and names alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.migration import codes, migrate_text, migrated
+
+HEAD = """\
+import dataclasses
+import types
+
+import optax
+import plugin
+from flax import nnx
+
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+tx = optax.sgd(0.1)
+
+"""
+
+REPORTED = {
+    "class from type()": ('Made = type("Made", (nnx.Optimizer,), {})\n', "NNX113"),
+    "class from type(), its bases named before": (
+        'bases = (nnx.Optimizer, object)\nMade = type("Made", bases, {})\n',
+        "NNX113",
+    ),
+    "class from new_class()": ('Made = types.new_class("Made", (nnx.Optimizer,))\n', "NNX113"),
+    "dataclass": ('Made = dataclasses.make_dataclass("M", [], bases=(nnx.Optimizer,))\n', "NNX113"),
+    "class of a class of the project's": (
+        'class Own(nnx.Optimizer):\n    pass\n\nMade = type("Made", (Own,), {})\n',
+        "NNX113",
+    ),
+    "name from outside": ("optimizer_class = getattr(nnx, plugin.name)\n", "NNX113"),
+    "name among several": ('KINDS = ["Optimizer", "Other"]\nmade = getattr(nnx, KINDS[plugin.kind])\n', "NNX113"),
+    "name of a parameter": ("def make_optimizer(name):\n    return getattr(nnx, name)(model, tx)\n", "NNX113"),
+    "made by a plug-in": (
+        "thing = plugin.make(model)\ngrads = nnx.grad(lambda m: m(1).sum())(model)\nthing.update(grads)\n",
+        "NNX107",
+    ),
+    "gradients by a plug-in": (
+        "def step(model, optimizer, x):\n    grads = plugin.gradients(model, x)\n    optimizer.update(grads)\n",
+        "NNX107",
+    ),
+    "gradients by a plug-in, at once": (
+        "def step(state, x):\n    state.opt.update(grads=plugin.gradients(state.net, x))\n",
+        "NNX107",
+    ),
+}
+QUIET = {
+    "activation by name": 'act = getattr(nnx, plugin.name)\nprint(act(1))\nprint(getattr(nnx, "relu"))\n',
+    "type of an object": "print(type(model))\n",
+    "class of others": 'Made = type("Optimizer", (object,), {})\n',
+    "dict": "options = plugin.options()\noptions.update(plugin.more)\n",
+    "dict of arguments": "opt_args = {}\nopt_args.update(plugin.gradients())\n",
+    "gradients in a dict": "all_grads = plugin.tree()\nall_grads.update(plugin.grads())\n",
+    "optax": "updates, state = plugin.optimizer.update(plugin.grads, plugin.state)\n",
+}
+
+
+@pytest.mark.parametrize(("body", "code"), REPORTED.values(), ids=REPORTED)
+def test_reported(body: str, code: str) -> None:
+    assert code in codes(HEAD + body)
+
+
+@pytest.mark.parametrize("body", QUIET.values(), ids=QUIET)
+def test_quiet(body: str) -> None:
+    assert codes(HEAD + body) == []
+
+
+def test_name_that_is_known() -> None:
+    body = 'cls = getattr(nnx, "Optimizer")\no = cls(model, tx)\nprint(o.model)\n'
+    assert migrate_text(HEAD + body) == (HEAD + body).replace("tx)\n", "tx, wrt=nnx.Param)\n").replace(
+        "o.model", "model"
+    )
+
+
+def test_one_flag_picks_both_filters() -> None:
+    """Filters are compared over all ways: one flag may choose that of the optimizer and that of the gradients."""
+    body = """\
+def run(lora, x):
+    if lora:
+        o = nnx.Optimizer(model, tx, wrt=nnx.LoRAParam)
+        grads = nnx.grad(lambda m: m(x).sum(), argnums=nnx.DiffState(0, nnx.LoRAParam))(model)
+    else:
+        o = nnx.Optimizer(model, tx, wrt=nnx.Param)
+        grads = nnx.grad(lambda m: m(x).sum())(model)
+    o.update(grads)
+"""
+    assert not migrated(HEAD + body)[1]
+    other = body.replace("wrt=nnx.Param", "wrt=nnx.BatchStat").replace("wrt=nnx.LoRAParam", "wrt=nnx.BatchStat")
+    assert "NNX106" in codes(HEAD + other)
