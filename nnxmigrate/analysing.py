@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from codemods.nnx.findings import Analysis, Failure
@@ -104,13 +104,22 @@ def joined(analyses: Sequence[Analysis]) -> Analysis:
     )
 
 
-def analysed(group: Group, options: Options, context: AbstractSet[str] = frozenset()) -> Analysis:
+def analysed(
+    group: Group,
+    options: Options,
+    context: AbstractSet[str] = frozenset(),
+    stop: Callable[[], bool] | None = None,
+) -> Analysis:
     """Analyse one group; whatever goes wrong in it is a failure of its files, and the run goes on.
 
     Args:
         group: sources that are analysed together.
         options: what is looked for.
         context: the paths of those of which nothing is to be found.
+        stop: asked now and then whether the analysis shall end.
+
+    Raises:
+        Stopped: if it shall.
     """
     from codemods.nnx import analyse as pure  # all rules: not needed where no file mentions NNX
     from nnxmigrate import own_rules
@@ -121,7 +130,7 @@ def analysed(group: Group, options: Options, context: AbstractSet[str] = frozens
     sys.setrecursionlimit(max(limit, NESTING))
     try:
         asked = {source.path for source in group} - context if context else None
-        return pure.analyse(group, options, asked)
+        return pure.analyse(group, options, asked, stop)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(place.filename)}:{place.lineno}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Analysis, Failure, Finding, Fix, Safety
@@ -28,7 +28,12 @@ _WORDS = {
 COMMON: dict[str, bytes] = {}
 
 
-def analyse(sources: Sequence[Source], options: Options, asked: Collection[str] | None = None) -> Analysis:
+def analyse(
+    sources: Sequence[Source],
+    options: Options,
+    asked: Collection[str] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Analysis:
     """Stand in for the real analysis."""
     result = Analysis()
     readable = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -18,7 +18,16 @@ from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
 
 
-def analyse(sources: Sequence[Source], options: Options, asked: Collection[str] | None = None) -> Analysis:
+class Stopped(BaseException):
+    """The analysis was told to stop; no Exception, so that nothing takes it for a defect."""
+
+
+def analyse(
+    sources: Sequence[Source],
+    options: Options,
+    asked: Collection[str] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Analysis:
     """Find what the chosen rules have to say about a project.
 
     Nothing is read or written; a source that cannot be analysed becomes a failure and the others go on.
@@ -28,6 +37,10 @@ def analyse(sources: Sequence[Source], options: Options, asked: Collection[str] 
         options: what is asked for.
         asked: the paths of the sources that findings are wanted of, the same as if all were; None for all. The
             others are only read to understand these.
+        stop: asked before every source and every rule whether to go on no further.
+
+    Raises:
+        Stopped: if ``stop`` said so.
 
     Returns:
         Findings in order of path and position, and the sources that failed.
@@ -35,6 +48,8 @@ def analyse(sources: Sequence[Source], options: Options, asked: Collection[str] 
     result = Analysis()
     modules: list[ModuleFacts] = []
     for source in sources:
+        if stop is not None and stop():
+            raise Stopped
         try:
             modules.append(source.facts)
         except SyntaxError as error:
@@ -54,6 +69,8 @@ def analyse(sources: Sequence[Source], options: Options, asked: Collection[str] 
     defects: dict[str, Failure] = {}
     # first those that look at the code as if it came from the oldest version: they share analyses with others
     for rule in sorted(chosen(options), key=lambda rule: not rule.always):
+        if stop is not None and stop():
+            raise Stopped
         context.options = replace(options, origin=VERSIONS[0]) if rule.always else options
         try:
             with nullcontext() if options.fixes else drafts():

@@ -19,6 +19,7 @@ COMMANDS = {
     "speedup": ("nnxmigrate.cli.speedup:speedup", "Rewrite hot nnx.jit training loops into faster forms."),
     "explain": ("nnxmigrate.cli.explain:explain", "Name the cause of an error message and the way out."),
     "doctor": ("nnxmigrate.cli.doctor:doctor", "Check which versions of flax, jax, orbax and optax go together."),
+    "server": ("nnxmigrate.cli.server:server", "Find and fix while you type: a server for editors."),
     "rules": ("nnxmigrate.cli.rules:rules", "List all rules."),
     "rule": ("nnxmigrate.cli.rules:rule", "Explain one rule, with examples."),
 }

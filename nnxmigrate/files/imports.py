@@ -139,6 +139,10 @@ class ImportGraph:
             self._below[path] = {other for other in found if other is not None and other != path}
         return self._below[path]
 
+    def forget(self, path: str) -> None:
+        """Look again what a file imports when it is asked for next: its contents changed."""
+        self._below.pop(path, None)
+
     def connected(self, start: Iterable[str]) -> set[str]:
         """Return the files that can get hold of an object made in ``start``.
 

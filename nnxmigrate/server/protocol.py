@@ -1,0 +1,408 @@
+"""Speaking with the editor: what it says about its texts goes to the workspaces, what is found comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import threading
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from lsprotocol import types as lsp
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+
+from codemods.nnx.analyse import Stopped
+from codemods.nnx.findings import Finding
+from codemods.nnx.rule import Kind
+from nnxmigrate import __version__
+from nnxmigrate.files.document import Document, Unreadable
+from nnxmigrate.files.roots import project_root
+from nnxmigrate.links import rule_url
+from nnxmigrate.server.actions import FIX_ALL, Editor, actions, fix_all
+from nnxmigrate.server.cells import OpenNotebook, open_notebook
+from nnxmigrate.server.hover import code_at, explained, known
+from nnxmigrate.server.places import Places
+from nnxmigrate.server.workspace import Checked, Workspace, unsaved
+
+#: Seconds between the last key and the analysis, for the text that is edited and for the others that are open.
+SOON, LATER = 0.15, 0.6
+#: Seconds after which the editor is told that something takes its time.
+PATIENCE = 1.0
+#: Bytes of stack for the thread that analyses: syntax may be nested thousands of times.
+_STACK = 256 * 1024 * 1024
+_WATCHED = ("**/*.py", "**/*.pyi", "**/*.ipynb", "**/pyproject.toml", "**/*requirements*.txt", "**/*.lock")
+_LINE = re.compile(r"line (\d+): ")
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The last check of an open file.
+
+    Attributes:
+        checked: what it found.
+        versions: the versions of the editor's texts then.
+        neighbours: the files that were analysed with it.
+    """
+
+    checked: Checked
+    versions: Mapping[str, int | None]
+    neighbours: Collection[str]
+
+
+class Session:
+    """One editor's session.
+
+    Args:
+        server: the connection.
+    """
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._roots: dict[str, Workspace] = {}
+        self._versions: dict[str, int | None] = {}
+        self._open: dict[str, str] = {}  # path: address
+        self._known: dict[str, _Known] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._stops: dict[str, threading.Event] = {}
+        self._complaint = ""
+        threading.stack_size(_STACK)
+        self._thread = ThreadPoolExecutor(1, "analysis")  # one after the other: they share what is known
+
+    # -- texts --------------------------------------------------------------------------------------
+
+    def took(self, uri: str) -> None:
+        """Take a text as it is in the editor now."""
+        path = _path(uri)
+        if path is not None:
+            text = self._server.workspace.get_text_document(uri)
+            self._versions[uri] = text.version
+            self._overlay(path, uri, unsaved(text.source))
+
+    def took_notebook(self, uri: str) -> None:
+        """Take a notebook's cells as they are in the editor now."""
+        path = _path(uri)
+        notebook = self._server.workspace.get_notebook_document(notebook_uri=uri)
+        if path is None or notebook is None:
+            return
+        cells = []
+        for number, cell in enumerate(notebook.cells, 1):
+            if cell.kind == lsp.NotebookCellKind.Code:
+                text = self._server.workspace.get_text_document(cell.document)
+                self._versions[cell.document] = text.version
+                if text.language_id in (None, "python"):
+                    cells.append((cell.document, number, text.source))
+        try:
+            self._overlay(path, uri, open_notebook(cells))
+        except Unreadable:
+            self.left(uri)
+
+    def _overlay(self, path: str, uri: str, document: Document) -> None:
+        self._open[path] = uri
+        self._thread.submit(self._workspace(path).overlay, path, document)
+        self._schedule(path, SOON)
+
+    def left(self, uri: str) -> None:
+        """Forget a text that the editor closed."""
+        path = _path(uri)
+        if path is None or path not in self._open:
+            return
+        self._stop(path)
+        del self._open[path]
+        known_before = self._known.pop(path, None)
+        self._versions.pop(uri, None)
+        self._thread.submit(self._workspace(path).overlay, path, None)
+        for address in _addresses(uri, known_before.checked.document if known_before else None):
+            self._versions.pop(address, None)
+            self._publish(address, [])
+
+    def changed_on_disk(self, changes: list[lsp.FileEvent]) -> None:
+        """Read what changed beside the editor."""
+        paths = [path for path in (_path(change.uri) for change in changes) if path is not None]
+        for workspace in self._roots.values():
+            below = [path for path in paths if path.startswith(workspace.root.rstrip(os.sep) + os.sep)]
+            if below:
+                self._thread.submit(workspace.refresh, below)
+                self._thread.submit(workspace.configured)
+        for path in self._open:
+            self._schedule(path, LATER)
+
+    def _workspace(self, path: str) -> Workspace:
+        folders = [root for root in map(_path, self._server.workspace.folders) if root is not None]
+        if self._server.workspace.root_path:
+            folders.append(self._server.workspace.root_path)
+        around = [root for root in folders if path.startswith(root.rstrip(os.sep) + os.sep)]
+        root = max(around, key=len, default=None) or project_root(os.path.dirname(path)) or os.path.dirname(path)
+        return self._roots.setdefault(root, Workspace(root))
+
+    # -- checks -------------------------------------------------------------------------------------
+
+    def _stop(self, path: str) -> None:
+        if path in self._stops:
+            self._stops.pop(path).set()
+        if path in self._tasks:
+            self._tasks.pop(path).cancel()
+
+    def _schedule(self, path: str, delay: float) -> None:
+        self._stop(path)
+        stop = self._stops[path] = threading.Event()
+        self._tasks[path] = asyncio.ensure_future(self._check(path, delay, stop))
+
+    async def _check(self, path: str, delay: float, stop: threading.Event) -> None:
+        await asyncio.sleep(delay)
+        workspace, uri = self._workspace(path), self._open[path]
+        versions = dict(self._versions)
+
+        def run() -> tuple[Checked | None, list[str]]:
+            try:
+                return workspace.check(path, stop.is_set), workspace.neighbours(path)
+            except Stopped:
+                return None, []
+
+        try:
+            checked, neighbours = await self._patiently(asyncio.wrap_future(self._thread.submit(run)), stop)
+        except click.UsageError as error:
+            self._complain(error.format_message())
+            return
+        if checked is None or stop.is_set():
+            return
+        before = self._known.get(path)
+        self._known[path] = _Known(checked, versions, neighbours)
+        self._show(path, uri, checked, versions)
+        if before is None or before.checked.document.text != checked.document.text:
+            for other in {*neighbours, *(before.neighbours if before else ())}:
+                if other in self._open and (other not in self._tasks or self._tasks[other].done()):
+                    self._schedule(other, LATER)
+
+    async def _patiently(self, work: asyncio.Future[Any], stop: threading.Event) -> Any:
+        """Wait for an analysis; tell the editor if it takes long, and let the user cancel it."""
+        done, _ = await asyncio.wait([work], timeout=PATIENCE)
+        window = self._server.client_capabilities.window
+        if done or window is None or not window.work_done_progress:
+            return await work
+        token = str(uuid.uuid4())
+        progress = self._server.work_done_progress
+        await progress.create_async(token)
+        progress.begin(
+            token, lsp.WorkDoneProgressBegin("nnxmigrate", cancellable=True, message="analysing the project")
+        )
+        try:
+            while not done:
+                done, _ = await asyncio.wait([work], timeout=0.2)
+                if progress.tokens[token].cancelled():
+                    stop.set()
+            return await work
+        finally:
+            progress.end(token, lsp.WorkDoneProgressEnd())
+
+    def _complain(self, message: str) -> None:
+        if message != self._complaint:  # once, not at every key
+            self._complaint = message
+            self._server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"nnxmigrate: {message}"))
+
+    async def _latest(self, path: str) -> _Known | None:
+        """Return the last check of a file, after those that are under way."""
+        while path in self._tasks and not self._tasks[path].done():
+            await asyncio.wait([self._tasks[path]])
+        return self._known.get(path)
+
+    # -- what is shown ------------------------------------------------------------------------------
+
+    def _show(self, path: str, uri: str, checked: Checked, versions: Mapping[str, int | None]) -> None:
+        shown: dict[str, list[lsp.Diagnostic]] = {address: [] for address in _addresses(uri, checked.document)}
+        for address, _, diagnostic in self._diagnostics(uri, checked):
+            shown.setdefault(address, []).append(diagnostic)
+        for address, some in shown.items():
+            self._publish(address, some, versions.get(address))
+
+    def _diagnostics(self, uri: str, checked: Checked) -> Iterator[tuple[str, Finding | None, lsp.Diagnostic]]:
+        places = Places(checked.document, uri, self._encoding())
+        for finding in checked.findings:
+            address, place = places.range(finding.start, finding.end)
+            rule, url = known().get(finding.code), rule_url(finding.code)
+            suggested = rule is not None and rule.kind is Kind.SUGGESTED
+            yield (
+                address,
+                finding,
+                lsp.Diagnostic(
+                    place,
+                    finding.message + (f"\n{finding.help}" if finding.help else ""),
+                    lsp.DiagnosticSeverity.Information if suggested else lsp.DiagnosticSeverity.Warning,
+                    code=finding.code,
+                    code_description=lsp.CodeDescription(url) if url else None,
+                    source="nnxmigrate",
+                    tags=[lsp.DiagnosticTag.Deprecated] if suggested else None,
+                ),
+            )
+        for problem in checked.problems:
+            found = _LINE.search(problem)
+            starts = checked.document.line_starts
+            offset = starts[min(int(found[1]), len(starts)) - 1] if found else 0
+            address, place = places.range(offset, offset)
+            severity = lsp.DiagnosticSeverity.Information
+            yield address, None, lsp.Diagnostic(place, f"not analysed: {problem}", severity, source="nnxmigrate")
+
+    def _publish(self, uri: str, diagnostics: list[lsp.Diagnostic], version: int | None = None) -> None:
+        self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics, version))
+
+    def _encoding(self) -> str:
+        return str(getattr(self._server.workspace.position_encoding, "value", self._server.workspace.position_encoding))
+
+    # -- requests -----------------------------------------------------------------------------------
+
+    async def offered(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        """Return what can be done at a place."""
+        path = self._file_of(params.text_document.uri)
+        latest = await self._latest(path) if path is not None else None
+        if path is None or latest is None:
+            return []
+        editor = self._editor(latest)
+        workspace = self._workspace(path)
+        wanted = params.context.only
+        hit = [
+            (finding, shown)
+            for address, finding, shown in self._diagnostics(self._open[path], latest.checked)
+            if finding is not None and address == params.text_document.uri and _meet(shown.range, params.range)
+        ]
+
+        def run() -> list[lsp.CodeAction]:
+            made = [*actions(path, latest.checked, hit, workspace, editor)] if _asked("quickfix", wanted) else []
+            if wanted and _asked(FIX_ALL, wanted):
+                made += fix_all(path, latest.checked, workspace, editor)
+            return made
+
+        return await asyncio.wrap_future(self._thread.submit(run))
+
+    async def explanation(self, params: lsp.HoverParams) -> lsp.Hover | None:
+        """Return what the rules say about a place."""
+        uri = params.text_document.uri
+        path = self._file_of(uri)
+        latest = await self._latest(path) if path is not None else None
+        if path is None or latest is None:
+            return None
+        here = lsp.Range(params.position, params.position)
+        codes = {
+            finding.code: shown.range
+            for address, finding, shown in self._diagnostics(self._open[path], latest.checked)
+            if finding is not None and address == uri and _meet(shown.range, here)
+        }
+        lines = self._server.workspace.get_text_document(uri).lines
+        if params.position.line < len(lines):
+            named = code_at(lines[params.position.line], params.position.character)
+            if named:
+                codes.setdefault(named, here)
+        text = "\n\n---\n\n".join(filter(None, map(explained, codes)))
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
+
+    def _file_of(self, uri: str) -> str | None:
+        """Return the open file that an address, perhaps that of a cell, belongs to."""
+        path = _path(uri)
+        if path in self._open:
+            return path
+        for name, latest in self._known.items():
+            if uri in _addresses(self._open.get(name, ""), latest.checked.document):
+                return name
+        return None
+
+    def _editor(self, latest: _Known) -> Editor:
+        workspace = self._server.client_capabilities.workspace
+        edits = workspace.workspace_edit if workspace else None
+        creates = bool(edits and lsp.ResourceOperationKind.Create in (edits.resource_operations or ()))
+        addresses = dict(self._open)
+        return Editor(
+            self._encoding(),
+            latest.versions,
+            creates,
+            bool(edits and edits.document_changes),
+            lambda path: addresses.get(path) or uris.from_fs_path(path) or "",
+        )
+
+    async def watch(self) -> None:
+        """Ask the editor to tell what changes on the disk."""
+        workspace = self._server.client_capabilities.workspace
+        watched = workspace.did_change_watched_files if workspace else None
+        if watched and watched.dynamic_registration:
+            options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(glob) for glob in _WATCHED])
+            registration = lsp.Registration(str(uuid.uuid4()), lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+            with contextlib.suppress(Exception):  # an editor that refuses tells when a file is saved all the same
+                await self._server.client_register_capability_async(lsp.RegistrationParams([registration]))
+
+    def end(self) -> None:
+        """Stop all work."""
+        for path in list(self._tasks):
+            self._stop(path)
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _path(uri: str) -> str | None:
+    """Return the file that an address means; None if it is that of something else, as a cell."""
+    path = uris.to_fs_path(uri) if uri.startswith("file:") else None
+    return os.path.abspath(path) if path else None
+
+
+def _addresses(uri: str, document: Document | None) -> list[str]:
+    """Return the addresses under which a document's findings are shown."""
+    return [cell.key for cell in document.cells] if isinstance(document, OpenNotebook) else [uri]
+
+
+def _meet(one: lsp.Range, other: lsp.Range) -> bool:
+    return _pair(one.start) <= _pair(other.end) and _pair(other.start) <= _pair(one.end)
+
+
+def _pair(position: lsp.Position) -> tuple[int, int]:
+    return position.line, position.character
+
+
+def _asked(kind: str, wanted: Any) -> bool:
+    """Say whether a kind of action is among those that the editor asks for; kinds have sub-kinds behind dots."""
+    kinds = [str(getattr(one, "value", one)) for one in wanted or ()]
+    return not kinds or any(kind == one or kind.startswith(f"{one}.") for one in kinds)
+
+
+def create() -> LanguageServer:
+    """Return a server that has not been started."""
+    jupyter = lsp.NotebookDocumentFilterWithNotebook(
+        notebook="jupyter-notebook", cells=[lsp.NotebookCellLanguage(language="python")]
+    )
+    server = LanguageServer(
+        "nnxmigrate",
+        __version__,
+        text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental,
+        notebook_document_sync=lsp.NotebookDocumentSyncOptions(notebook_selector=[jupyter], save=True),
+    )
+    session = Session(server)
+    handlers: dict[str, Callable[[Any], Any]] = {
+        lsp.TEXT_DOCUMENT_DID_OPEN: lambda params: session.took(params.text_document.uri),
+        lsp.TEXT_DOCUMENT_DID_CHANGE: lambda params: session.took(params.text_document.uri),
+        lsp.TEXT_DOCUMENT_DID_SAVE: lambda params: session.took(params.text_document.uri),
+        lsp.TEXT_DOCUMENT_DID_CLOSE: lambda params: session.left(params.text_document.uri),
+        lsp.NOTEBOOK_DOCUMENT_DID_OPEN: lambda params: session.took_notebook(params.notebook_document.uri),
+        lsp.NOTEBOOK_DOCUMENT_DID_CHANGE: lambda params: session.took_notebook(params.notebook_document.uri),
+        lsp.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda params: session.left(params.notebook_document.uri),
+        lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda params: session.changed_on_disk(params.changes),
+        lsp.SHUTDOWN: lambda params: session.end(),
+    }
+    for method, handler in handlers.items():
+        server.feature(method)(handler)
+
+    async def initialized(params: lsp.InitializedParams) -> None:
+        await session.watch()
+
+    async def offered(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        return await session.offered(params)
+
+    async def explanation(params: lsp.HoverParams) -> lsp.Hover | None:
+        return await session.explanation(params)
+
+    server.feature(lsp.INITIALIZED)(initialized)
+    server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, FIX_ALL]))(
+        offered
+    )
+    server.feature(lsp.TEXT_DOCUMENT_HOVER)(explanation)
+    return server

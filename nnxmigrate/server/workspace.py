@@ -1,0 +1,254 @@
+"""The files of a project with the editor's unsaved texts over them, and the findings in one of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from codemods.nnx.edits import Edit, merged, spliced
+from codemods.nnx.findings import Finding, Fix, Safety
+from codemods.nnx.options import Options
+from codemods.nnx.source import Source
+from nnxmigrate.analysing import analysed
+from nnxmigrate.cli.common import Choices
+from nnxmigrate.files.discovery import NOTEBOOK, PYTHON, discover
+from nnxmigrate.files.document import Document, PlainDocument, Unreadable
+from nnxmigrate.files.imports import ImportGraph, Module, module_names
+from nnxmigrate.fixing import ABSENT, choose
+from nnxmigrate.project import MARK, Project, read_document
+from nnxmigrate.suppress import sift, unused
+
+Texts = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What an analysis says about one file.
+
+    Attributes:
+        document: the text that the findings are about.
+        findings: what was found, in order of the places.
+        problems: why the file could not be read or analysed.
+        others: the texts of the files that are analysed with it, as they were.
+    """
+
+    document: Document
+    findings: Sequence[Finding] = ()
+    problems: Sequence[str] = ()
+    others: Mapping[str, Document] = field(default_factory=dict)
+
+
+class Workspace:
+    """One project. It is not safe to use it from several threads at once.
+
+    Args:
+        root: the project's folder.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._overlays: dict[str, Document] = {}
+        self._raw: dict[str, bytes] = {}
+        self._documents: dict[str, Document] = {}
+        self._sources: dict[str, Source] = {}
+        self._versions: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._graph: ImportGraph | None = None
+        self._modules: Mapping[str, Module] = {}
+        self._groups: dict[str, list[str]] | None = None
+        self._loaded = False
+
+    # -- files --------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Read the project's files, once."""
+        if not self._loaded:
+            self._loaded = True
+            exclude, base = self._choices(self.root).exclude()
+            found = discover([self.root], exclude=exclude, base=base)
+            self.refresh(os.path.abspath(one.path) for one in found if not one.context and one.problem is None)
+
+    def files(self) -> Mapping[str, bytes]:
+        """Return the files that were read, by path."""
+        return self._raw
+
+    def overlay(self, path: str, document: Document | None) -> None:
+        """Take an unsaved text for a file's own from now on; with None, its own again."""
+        if document is None:
+            self._overlays.pop(path, None)
+            self._take(path, _read(path))
+        else:
+            self._overlays[path] = document
+            self._take(path, document.raw)
+
+    def refresh(self, paths: Iterable[str]) -> None:
+        """Read files again that changed on the disk, appeared or are gone."""
+        for path in paths:
+            if path not in self._overlays and path.endswith(PYTHON + NOTEBOOK):
+                self._take(path, _read(path))
+
+    def configured(self) -> None:
+        """Read the configuration and the versions again when they are asked for."""
+        self._versions.clear()
+
+    def _take(self, path: str, raw: bytes | None) -> None:
+        old = self._raw.get(path)
+        self._documents.pop(path, None)
+        if raw == old:
+            return
+        if raw is None:
+            self._raw.pop(path, None)
+        else:
+            self._raw[path] = raw
+        if (raw is None) != (old is None):
+            self._graph = None
+        elif self._graph is not None:
+            before = self._graph.imported(path)
+            self._graph.forget(path)
+            if self._graph.imported(path) == before and (MARK in (raw or b"")) == (MARK in (old or b"")):
+                return
+        self._groups = None
+
+    def changed_on_disk(self, paths: Iterable[str]) -> list[str]:
+        """Return those of the files whose text is not that of the disk although no editor has them open."""
+        return [path for path in paths if path not in self._overlays and _read(path) != self._raw.get(path)]
+
+    def document(self, path: str) -> Document:
+        """Return the text of a file.
+
+        Raises:
+            Unreadable: if it has none.
+        """
+        if path in self._overlays:
+            return self._overlays[path]
+        if path not in self._documents:
+            if path not in self._raw:
+                raise Unreadable("there is no such file")
+            self._documents[path] = read_document(path, self._raw[path])
+        return self._documents[path]
+
+    # -- analysis -----------------------------------------------------------------------------------
+
+    def check(self, path: str, stop: Callable[[], bool] | None = None) -> Checked:
+        """Analyse one file among those that it shares objects with.
+
+        Args:
+            path: the file.
+            stop: asked now and then whether the result is still wanted.
+
+        Raises:
+            Stopped: if it was not.
+            click.UsageError: if the configuration is wrong.
+        """
+        self.load()
+        try:
+            document = self.document(path)
+        except Unreadable as error:
+            return Checked(ABSENT, problems=[str(error)])
+        group = self._group(path)
+        if not group:
+            return Checked(document)
+        documents = dict(self._readable(group))
+        options = self._options(path, documents)
+        sources = [self._source(name, one) for name, one in documents.items()]
+        analysis = analysed(sources, options, documents.keys() - {path}, stop)
+        sifted = sift(analysis.findings, {path: document})
+        idle = unused(sifted.suppressions, options)
+        findings = sorted([*sifted.kept, *idle], key=lambda one: (one.start, one.code))
+        problems = [failure.message for failure in analysis.failures if failure.path == path]
+        return Checked(document, findings, problems, documents)
+
+    def neighbours(self, path: str) -> list[str]:
+        """Return the files that are analysed together with a file."""
+        return [other for other in self._group(path) if other != path]
+
+    def _group(self, path: str) -> list[str]:
+        """Return the files that share objects with a file, itself among them; none if it holds no NNX code."""
+        if self._graph is None:
+            names = list(self._raw)
+            self._modules = module_names(names)
+            self._graph = ImportGraph(self._modules, self._raw)
+            self._sources.clear()  # modules may have other names now
+            self._groups = None
+        if self._groups is None:
+            marked = [name for name, raw in self._raw.items() if MARK in raw]
+            wanted = self._graph.connected(marked)
+            components = self._graph.components([name for name in self._raw if name in wanted])
+            self._groups = {name: group for group in components for name in group}
+        return self._groups.get(path, [])
+
+    def _readable(self, group: Sequence[str]) -> Iterable[tuple[str, Document]]:
+        for name in group:
+            try:
+                yield name, self.document(name)
+            except Unreadable:
+                continue
+
+    def _source(self, name: str, document: Document) -> Source:
+        known = self._sources.get(name)
+        if known is None or known.data != document.text:
+            module = self._modules[name]
+            known = Source(name, document.text, module.name, module.package, document.notebook)
+            self._sources[name] = known
+        return known
+
+    def _choices(self, path: str) -> Choices:
+        return Choices([path], {})
+
+    def _options(self, path: str, documents: Mapping[str, Document]) -> Options:
+        """Return what the project's configuration, pins and code ask for."""
+        choices = self._choices(path)
+        if path not in self._versions:
+            from nnxmigrate.versions.parts import parts
+
+            project = Project({name: name for name in documents}, documents)
+            for chosen, part in parts(project, *choices.versions()):
+                self._versions |= dict.fromkeys(part.paths, (chosen.origin, chosen.targets))
+        origin, targets = self._versions[path]
+        return replace(choices.options(lint=True), origin=origin, targets=targets)
+
+    # -- fixes --------------------------------------------------------------------------------------
+
+    def together(self, findings: Iterable[Finding], checked: Checked, unsafe: bool = False) -> dict[str, list[Edit]]:
+        """Return the edits that fix as many of the findings as can be fixed at once, by file.
+
+        The result is proved: every file still parses.
+
+        Args:
+            findings: findings of one check.
+            checked: the check.
+            unsafe: whether unsafe fixes are taken.
+
+        Returns:
+            The edits by file; none if nothing can be fixed, or a file has changed since.
+        """
+
+        def allowed(fix: Fix) -> bool:
+            return unsafe or fix.safety is Safety.SAFE
+
+        choice = choose(findings, checked.others, allowed)
+        paths = [path for path in choice.edits if path in checked.others]
+        if any(self._raw.get(path) != checked.others[path].raw for path in paths) or self.changed_on_disk(paths):
+            return {}
+        for path, edits in choice.edits.items():
+            try:
+                Source(path, spliced(checked.others.get(path, ABSENT).text, edits)).tree  # noqa: B018 - must parse
+            except (SyntaxError, ValueError, RecursionError):
+                return {}
+        return {path: merged(edits) for path, edits in choice.edits.items()}
+
+
+def unsaved(text: str) -> Document:
+    """Return the document of a text that an editor holds: it is UTF-8 whatever its cookie says."""
+    data = text.encode("utf-8", "replace")
+    return PlainDocument(data, data)
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
