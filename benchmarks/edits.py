@@ -2,8 +2,8 @@
 
 python -m benchmarks.edits PROJECT [--edits N] [--files M] [--seed S]
 
-The project is read once, as the language server does it; then, over and over, one of its files that hold NNX code gets a
-new line and is analysed among all the others. Times are seconds of processor time, so that other work on the machine
+The project is read once, as the language server does it; then, over and over, one of its files that hold NNX code gets
+a new line and is analysed among all the others. Times are seconds of processor time, so that other work on the machine
 does not count; a loop of plain Python in the same run tells how fast the machine is.
 """
 
@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from nnxmigrate.project import MARK
+from nnxmigrate.project import concerned
 from nnxmigrate.server.workspace import Workspace, unsaved
 
 LINES = ("# a thought\n", "x_of_the_benchmark = 1\n", "\n", "def of_the_benchmark(a):\n    return a\n")
@@ -38,7 +38,8 @@ def replayed(root: Path, edits: int, files: int, seed: int) -> tuple[float, list
     chance = random.Random(seed)
     began = time.process_time()
     workspace.load()
-    candidates = sorted(path for path, raw in workspace.files().items() if MARK in raw and path.endswith(".py"))
+    python = [(path, raw) for path, raw in workspace.files().items() if path.endswith(".py")]
+    candidates = sorted(path for path, raw in python if concerned(raw, lint=False))
     chosen = chance.sample(candidates, min(files, len(candidates)))
     workspace.check(chosen[0])
     first = time.process_time() - began

@@ -9,6 +9,7 @@ import click
 
 from codemods.nnx.rule import Example, Rule
 from nnxmigrate.cli.common import check_code
+from nnxmigrate.links import rule_url
 from nnxmigrate.rules import all_rules
 
 
@@ -75,6 +76,7 @@ def explained(one: Rule) -> str:
         f"Kind:   {one.kind.value}, since Flax {one.since}" + ("" if one.default else "; only if selected"),
         f"Fix:    {one.safety.value if one.safety else 'none, reports only'}",
         f"Source: {one.source}",
+        *([f"Page:   {rule_url(one.code)}"] if rule_url(one.code) else []),
     ]
     for example in one.examples:
         mark = ", unsafe fix" if example.unsafe else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from nnxmigrate import __version__
+from nnxmigrate.links import rule_url
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 from nnxmigrate.report.diff import patch
 from nnxmigrate.rules import all_rules
@@ -46,7 +47,7 @@ def _rules(outcome: Outcome) -> str:
     """Return the table of how often each rule fixed or found something."""
     fixed, left = (Counter(one.code for one in some) for some in (outcome.fixed, outcome.left))
     rows = [
-        f'<tr><td>{rule.code}</td><td class="number">{fixed[rule.code]}</td><td class="number">{left[rule.code]}</td>'
+        f'<tr><td>{_linked(rule.code)}</td><td class="number">{fixed[rule.code]}</td><td class="number">{left[rule.code]}</td>'
         f"<td>{escape(rule.summary)}</td></tr>"
         for rule in all_rules()
         if fixed[rule.code] or left[rule.code]
@@ -72,7 +73,13 @@ def _finding(one: Diagnostic) -> str:
     cell = f"cell {one.start.cell}, " if one.start.cell else ""
     help_text = f'<br><span class="help">{escape(one.help)}</span>' if one.help else ""
     place = f"{cell}line {one.start.line}, column {one.start.column}"
-    return f"<p><b>{one.code}</b> {place}: {escape(one.message)}{help_text}</p><pre>{escape(one.line)}</pre>"
+    return f"<p><b>{_linked(one.code)}</b> {place}: {escape(one.message)}{help_text}</p><pre>{escape(one.line)}</pre>"
+
+
+def _linked(code: str) -> str:
+    """Return a code as a link to its page."""
+    url = rule_url(code)
+    return f'<a href="{escape(url)}">{escape(code)}</a>' if url else escape(code)
 
 
 def _diff(file: FileOutcome) -> str:

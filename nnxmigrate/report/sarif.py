@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from nnxmigrate import __version__
 from nnxmigrate.files.document import Spot
+from nnxmigrate.links import rule_url
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 from nnxmigrate.report import Style
 from nnxmigrate.rules import all_rules
@@ -50,6 +51,7 @@ def _driver() -> dict[str, Any]:
             "name": rule.name,
             "shortDescription": {"text": rule.summary},
             "fullDescription": {"text": rule.why},
+            **({"helpUri": rule_url(rule.code)} if rule_url(rule.code) else {}),
         }
         for rule in all_rules()
     ]

@@ -85,8 +85,9 @@ def actions(
     for finding, shown in hit:
         fix = finding.fix
         if fix is not None:
-            edit = editor.edit(workspace.together([finding], checked, unsafe=True), checked)
-            if edit is not None and fix.edits:
+            edits = workspace.together([finding], checked, unsafe=True)
+            edit = editor.edit(edits, checked) if edits else None
+            if edit is not None:
                 title = _title(finding) + ("" if fix.safety is Safety.SAFE else " (may change what the program does)")
                 yield lsp.CodeAction(
                     title, lsp.CodeActionKind.QuickFix, [shown], is_preferred=fix.safety is Safety.SAFE, edit=edit

@@ -16,7 +16,7 @@ from nnxmigrate.files.discovery import NOTEBOOK, PYTHON, discover
 from nnxmigrate.files.document import Document, PlainDocument, Unreadable
 from nnxmigrate.files.imports import ImportGraph, Module, module_names
 from nnxmigrate.fixing import ABSENT, choose
-from nnxmigrate.project import MARK, Project, read_document
+from nnxmigrate.project import Project, concerned, read_document
 from nnxmigrate.suppress import sift, unused
 
 Texts = Mapping[str, str]
@@ -64,7 +64,7 @@ class Workspace:
         """Read the project's files, once."""
         if not self._loaded:
             self._loaded = True
-            exclude, base = self._choices(self.root).exclude()
+            exclude, base = Choices([self.root], {}).exclude()
             found = discover([self.root], exclude=exclude, base=base)
             self.refresh(os.path.abspath(one.path) for one in found if not one.context and one.problem is None)
 
@@ -105,7 +105,7 @@ class Workspace:
         elif self._graph is not None:
             before = self._graph.imported(path)
             self._graph.forget(path)
-            if self._graph.imported(path) == before and (MARK in (raw or b"")) == (MARK in (old or b"")):
+            if self._graph.imported(path) == before and concerned(raw or b"", True) == concerned(old or b"", True):
                 return
         self._groups = None
 
@@ -149,12 +149,15 @@ class Workspace:
         if not group:
             return Checked(document)
         documents = dict(self._readable(group))
-        options = self._options(path, documents)
-        sources = [self._source(name, one) for name, one in documents.items()]
+        choices = Choices([_folder(path)], {})
+        options = self._options(path, documents, choices)
+        sources = [self._source(name, documents[name]) for name in sorted(documents)]
         analysis = analysed(sources, options, documents.keys() - {path}, stop)
-        sifted = sift(analysis.findings, {path: document})
+        per_file = choices.per_file()
+        sifted = sift(analysis.findings, {path: document}, per_file)
         idle = unused(sifted.suppressions, options)
-        findings = sorted([*sifted.kept, *idle], key=lambda one: (one.start, one.code))
+        loud = [one for one in idle if not (per_file and per_file.silences(path, one.code))]
+        findings = sorted([*sifted.kept, *loud], key=lambda one: (one.start, one.code))
         problems = [failure.message for failure in analysis.failures if failure.path == path]
         return Checked(document, findings, problems, documents)
 
@@ -171,7 +174,7 @@ class Workspace:
             self._sources.clear()  # modules may have other names now
             self._groups = None
         if self._groups is None:
-            marked = [name for name, raw in self._raw.items() if MARK in raw]
+            marked = [name for name, raw in self._raw.items() if concerned(raw, lint=True)]
             wanted = self._graph.connected(marked)
             components = self._graph.components([name for name in self._raw if name in wanted])
             self._groups = {name: group for group in components for name in group}
@@ -192,12 +195,8 @@ class Workspace:
             self._sources[name] = known
         return known
 
-    def _choices(self, path: str) -> Choices:
-        return Choices([path], {})
-
-    def _options(self, path: str, documents: Mapping[str, Document]) -> Options:
+    def _options(self, path: str, documents: Mapping[str, Document], choices: Choices) -> Options:
         """Return what the project's configuration, pins and code ask for."""
-        choices = self._choices(path)
         if path not in self._versions:
             from nnxmigrate.versions.parts import parts
 
@@ -242,6 +241,14 @@ def unsaved(text: str) -> Document:
     """Return the document of a text that an editor holds: it is UTF-8 whatever its cookie says."""
     data = text.encode("utf-8", "replace")
     return PlainDocument(data, data)
+
+
+def _folder(path: str) -> str:
+    """Return the nearest folder around a file that exists: the file may be no more than a text in the editor yet."""
+    folder = os.path.dirname(path)
+    while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _read(path: str) -> bytes | None:

@@ -50,9 +50,9 @@ class Editor:
     def _event(self, uri: str) -> asyncio.Event:
         return self._news.setdefault(uri, asyncio.Event())
 
-    async def start(self) -> lsp.InitializeResult:
+    async def start(self, command: Sequence[str]) -> lsp.InitializeResult:
         """Start the server and greet it."""
-        await self.client.start_io(sys.executable, "-m", "nnxmigrate", "server", cwd=str(self.root))
+        await self.client.start_io(sys.executable, *command, cwd=str(self.root))
         general = lsp.GeneralClientCapabilities(position_encodings=list(self.encodings)) if self.encodings else None
         capabilities = lsp.ClientCapabilities(
             general=general,
@@ -166,12 +166,17 @@ def edited(text: str, edits: Sequence[Any], units: str = "utf-16") -> str:
     return text
 
 
-def session(root: Path, scenario: Callable[[Editor], Awaitable[None]], encodings: Sequence[str] | None = None) -> None:
-    """Run a scenario with an editor in a folder."""
+def session(
+    root: Path,
+    scenario: Callable[[Editor], Awaitable[None]],
+    encodings: Sequence[str] | None = None,
+    command: Sequence[str] = ("-m", "nnxmigrate", "server"),
+) -> None:
+    """Run a scenario with an editor in a folder; the command is what Python runs as the server."""
 
     async def run() -> None:
         editor = Editor(root, encodings)
-        await editor.start()
+        await editor.start(command)
         try:
             await scenario(editor)
         finally:
