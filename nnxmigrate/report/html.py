@@ -47,7 +47,8 @@ def _rules(outcome: Outcome) -> str:
     """Return the table of how often each rule fixed or found something."""
     fixed, left = (Counter(one.code for one in some) for some in (outcome.fixed, outcome.left))
     rows = [
-        f'<tr><td>{_linked(rule.code)}</td><td class="number">{fixed[rule.code]}</td><td class="number">{left[rule.code]}</td>'
+        f'<tr><td>{_linked(rule.code)}</td><td class="number">{fixed[rule.code]}</td>'
+        f'<td class="number">{left[rule.code]}</td>'
         f"<td>{escape(rule.summary)}</td></tr>"
         for rule in all_rules()
         if fixed[rule.code] or left[rule.code]

@@ -275,11 +275,11 @@ def test_a_long_analysis_is_shown_and_can_be_cancelled(tree: Tree) -> None:
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(editor.open("alone.py"), 15)
         (begin,) = editor.progress
-        assert (begin.value.kind, begin.value.cancellable) == ("begin", True)
+        assert (begin.value["kind"], begin.value["cancellable"]) == ("begin", True)
         editor.client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(begin.token))
         while len(editor.progress) < 2:
             await asyncio.sleep(0.1)
-        assert (editor.progress[1].token, editor.progress[1].value.kind) == (begin.token, "end")
+        assert (editor.progress[1].token, editor.progress[1].value["kind"]) == (begin.token, "end")
         assert editor.uri("alone.py") not in editor.found
 
     session(root, scenario, command=("-c", STUCK))
