@@ -130,7 +130,7 @@ def analysed(
     sys.setrecursionlimit(max(limit, NESTING))
     try:
         asked = {source.path for source in group} - context if context else None
-        return pure.analyse(group, options, asked, stop)
+        return pure.analyse(group, options, asked, *([] if stop is None else [stop]))
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(place.filename)}:{place.lineno}"

@@ -134,7 +134,7 @@ def test_page(project: Path) -> None:
     assert "&lt;&amp;&gt;.py" in page
     assert "<script>" not in page
     assert not re.search(r"""src=|<link|url\(|@import""", page), "the page needs something else"
-    for part in ("<td>NNX101</td>", "cell 1, line 2, column 6", '<span class="add">+é = new; manual; risky</span>'):
+    for part in (">NNX101</a></td>", "cell 1, line 2, column 6", '<span class="add">+é = new; manual; risky</span>'):
         assert part in page
 
 
