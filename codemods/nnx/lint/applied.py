@@ -55,6 +55,11 @@ def option(root: Root, name: str, position: int | None = None) -> ast.expr | Non
     return found
 
 
+def skipped(root: Root) -> int:
+    """Return how many first parameters the object before the dot fills, where a bound method is transformed."""
+    return int(root.bound and root.function.binding in {"instance", "class"})
+
+
 def arguments(event: CallEvent, root: Root) -> int | None:
     """Return how many positional arguments a call gives the traced function; None if that is not known."""
     if event.value.starred:

@@ -118,8 +118,8 @@ class Arrays:
             axes = None
         weak = left.weak and right.weak
         if isinstance(node.op, ast.Div):
-            known = left.number is not None and right.number is not None
-            return Array(FLOAT if known else None, axes, weak)
+            known = left.number is not None or right.number is not None
+            return Array(FLOAT if known else None, axes, weak)  # whatever the other one is, no integers come out
         if FLOAT in (left.number, right.number) and not isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor):
             return Array(FLOAT, axes, weak)
         if left.number is None or right.number is None:

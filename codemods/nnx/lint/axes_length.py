@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.applied import arguments, calls_of, option
+from codemods.nnx.lint.applied import arguments, calls_of, option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import resolved, shown
 from codemods.nnx.lint.traced import Root
@@ -26,7 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if axes is None or count is None:
             continue
         function = root.function
-        free = function.positional - int(root.bound)
+        free = function.positional - skipped(root)
         if function.vararg is None and count > free:
             message = f"`in_axes` has {count} entries, and {shown(function)} takes {free} argument{_s(free)}"
             yield finding(RULE.code, root.scope, axes, message, "give one entry for each positional argument")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.applied import calls_of, option
+from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
@@ -27,6 +27,16 @@ def _check(context: Context) -> Iterator[Finding]:
             if in_test(event.scope):
                 continue
             for node, value in _given(event, root, donated):
+                if _twice(event, node, value):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        event.node,
+                        f"`{event.scope.module.source.text(node)}` is donated to {shown(root.function)}, and given "
+                        "to it a second time in the same call",
+                        "give a copy for one of the two, or do not donate it",
+                    )
+                    continue
                 read = _read_again(context, event, node, value)
                 if read is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
                     yield finding(
@@ -45,7 +55,7 @@ def _donated(root: Root) -> frozenset[str]:
     found: set[str] = set()
     numbers = constant(option(root, "donate_argnums"))
     for number in numbers if isinstance(numbers, tuple | list) else (numbers,):
-        index = number + int(root.bound) if isinstance(number, int) else -1
+        index = number + skipped(root) if isinstance(number, int) else -1
         if 0 <= index < len(params):
             found.add(params[index])
     names = constant(option(root, "donate_argnames"))
@@ -67,6 +77,14 @@ def _given(event: CallEvent, root: Root, donated: frozenset[str]) -> Iterator[tu
     for name, node, value in pairs:
         if name in donated and isinstance(node, ast.Name | ast.Attribute):
             yield node, value
+
+
+def _twice(event: CallEvent, node: ast.expr, value: Value) -> bool:
+    """Say whether a call gives the same variable for two parameters."""
+    pairs = [*zip(event.node.args, event.value.args, strict=False)]
+    pairs += [(k.value, v) for k, (_, v) in zip(event.node.keywords, event.value.keywords, strict=True)]
+    same = [one for one, other in pairs if other == value and ast.dump(one) == ast.dump(node)]
+    return len(same) > 1 and not isinstance(value, Const)
 
 
 def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value) -> ast.expr | None:

@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, foreign, in_test
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Function, Value
+from codemods.nnx.values import Call, Free, Function, Value
 
 _CACHES = frozenset({"functools.lru_cache", "functools.cache", "lru_cache", "cache", "cached_property"})
 
@@ -96,7 +96,20 @@ def _called_at_once(context: Context, root: Root) -> bool:
         if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
     ]
     called = {n.func for n in context.bodies.nodes(root.scope) if isinstance(n, ast.Call)}
-    return bool(uses) and all(n in called for n in uses) and enclosing_function(root.scope) not in context.traced
+    if not uses or any(n not in called for n in uses) or _captures(context, root.function):
+        return False
+    return enclosing_function(root.scope) not in context.traced
+
+
+def _captures(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function uses variables of the function around it, so that it belongs there."""
+    outer = enclosing_function(function.scope.parent)
+    values = function.scope.module.values
+    return outer is not None and any(
+        isinstance(value := values.get(n), Free) and value.scope is outer.scope
+        for n in ast.walk(function.node)
+        if isinstance(n, ast.Name)
+    )
 
 
 def _factories(context: Context) -> Iterator[Finding]:
@@ -132,7 +145,10 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
         return True
     inner = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
     if isinstance(inner, Function):
-        return isinstance(event.node.args[0], ast.Lambda)
+        around = enclosing_function(inner.facts.scope.parent)  # a function that is defined anew in every call
+        if isinstance(event.node.args[0], ast.Lambda):
+            return True
+        return around is not None and around is event.scope.function and not _captures(context, inner.facts)
     return isinstance(inner, Call) and isinstance(event.node.args[0], ast.Call)
 
 

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import Use, uses, varies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import exclusive, inside
+from codemods.nnx.values import Loop, Value
 
 # keys and helpers of these names get the same key on purpose
 _SAME = re.compile(
@@ -24,7 +25,8 @@ _HELP = "split the key and use each part once: key, subkey = jax.random.split(ke
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for (scope, _), found in uses(context).items():
+    known = uses(context)
+    for (scope, _), found in known.items():
         if in_test(scope):
             continue
         paths = context.bodies.paths(scope) if len(found) > 1 else {}
@@ -52,11 +54,37 @@ def _check(context: Context) -> Iterator[Finding]:
             else:
                 continue
             break  # one finding tells of a key
+        else:
+            split = _split_next(found, known)
+            if split is not None:
+                yield finding(
+                    RULE.code,
+                    scope,
+                    split.event.node,
+                    f"`{_text(split)}` is split again in the next round after numbers were drawn from it",
+                    "draw from the other part: key, subkey = jax.random.split(key)",
+                )
+
+
+def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -> Use | None:
+    """Return a draw from a key that the next round of the loop uses again."""
+    for use in found:
+        key = use.key
+        if isinstance(key, Loop) and key.again is not None and key.again is not key:
+            for other in every.get((use.event.scope, key.again), ()):
+                if key.node in other.event.loops and not other.helper and last(other.name) != "split":
+                    return other
+    return None
 
 
 def _meant(use: Use) -> bool:
     """Say whether a helper may get the same key on purpose, as an evaluation that shall see the same noise."""
-    return bool(_SAME.search(_text(use)) or _SAME.search(use.name)) or use.name.startswith("__")
+    if _SAME.search(_text(use)) or _SAME.search(use.name) or use.name.startswith("__"):
+        return True
+    statement = use.event.statement  # what is assigned to `_names` is an example of shapes, as a rule
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
+    names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+    return bool(names) and all(name.startswith("_") for name in names)
 
 
 def _related(one: Use, two: Use) -> bool:

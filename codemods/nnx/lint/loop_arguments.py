@@ -15,6 +15,10 @@ from codemods.nnx.lint.places import shown
 from codemods.nnx.values import Const
 
 _COUNTERS = re.compile(r"^_?(i|j|k|ii|idx|index|ind|iter|iteration|iter_num|counter|itr|loop_idx|i_step|step_idx)$")
+# names that are as likely to be a counter as a value, and names that values have
+_STEPS = frozenset({"step", "t", "it", "n", "epoch", "round", "layer"})
+_VALUES = frozenset({"state", "carry", "x", "y", "val", "value", "v", "params", "acc", "accum", "h", "hidden", "z",
+                     "total", "result", "arr", "array", "u", "s", "init", "sums"})  # fmt: skip
 _GIVEN = {"scan": "the carry and one slice", "fori_loop": "the counter and the value", "while_loop": "the value",
           "map": "one slice", "associative_scan": "two operands"}  # fmt: skip
 
@@ -68,7 +72,7 @@ def swapped(body: Body, free: list[str]) -> bool:
     first, second = free[0], free[1]
     if first.startswith("_") or _COUNTERS.match(first):
         return False
-    if _COUNTERS.match(second):
+    if _COUNTERS.match(second) or (second in _STEPS and first in _VALUES):
         return not _counts(body, first)
     return second.strip("_") == "" and not _counts(body, first)
 

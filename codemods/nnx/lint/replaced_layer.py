@@ -37,6 +37,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 if not _made_again(made, store.scope, model, store.node.lineno):
                     yield _found(store.scope, store.node, event)
                     break
+        first = _made_in_constructor(made, store)
+        if first is not None and not in_test(store.scope) and not _remade(context, made, store.scope):
+            yield _found(store.scope, store.node, first)
         param = root_param(store.base)
         if param is not None and param.function is store.scope.function:
             replacing.setdefault(param.function, []).append(store)
@@ -54,6 +57,36 @@ def _check(context: Context) -> Iterator[Finding]:
                 ):
                     if not exclusive(paths.get(event.node, ()), paths.get(caller.node, ())):
                         yield _found(caller.scope, caller.node, event)
+
+
+def _made_in_constructor(made: dict[Scope, list[tuple[CallEvent, Value]]], store: AttrEvent) -> CallEvent | None:
+    """Return the optimizer that the constructor of a class makes for the model whose layer a method replaces."""
+    function = store.scope.function
+    if function is None or function.owner is None or function.name == "__init__" or not isinstance(store.base, Attr):
+        return None
+    base = store.base
+    while isinstance(base.base, Attr):
+        base = base.base
+    init = function.owner.methods.get("__init__")
+    if init is None or base.base is not function.self_param:
+        return None
+    for event, model in made.get(init.scope, ()):
+        if isinstance(model, Attr) and model.base is init.self_param and model.name == base.name:
+            return event
+        if any(value == model for _, value in function.owner.stores.get(base.name, ())):
+            return event
+    return None
+
+
+def _remade(context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]], scope: Scope) -> bool:
+    """Say whether a method makes an optimizer, itself or through a function that it calls."""
+    if scope in made:
+        return True
+    return any(
+        callee.function.scope in made
+        for event in context.bodies.calls.get(scope, ())
+        for callee, _ in context.flow.invoked(context.flow.here(event.value, event.scope))
+    )
 
 
 def _constructed(store: AttrEvent) -> bool:

@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Param, Value
 
+# where a file speaks of these, the mode of a model may be set elsewhere
+_MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
 
@@ -35,6 +39,16 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal",
                     _HELP,
                 )
+            drawn = _equal_draws(context, root) if param is None else None
+            if drawn is not None:
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    option(root, "in_axes", 1) or root.node,
+                    f"the {drawn[1]} `{drawn[0]}` of {shown(root.function)} is the same for all members, "
+                    "so that all draw the same numbers",
+                    _HELP,
+                )
     for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
         function = event.scope.function
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
@@ -48,6 +62,42 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{shown(function)} makes its seed itself, so that all members of the vmap are equal",
                 _HELP,
             )
+
+
+def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
+    """Return a parameter that is not mapped and from which all members draw the same numbers, with what it is."""
+    axes = option(root, "in_axes", 1)
+    if not isinstance(axes, ast.Tuple | ast.List) or root.bound or root.partial:
+        return None
+    function = root.function
+    params = list(function.params.values())
+    if len(axes.elts) != len(params) or any(_splits(context, value) for value in function.decorators):
+        return None
+    unmapped = [p for p, a in zip(params, axes.elts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
+    if len(unmapped) == len(params):
+        return None
+    called = {event.value.callee for event in context.bodies.calls.get(function.scope, ()) if event.value.args}
+    for param in unmapped:
+        if _drawn(context, param, function):
+            return param.name, "key"
+        if param in called and not any(word in root.scope.module.source.data for word in _MODES):
+            sources = context.sources.originals(context.flow.here(param, function.scope))
+            if any(_drops(context, source) for source in sources):
+                return param.name, "model"
+    return None
+
+
+def _drops(context: Context, source: Bound) -> bool:
+    """Say whether a model is, or directly holds, a dropout that draws masks."""
+    flow = context.flow
+    cls = flow.class_of(source)
+    held = [source] if cls is None else [
+        flow.resolve(flow.here(value, function.scope))
+        for parent in flow.mro(cls)[0]
+        for stores in parent.stores.values()
+        for function, value in stores
+    ]  # fmt: skip
+    return any(flow.callee_name(one) == "flax.nnx.Dropout" and draws(context, one) for one in held)
 
 
 def _shared(context: Context, root: Root) -> str | None:
@@ -102,7 +152,7 @@ def _makes(context: Context, function: FunctionFacts, param: Param) -> bool:
     ) or (function.name == "__init__" and function.owner is not None)
 
 
-def _drawn(context: Context, seed: Call, function: FunctionFacts) -> bool:
+def _drawn(context: Context, seed: Value, function: FunctionFacts) -> bool:
     """Say whether layers or numbers are made of a seed."""
     for event in context.bodies.calls.get(function.scope, ()):
         given = (*event.value.args, *(v for _, v in event.value.keywords))
@@ -110,6 +160,8 @@ def _drawn(context: Context, seed: Call, function: FunctionFacts) -> bool:
             continue
         name = context.flow.callee_name(context.flow.here(event.value, function.scope))
         if name.startswith("jax.random."):
+            if event.value.argument(0, "key") is not seed:
+                continue
             if last(name) == "fold_in":
                 return False
             if last(name) not in NOT_CONSUMING:
@@ -127,7 +179,7 @@ RULE = lint_rule(
 A function under `vmap` runs once for all members. A seed that is made inside, or streams that are not mapped, are the
 same for all of them: an ensemble of equal models, the same noise for every example.
 """,
-    source="flax issues 4153 and 4589 and their questions; measured on Flax 0.10.7 and 0.12.8: equal weights",
+    source="flax issues 4153, 4195 and 4589, jax issue 7708; measured on Flax 0.10.7 and 0.12.8: equal weights",
     check=_check,
     bad=(
         """\

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import kinds_of, shown
 from codemods.nnx.values import Call, Param, Sequence, Value
@@ -34,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
             continue
         function = root.function
-        params = list(function.params.values())[int(root.bound) :]
+        params = list(function.params.values())[skipped(root) :]
         if into < 0 or len(params) <= into:
             continue
         carry = params[into]

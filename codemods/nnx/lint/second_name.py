@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
@@ -31,10 +31,7 @@ _NAMED = (Param, Free, Attr, Call, Item, Choice)  # what a variable or an attrib
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope in _promising(context):
-        for node in context.bodies.nodes(scope):
-            if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-                continue
-            target, source = node.targets[0], node.value
+        for node, target, source in _assigned(context, scope):
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
                 continue
             if not _promises(_word(target)) or _promises(_word(source)):
@@ -55,6 +52,19 @@ def _check(context: Context) -> Iterator[Finding]:
                 "copy the model: nnx.clone(...)",
                 _fix(context, source, scope),
             )
+
+
+def _assigned(context: Context, scope: Scope) -> Iterator[tuple[ast.Assign, ast.expr, ast.expr]]:
+    """Yield what is assigned in a body, with its target; several at once too."""
+    for node in context.bodies.nodes(scope):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        target, source = node.targets[0], node.value
+        if isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and len(target.elts) == len(source.elts):
+            for one, other in zip(target.elts, source.elts, strict=True):
+                yield node, one, other
+        else:
+            yield node, target, source
 
 
 @cache
@@ -100,6 +110,8 @@ def _given_only(context: Context, node: ast.Assign, source: ast.expr, value: Val
     """Say whether a constructor keeps an argument, and under no other name: what it is is the caller's affair."""
     if not isinstance(value, Param):
         return False
+    if isinstance(node.targets[0], ast.Name):
+        return not any(_trains(event, value) for event in context.bodies.calls.get(scope, ()))
     return not any(
         isinstance(other, ast.Assign)
         and other is not node
@@ -107,6 +119,16 @@ def _given_only(context: Context, node: ast.Assign, source: ast.expr, value: Val
         and scope.module.values.get(other.value) is value
         for other in context.bodies.nodes(scope)
     )
+
+
+def _trains(event: CallEvent, model: Param) -> bool:
+    """Say whether a call changes a model: it gives it to an optimizer, or together with one to a step."""
+    given = (*event.node.args, *(k.value for k in event.node.keywords))
+    if not any(value is model for value in (*event.value.args, *(v for _, v in event.value.keywords))):
+        return False
+    func = event.node.func
+    word = func.attr if isinstance(func, ast.Attribute) else ""
+    return word == "update" or any("opt" in _word(node).lower() for node in given)
 
 
 def _moves_on(context: Context, node: ast.Assign, source: ast.expr, value: Value, scope: Scope) -> bool:

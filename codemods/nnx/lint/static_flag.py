@@ -17,8 +17,10 @@ from codemods.nnx.values import Const, Param, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    seen: set[tuple[FunctionFacts, str]] = set()
     for root in compiled_roots(context):
-        names = flags_of(context, root)
+        names = {name for name in flags_of(context, root) if (root.function, name) not in seen}
+        seen |= {(root.function, name) for name in names}
         for node in context.bodies.nodes(root.function.scope) if names else ():
             tests = [node.test] if isinstance(node, ast.If | ast.IfExp | ast.While) else []
             hit = next((n for t in tests for n in _tested(t, root.function) if n in names), None)

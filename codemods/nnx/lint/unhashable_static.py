@@ -7,14 +7,29 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, kinds_of
 from codemods.nnx.lint.statics import static_arguments
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Call, Class
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, node, name in static_arguments(context):
+        made = _unhashable(
+            context, context.flow.resolve(context.flow.here(event.scope.module.values[node], event.scope))
+        )
+        if made:
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"the static argument `{name}` must be hashable, and a dataclass like `{made}` is not",
+                "make it @dataclass(frozen=True)",
+            )
+            continue
         array = Kind.ARRAY in kinds_of(context, event.scope.module.values[node], event.scope)
         if not array and not isinstance(
             node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
@@ -33,6 +48,24 @@ def _check(context: Context) -> Iterator[Finding]:
             "pass an array as an ordinary argument" if array else "use a tuple or a frozen dataclass",
             mended,
         )
+
+
+def _unhashable(context: Context, made: Bound) -> str:
+    """Return the name of the class of an object if it is a dataclass that has no hash."""
+    if not isinstance(made.value, Call):
+        return ""
+    cls = context.flow.follow(made, made.value.callee).value
+    if not isinstance(cls, Class) or "__hash__" in cls.facts.methods or cls.facts.bases:
+        return ""
+    for decorator in cls.facts.decorators:
+        found = context.flow.resolve(context.flow.here(decorator, cls.facts.scope.parent or cls.facts.scope))
+        options = found.value if isinstance(found.value, Call) else None
+        name = context.flow.callee_name(found) if options is not None else getattr(found.value, "name", "")
+        if name == "dataclasses.dataclass":
+            given = {} if options is None else {k.arg: constant(k.value) for k in options.node.keywords}
+            hashed = given.get("frozen") or given.get("unsafe_hash") or given.get("eq") is False
+            return "" if hashed else cls.facts.name
+    return ""
 
 
 RULE = lint_rule(

@@ -659,4 +659,67 @@ g = jax.grad(loss)(x, x)
 """,
         ),
     ),
+    "NNX871": Cases(
+        bad=(
+            """\
+tx = optax.adam(0.1)
+def step(params, state, grads):
+    updates, state = tx.update(grads, state)  # NNX871
+    return params, state
+""",
+            """\
+def fit(params, grads):
+    tx = optax.adam(0.1)
+    opt_state = tx.init(params)
+    for _ in range(3):
+        updates, _ = tx.update(grads, opt_state, params)  # NNX871
+        params = optax.apply_updates(params, updates)
+    return params
+""",
+            """\
+class Trainer:
+    def __init__(self, tx):
+        self.tx = tx
+    def step(self, params, opt_state, grads):
+        updates, new_state = self.tx.update(grads, opt_state)  # NNX871
+        return new_state
+""",
+        ),
+        clean=(
+            """\
+tx = optax.adam(0.1)
+def step(params, state, grads):
+    updates, state = tx.update(grads, state)
+    return optax.apply_updates(params, updates), state
+step(x, tx.init(x), x)
+""",
+            """\
+def fit(params, grads):
+    tx = optax.sgd(0.1)
+    opt_state = tx.init(params)
+    for _ in range(3):
+        updates, _ = tx.update(grads, opt_state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+fit(x, x)
+""",
+            """\
+def direction(grads):
+    tx = optax.adam(0.1)
+    updates, _ = tx.update(grads, tx.init(grads))
+    return updates
+direction(x)
+""",
+            """\
+def fit(params, grads):
+    tx = optax.adam(0.1)
+    state = tx.init(params)
+    for _ in range(3):
+        updates, state = tx.update(grads, state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+fit(x, x)
+""",
+        ),
+    ),
 }

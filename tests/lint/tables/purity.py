@@ -1011,7 +1011,8 @@ y = jax.vmap(lambda v: norm(v))(jnp.ones((4, 3)))
 """,
             """\
 drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
-y = nnx.vmap(lambda d, v: d(v), in_axes=(None, 0))(drop, x)
+axes = nnx.StateAxes({nnx.RngState: 0, ...: None})
+y = nnx.split_rngs(splits=3)(nnx.vmap(lambda d, v: d(v), in_axes=(axes, 0)))(drop, x)
 """,
             """\
 def body(carry, v):
