@@ -7,7 +7,7 @@ through calls, fields and modules.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -113,29 +113,61 @@ class Star(Value):
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Attr(Value):
-    """An attribute of a value; ``node`` is None for one that no expression spells."""
+class _Derived(Value):
+    """What is taken out of another value; equal if the whole and the part are. The hash is found once."""
 
-    base: Value
-    name: str
-    node: ast.AST | None = field(default=None, compare=False)
+    __slots__ = ("_hash", "_part", "base")
+
+    def __init__(self, base: Value, part: object) -> None:
+        self.base = base
+        self._part = part
+        self._hash = hash((type(self), base, part))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, _Derived)
+            and self._hash == other._hash
+            and type(self) is type(other)
+            and self._part == other._part
+            and self.base == other.base
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base!r}, {self._part!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Item(Value):
+class Attr(_Derived):
+    """An attribute of a value; ``node`` is None for one that no expression spells, and not compared."""
+
+    __slots__ = ("name", "node")
+
+    def __init__(self, base: Value, name: str, node: ast.AST | None = None) -> None:
+        super().__init__(base, name)
+        self.name = name
+        self.node = node
+
+
+class Item(_Derived):
     """``base[index]``, also a position of an unpacked tuple."""
 
-    base: Value
-    index: Value
+    __slots__ = ("index",)
+
+    def __init__(self, base: Value, index: Value) -> None:
+        super().__init__(base, index)
+        self.index = index
 
 
-@dataclass(frozen=True, slots=True)
-class Each(Value):
+class Each(_Derived):
     """The element of ``base`` in the current round of a loop or comprehension."""
 
-    base: Value
-    loop: ast.AST
+    __slots__ = ("loop",)
+
+    def __init__(self, base: Value, loop: ast.AST) -> None:
+        super().__init__(base, loop)
+        self.loop = loop
 
 
 @dataclass(frozen=True, slots=True, eq=False)
