@@ -1,0 +1,551 @@
+"""The graph along which objects may flow through a project: flow-insensitive, fields by name, about linear in its text.
+
+A node stands for a parameter, a variable of a scope, all attributes of one name, what a function returns, what a call
+gives, or the instances of a class. Containers are one with their elements. Functions and classes are followed while the
+graph is made, since they say where arguments go; everything else is followed afterwards, along the edges.
+"""
+
+from __future__ import annotations
+
+from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
+from codemods.nnx.frames import Indexed, Part, Round
+from codemods.nnx.known import GRADIENTS, TRANSPARENT
+from codemods.nnx.may.names import PARTIAL, Names, last_name
+from codemods.nnx.project import Project
+from codemods.nnx.values import (
+    Assigned,
+    Attr,
+    Call,
+    Changed,
+    Choice,
+    Class,
+    Comprehension,
+    Const,
+    Each,
+    Free,
+    Function,
+    Item,
+    Loop,
+    Mapping,
+    ModuleRef,
+    Param,
+    Sequence,
+    Star,
+    Value,
+)
+
+NOTHING = -1  # the node of literals, and of what nothing is known of
+
+# Functions that are not the project's and hand on what they get, or take it out of what they get, by last name.
+_HANDING_ON = frozenset(
+    {
+        "List", "Dict", "Sequential", "asdict", "astuple",
+        "block_until_ready", "cast", "chain", "clone", "cond", "copy",
+        "cycle", "data", "deepcopy", "defaultdict", "deque", "device_put", "dict", "enumerate", "eval_shape", "flatten",
+        "fori_loop", "from_tree", "frozenset", "get", "getattr", "graphdef", "islice", "items", "iter", "list", "merge",
+        "next", "pop", "popitem", "product", "replace", "reversed", "scan", "set", "setdefault", "sorted", "split",
+        "starmap", "state", "switch", "to_tree", "tuple", "unflatten", "union", "values", "vars", "while_loop", "zip",
+    }
+)  # fmt: skip
+# Functions that give a function which calls the one that they get, by last name.
+_WRAPPING = frozenset(name.rpartition(".")[2] for name in TRANSPARENT | GRADIENTS)
+# Builtins that neither give back nor keep what they get.
+_BUILT_IN = frozenset({"abs", "all", "any", "bool", "float", "hasattr", "int", "isinstance", "len", "max", "min",
+                       "print", "range", "repr", "round", "str", "sum", "super", "type"})  # fmt: skip
+_RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "while_loop"})
+
+
+class Graph:
+    """Nodes and edges, made once for a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.names = Names(project)
+        self.edges: list[list[int]] = []  # where everything of a node flows
+        self.functions: dict[int, list[int]] = {}  # where only its functions flow: through jit, partial, decorators
+        self.holders: dict[int, list[ClassFacts]] = {}  # the classes whose instances hold it, by the nodes of fields
+        self.instances: dict[ClassFacts, list[int]] = {}  # what gives an instance of a class: calls, and selves
+        self.sites: dict[int, list[Call]] = {}  # calls by the node of what is called
+        self.unnamed: dict[int, list[Call]] = {}  # those whose name does not tell what is called
+        self.passed: dict[int, list[Call]] = {}  # the same calls by the nodes of their arguments
+        self.defined: dict[int, list[FunctionFacts | ClassFacts]] = {}  # functions and classes by their nodes
+        self._nodes: dict[object, int] = {}
+        self._known: dict[int, tuple[Value, int]] = {}
+        self._fields: set[int] = set()
+        self._parts: list[tuple[Value, int]] = []
+        self._joined: set[tuple[Call, FunctionFacts | ClassFacts]] = set()
+        self._callers: dict[int, list[int]] | None = None
+        self._reached: dict[int, tuple[FunctionFacts | ClassFacts, ...]] = {}
+        self._build()
+
+    # -- nodes ----------------------------------------------------------------------------------------
+
+    def _new(self, key: object) -> int:
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = len(self.edges)
+            self.edges.append([])
+        return node
+
+    def variable(self, scope: Scope, name: str) -> int:
+        """Return the node of a variable."""
+        node = self._nodes.get((scope, name))
+        return self._new((scope, name)) if node is None else node
+
+    def field(self, name: str) -> int:
+        """Return the node of all attributes of a name."""
+        node = self._nodes.get(name)
+        if node is None:
+            node = self._new(name)
+            self._fields.add(node)
+        return node
+
+    def find(self, key: object) -> int:
+        """Return the node of something that the project mentions, or :data:`NOTHING`."""
+        return self._nodes.get(key, NOTHING)
+
+    def node(self, value: Value) -> int:
+        """Return the node of a value, making it and its edges if need be."""
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        inner = stripped(value)
+        kind = type(inner)
+        if kind is Param:
+            node = self._new(inner)
+        elif kind is Free:
+            assert isinstance(inner, Free)
+            node = self._free(inner)
+        elif kind is Attr:
+            assert isinstance(inner, Attr)
+            node = self._attribute(inner)
+        elif kind is Call:
+            node = self._new(inner)
+        elif isinstance(inner, Function | Class):
+            node = self._define(inner.facts)
+        elif isinstance(inner, Choice | Loop | Changed | Sequence | Mapping):
+            node = self._new(inner)
+            self._parts.append((inner, node))
+        else:
+            node = NOTHING
+        self._known[id(value)] = value, node
+        return node
+
+    def _define(self, facts: FunctionFacts | ClassFacts) -> int:
+        node = self._new(facts.node)
+        self.defined.setdefault(node, [facts])
+        return node
+
+    def _free(self, value: Free) -> int:
+        scope = value.scope
+        if value.name not in scope.bindings and scope.module.stars:
+            for star in scope.module.stars:
+                found = self.project.find(star, scope.module.name)
+                if found is not None and found.scope is not scope and value.name in found.scope.bindings:
+                    return self.variable(found.scope, value.name)
+            return self.field(value.name)  # from flax.nnx import *
+        return self.variable(scope, value.name)
+
+    def _attribute(self, value: Attr) -> int:
+        modules = self.names.modules(value.base)
+        for module in modules:
+            if value.name in module.scope.bindings:
+                return self.variable(module.scope, value.name)
+            if module.stars:
+                return self._free(Free(module.scope, value.name))
+        return self.field(value.name)
+
+    def _edge(self, source: int, to: int) -> None:
+        if source >= 0 and to >= 0 and source != to:
+            self.edges[source].append(to)
+
+    def flow(self, value: Value, to: int) -> None:
+        """Let a value flow to a node."""
+        if type(value) is not Const:
+            self._edge(self.node(value), to)
+
+    # -- building -------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self._stored = {event.node.attr for event in self.project.attributes() if event.stored is not None}
+        self._stored |= {
+            name
+            for cls in self.project.classes()
+            for name in (*cls.fields, *cls.scope.bindings)
+            if name not in cls.methods
+        }
+        self._methods = {name for cls in self.project.classes() for name in cls.methods}
+        for module in self.project.modules:
+            for name, values in module.scope.bindings.items():
+                node = self.variable(module.scope, name)
+                for value in values:
+                    self.flow(value, node)
+                if not all(isinstance(stripped(v), Function | Class | Attr | ModuleRef) for v in values):
+                    self._edge(node, self.field(name))  # of a module that is passed on as a value
+            for cls in module.classes:
+                self._class(cls)
+            for function in module.functions:
+                self._function(function)
+            for event in module.attributes:
+                if event.stored is not None:
+                    self.flow(event.stored, self.field(event.node.attr))
+            for called in module.calls:
+                self._call(called.value, called.scope)
+        self._settle()
+
+    def _class(self, cls: ClassFacts) -> None:
+        instances = self.instances.setdefault(cls, [])
+        for name, values in cls.scope.bindings.items():
+            node, field = self.variable(cls.scope, name), self.field(name)
+            for value in values:
+                self.flow(value, node)
+                if not isinstance(stripped(value), Function):
+                    self._edge(node, field)
+        for name, method in cls.methods.items():  # also those whose decorator hides them
+            if method.is_property:
+                self._edge(self._new(method), self.field(name))
+            else:
+                self._hub(name, method)
+            if method.self_param is not None:
+                instances.append(self._new(method.self_param))
+        for parent in self.names.family(cls):
+            for name in (*parent.fields, *parent.stores):
+                self.holders.setdefault(self.field(name), []).append(cls)
+
+    def _hub(self, name: str, method: FunctionFacts) -> None:
+        """Join the parameters and result of a method with those of all methods of its name."""
+        field = self.field(name)
+        self.defined.setdefault(field, []).append(method)
+        self._edge(self._new(method), self._new(("result", name)))
+        params = list(method.params.values())
+        if method.binding in {"instance", "class"}:
+            if params:
+                self._edge(self._new(("self", name)), self._new(params[0]))
+            params = params[1:]
+        rest = self._new(("any", name))
+        for index, param in enumerate(params):
+            node = self._new(param)
+            self._edge(self._new((index, name)), node)
+            self._edge(self._new((param.name, name, "")), node)
+            self._edge(rest, node)
+        for extra in (method.vararg, method.kwarg):
+            if extra:
+                self._edge(self._new(("more", name)), self.variable(method.scope, extra))
+                self._edge(rest, self.variable(method.scope, extra))
+
+    def _function(self, function: FunctionFacts) -> None:
+        scope = function.scope
+        result = self._new(function)
+        for name, values in scope.bindings.items():
+            node = self.variable(scope, name)
+            for value in values:
+                self.flow(value, node)
+        for value in function.returns:
+            self.flow(value, result)
+        for name, default in function.defaults.items():
+            self.flow(default, self._new(function.params[name]))
+
+    def _call(self, call: Call, scope: Scope) -> None:
+        result = self._new(call)
+        callee = self.node(call.callee)
+        word = last_name(call.callee)
+        if callee >= 0:
+            self.sites.setdefault(callee, []).append(call)
+        if not self._known_by_name(call, scope, word):
+            self._pass(call, callee)
+        first = NOTHING
+        if call.args and type(call.args[0]) is not Const:
+            first = self.node(call.args[0])
+        if first >= 0 and (word in _WRAPPING or not word or len(call.node.args) != len(call.args)):
+            self.functions.setdefault(first, []).append(result)
+            if word in PARTIAL and len(call.args) + len(call.keywords) > 1:
+                known = self.names.definitions(call.args[0])
+                for facts, bound in known:
+                    self.connect(call, facts, bound, call.args[1:])
+                if not known:
+                    self._pass(call, first)
+        if word in _HANDING_ON:
+            self._hand_on(call, word, result)
+        if word in _RUNNING:
+            self._run(call, result)
+
+    def _known_by_name(self, call: Call, scope: Scope, word: str) -> bool:
+        """Connect a call with what its name means; say whether it can mean nothing else."""
+        callee = call.callee
+        own = self._own_methods(callee, scope)
+        if own:
+            for method in own:
+                self.connect(call, method)
+            return True
+        known = self.names.definitions(callee)
+        for facts, bound in known:
+            self.connect(call, facts, bound)
+        if isinstance(callee, Free | Attr) and word in _BUILT_IN and not known:
+            return True
+        if isinstance(callee, Attr) and not known:
+            if self.names.module_like(callee.base):
+                return True
+            self._by_name(call, callee)
+            return callee.name not in self._stored
+        if isinstance(callee, Free):
+            bound_to = callee.scope.bindings.get(callee.name, ())
+            return all(self.names.definitions(b) or isinstance(b, Attr | ModuleRef) for b in bound_to)
+        return isinstance(callee, Function | Class)
+
+    def _by_name(self, call: Call, callee: Attr) -> None:
+        """Let the arguments of a call of a method flow to all methods of its name."""
+        name = callee.name
+        if name not in self._methods:
+            return
+        self._edge(self._new(("result", name)), self._new(call))
+        self.flow(callee.base, self._new(("self", name)))
+        for index, argument in enumerate(call.args):
+            if isinstance(argument, Star):
+                self.flow(argument, self._new(("any", name)))
+            else:
+                self.flow(argument, self._new((index, name)))
+                self.flow(argument, self._new(("more", name)))
+        for keyword, argument in call.keywords:
+            if keyword is None:
+                self.flow(argument, self._new(("any", name)))
+            else:
+                self.flow(argument, self._new((keyword, name, "")))
+                self.flow(argument, self._new(("more", name)))
+
+    def _pass(self, call: Call, callee: int) -> None:
+        """Note what a call passes to a function that its name does not tell."""
+        if callee < 0:
+            return
+        self.unnamed.setdefault(callee, []).append(call)
+        for argument in (*call.args, *(value for _, value in call.keywords)):
+            if type(argument) is not Const:
+                node = self.node(argument)
+                if node >= 0:
+                    self.passed.setdefault(node, []).append(call)
+
+    def _hand_on(self, call: Call, word: str, result: int) -> None:
+        if isinstance(call.callee, Attr) and not self.names.modules(call.callee.base):
+            self.flow(call.callee.base, result)
+        for argument in call.args:
+            self.flow(argument, result)
+        for name, argument in call.keywords:
+            self.flow(argument, result)
+            if word == "replace" and name is not None:
+                self.flow(argument, self.field(name))
+        if word in {"getattr", "setattr"} and len(call.args) > 1:
+            key = call.args[1]
+            if isinstance(key, Const) and isinstance(key.value, str):
+                if word == "getattr":
+                    self._edge(self.field(key.value), result)
+                elif len(call.args) > 2:
+                    self.flow(call.args[2], self.field(key.value))
+
+    def _run(self, call: Call, result: int) -> None:
+        """Let the operands of a loop or branch flow into its body."""
+        for argument in call.args:
+            for facts, _ in self.names.definitions(argument):
+                for function in self.entered(facts):
+                    self._edge(self._new(function), result)
+                    for param in function.params.values():
+                        for operand in call.args:
+                            self.flow(operand, self._new(param))
+
+    def _own_methods(self, callee: Value, scope: Scope) -> list[FunctionFacts]:
+        """Return the methods that ``self.name``, ``super().name`` or ``Class.__name__`` means; none where unsure."""
+        if not isinstance(callee, Attr):
+            return []
+        base = callee.base
+        related: tuple[ClassFacts, ...] = ()
+        if isinstance(base, Param) and base is base.function.self_param and base.function.owner is not None:
+            related = self.names.related(base.function.owner)
+            if any(callee.name in cls.stores or callee.name in cls.fields for cls in related):
+                return []
+        elif isinstance(base, Call) and isinstance(base.callee, Free) and base.callee.name == "super":
+            owner = _owner(scope)
+            related = self.names.related(owner) if owner is not None else ()
+        elif callee.name.startswith("__"):
+            related = tuple(
+                c
+                for d in self.names.definitions(base)
+                if isinstance(d.facts, ClassFacts)
+                for c in self.names.family(d.facts)
+            )
+        return list(dict.fromkeys(cls.methods[callee.name] for cls in related if callee.name in cls.methods))
+
+    def entered(self, facts: FunctionFacts | ClassFacts) -> tuple[FunctionFacts, ...]:
+        """Return the functions that run when a function or class is called."""
+        if isinstance(facts, FunctionFacts):
+            return (facts,)
+        wanted = ("__init__", "__new__", "__post_init__")
+        return tuple(c.methods[name] for c in self.names.family(facts) for name in wanted if name in c.methods)
+
+    def connect(
+        self, call: Call, facts: FunctionFacts | ClassFacts, bound: int = 0, args: tuple[Value, ...] | None = None
+    ) -> bool:
+        """Let the arguments of a call flow into what it may reach, and the result back; say whether that is new."""
+        key = (call, facts)
+        if key in self._joined:
+            return False
+        self._joined.add(key)
+        result = self._new(call)
+        if isinstance(facts, ClassFacts):
+            self._construct(call, facts, result)
+        for function in self.entered(facts):
+            if not isinstance(facts, ClassFacts) and args is None:
+                self._edge(self._new(function), result)
+            self._arguments(call, function, bound, call.args if args is None else args)
+            if isinstance(call.callee, Attr) and function.self_param is not None:
+                self.flow(call.callee.base, self._new(function.self_param))
+        self._settle()
+        return True
+
+    def _construct(self, call: Call, cls: ClassFacts, result: int) -> None:
+        self.instances.setdefault(cls, []).append(result)
+        family = self.names.family(cls)
+        for name, argument in call.keywords:
+            if name is not None:
+                self.flow(argument, self.field(name))
+            else:
+                self._to_fields(argument, family)
+        names = list(dict.fromkeys(name for parent in reversed(family) for name in parent.fields))
+        for index, argument in enumerate(call.args):
+            if isinstance(argument, Star):
+                self._to_fields(argument, family)
+            elif index < len(names):
+                self.flow(argument, self.field(names[index]))
+        if any("__call__" in parent.methods for parent in family):
+            self.defined.setdefault(result, []).append(cls)
+
+    def _to_fields(self, argument: Value, family: tuple[ClassFacts, ...]) -> None:
+        for parent in family:
+            for name in parent.fields:
+                self.flow(argument, self.field(name))
+
+    def _arguments(self, call: Call, function: FunctionFacts, bound: int, args: tuple[Value, ...]) -> None:
+        params = list(function.params.values())
+        method = function.binding in {"instance", "class"}
+        starts = [params[1:] if method else params]
+        if method and args and _of_class(call.callee):  # Class.method(instance, ...)
+            starts.append(params)
+        for names in starts:
+            for index, argument in enumerate(args, bound):
+                if isinstance(argument, Star):
+                    for param in names[index:]:
+                        self.flow(argument, self._new(param))
+                elif index < len(names):
+                    self.flow(argument, self._new(names[index]))
+                    continue
+                if function.vararg:
+                    self.flow(argument, self.variable(function.scope, function.vararg))
+        for name, argument in call.keywords:
+            if name is None:
+                for param in params:
+                    self.flow(argument, self._new(param))
+            elif name in function.params:
+                self.flow(argument, self._new(function.params[name]))
+                continue
+            if function.kwarg:
+                self.flow(argument, self.variable(function.scope, function.kwarg))
+
+    # -- functions whose names do not tell them ---------------------------------------------------------
+
+    def reaching(self, node: int) -> tuple[FunctionFacts | ClassFacts, ...]:
+        """Return the functions, classes and callable instances that may flow to a node."""
+        known = self._reached.get(node)
+        if known is None:
+            if self._callers is None:
+                self._callers = {}
+                for source, ways in enumerate(self.edges):
+                    for to in (*ways, *self.functions.get(source, ())):
+                        self._callers.setdefault(to, []).append(source)
+            found: dict[FunctionFacts | ClassFacts, None] = {}
+            seen, work = {node}, [node]
+            while work:
+                inner = work.pop()
+                if inner != node or node not in self._fields:  # methods of the name are connected already
+                    found.update(dict.fromkeys(self.defined.get(inner, ())))
+                for source in self._callers.get(inner, ()):
+                    if source not in seen:
+                        seen.add(source)
+                        work.append(source)
+            known = self._reached[node] = tuple(found)
+        return known
+
+    def callee(self, call: Call) -> int:
+        """Return the node of what a call calls; of the function that is bound, for a partial application."""
+        inner = call.args[0] if last_name(call.callee) in PARTIAL and call.args else call.callee
+        return self.node(inner)
+
+    def _settle(self) -> None:
+        """Make the edges of the parts of values that got a node."""
+        while self._parts:
+            value, node = self._parts.pop()
+            for part in parts(value):
+                self.flow(part, node)
+
+    # -- answers --------------------------------------------------------------------------------------
+
+    def reached(self, seeds: set[int], functions: bool = False) -> set[int]:
+        """Return the nodes that what is in some nodes may flow to, these included.
+
+        Args:
+            seeds: where it is.
+            functions: also along the ways of functions and classes only.
+        """
+        found = set(seeds)
+        work = list(seeds)
+        while work:
+            node = work.pop()
+            ways = self.edges[node]
+            if functions and node in self.functions:
+                ways = ways + self.functions[node]
+            for to in ways:
+                if to not in found:
+                    found.add(to)
+                    work.append(to)
+        return found
+
+
+def _of_class(callee: Value) -> bool:
+    """Say whether a method may be called of its class, by the way that classes are written."""
+    base = stripped(callee.base) if isinstance(callee, Attr) else None
+    name = base.name if isinstance(base, Attr | Free) else ""
+    return name.lstrip("_")[:1].isupper() or name == "cls"
+
+
+def _owner(scope: Scope | None) -> ClassFacts | None:
+    """Return the class in one of whose methods a scope is."""
+    while scope is not None:
+        if scope.function is not None and scope.function.owner is not None:
+            return scope.function.owner
+        scope = scope.parent
+    return None
+
+
+def stripped(value: Value) -> Value:
+    """Return the container or object that a value is taken out of: elements are one with what holds them."""
+    while True:
+        kind = type(value)
+        if kind is Item or kind is Each or kind is Indexed or kind is Round:
+            value = value.base  # type: ignore[attr-defined]
+        elif kind is Star or kind is Assigned:
+            value = value.value  # type: ignore[attr-defined]
+        elif kind is Comprehension:
+            value = value.element  # type: ignore[attr-defined]
+        elif kind is Part:
+            value = value.of.value  # type: ignore[attr-defined]
+        else:
+            return value
+
+
+def parts(value: Value) -> tuple[Value, ...]:
+    """Return the values that a value is one of, or holds."""
+    if isinstance(value, Choice):
+        return value.options
+    if isinstance(value, Loop):
+        return (value.before,) if value.again is None else (value.before, value.again)
+    if isinstance(value, Changed):
+        return value.before, value.value
+    if isinstance(value, Sequence):
+        return value.items
+    return tuple(item for _, item in value.items) if isinstance(value, Mapping) else ()

@@ -1,0 +1,146 @@
+"""Which values may be what rules ask about: what calls of certain classes and functions make."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.may.graph import NOTHING, Graph, parts, stripped
+from codemods.nnx.project import Project
+from codemods.nnx.values import Call, Value
+
+_MANY = 16  # functions in one field or container that are no longer told apart
+
+
+class Made:
+    """What may be made by, or may be a part of what is made by, one of some classes and functions.
+
+    Attributes:
+        makers: nodes that may be one of the classes or functions themselves.
+        nodes: nodes that may be what they give.
+        holders: nodes that may be or hold it.
+    """
+
+    def __init__(self, graph: Graph, names: frozenset[str]) -> None:
+        self.graph = graph
+        self._given: set[FunctionFacts] = set()
+        self._derived: set[ClassFacts] = set()
+        seeds = {node for node in (graph.find(name) for name in names) if node != NOTHING}
+        self.makers = self._classes(seeds)
+        made = {graph.find(call) for node in self.makers for call in graph.sites.get(node, ())}
+        known = names | {cls.name for cls in self._derived}
+        self.nodes = self._spread((made | self._promised(known)) - {NOTHING})
+        # exact questions look into the fields of an object, and not into the objects in its fields
+        instances = {cls for node in self.nodes for cls in graph.holders.get(node, ())}
+        self.holders = graph.reached(self.nodes | {node for cls in instances for node in graph.instances[cls]})
+
+    def _classes(self, seeds: set[int]) -> set[int]:
+        """Follow the classes, and those that derive from them, to where they may be named."""
+        graph = self.graph
+        found = graph.reached(seeds, functions=True)
+        while True:
+            more = {
+                cls
+                for cls in graph.project.classes()
+                if cls not in self._derived and any(graph.node(stripped(base)) in found for base in cls.bases)
+            }
+            if not more:
+                return found
+            self._derived |= more
+            found = graph.reached(
+                found | {node for node in (graph.find(cls.node) for cls in more) if node != NOTHING}, functions=True
+            )
+
+    def _spread(self, seeds: set[int]) -> set[int]:
+        """Follow what was made, also into and out of functions that are called by another name than their own."""
+        graph = self.graph
+        found = graph.reached(seeds)
+        while True:
+            before = len(found)
+            calls = {call: None for node in sorted(found) for call in graph.passed.get(node, ())}
+            new = [graph.connect(call, facts) for call in calls for facts in self._few(call)]
+            given = {f for module in graph.project.modules for f in module.functions if graph.find(f) in found}
+            for function in given - self._given:
+                self._given.add(function)
+                start = {graph.find(function.node), graph.field(function.name)} - {NOTHING}
+                for node in graph.reached(start, functions=True):
+                    for call in graph.unnamed.get(node, ()):
+                        if function in self._few(call):
+                            new.append(graph.connect(call, function))
+            found = graph.reached(found)
+            if not any(new) and len(found) == before:
+                return found
+
+    def _few(self, call: Call) -> tuple[FunctionFacts | ClassFacts, ...]:
+        """Return what a call may reach by another name than its own, where that can be told apart at all.
+
+        Through a field or container that holds very many functions no exact question finds the one that is called.
+        """
+        reaching = self.graph.reaching(self.graph.callee(call))
+        return reaching if len(reaching) <= _MANY else ()
+
+    def _promised(self, names: frozenset[str] | set[str]) -> set[int]:
+        """Return the parameters whose annotations mention one of the classes, also by a name of the module's own."""
+        found: set[int] = set()
+        for module in self.graph.project.modules:
+            own = {n for n, bound in module.scope.bindings.items() for b in bound if getattr(b, "name", "") in names}
+            wanted = names | own
+            for function in module.functions:
+                for name, annotation in function.annotations.items():
+                    if _mentions(annotation, wanted):
+                        found.add(self.graph.node(function.params[name]))
+        return found
+
+    def may_be(self, value: Value) -> bool:
+        """Say whether a value may be one of them; a container counts as what it holds."""
+        return self._among(value, self.nodes)
+
+    def may_hold(self, value: Value) -> bool:
+        """Say whether a value may be or hold one of them."""
+        return self._among(value, self.holders)
+
+    def may_make(self, callee: Value) -> bool:
+        """Say whether what is called may be one of the classes or functions."""
+        return self._among(callee, self.makers)
+
+    def _among(self, value: Value, nodes: set[int]) -> bool:
+        seen: set[int] = set()
+        todo = [value]
+        while todo:
+            inner = stripped(todo.pop())
+            if id(inner) in seen:
+                continue
+            seen.add(id(inner))
+            pieces = parts(inner)
+            if pieces:
+                todo += pieces
+            elif self.graph.node(inner) in nodes:
+                return True
+        return False
+
+
+class May:
+    """The analysis of one project; what is asked for is found once."""
+
+    def __init__(self, project: Project) -> None:
+        self.graph = Graph(project)
+        self._made: dict[frozenset[str], Made] = {}
+
+    def made_by(self, names: Iterable[str]) -> Made:
+        """Return what may be made by calling something of these last names, such as ``Optimizer``."""
+        key = frozenset(names)
+        if key not in self._made:
+            self._made[key] = Made(self.graph, key)
+        return self._made[key]
+
+
+def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and inner.id in names:
+            return True
+        if isinstance(inner, ast.Attribute) and inner.attr in names:
+            return True
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and any(n in inner.value for n in names):
+            return True
+    return False
