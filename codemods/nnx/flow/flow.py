@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow.callers import CallSites
@@ -22,6 +23,7 @@ from codemods.nnx.flow.questions import Answers, Questions
 from codemods.nnx.flow.variables import Variables
 from codemods.nnx.frames import Bound, Frame, Indexed, Moment, Part, Round
 from codemods.nnx.known import canonical
+from codemods.nnx.may import May
 from codemods.nnx.project import Project, enclosing_function
 from codemods.nnx.values import (
     Assigned,
@@ -67,6 +69,11 @@ class Flow:
         self.questions = Questions(project)
         self.answers = Answers()
         self._answers: dict[frozenset[Frame], Answers] = {}  # those found while something was assumed
+
+    @cached_property
+    def may(self) -> May:
+        """What may flow where; asked before anything that is dear to follow."""
+        return May(self.project)
 
     # -- frames -------------------------------------------------------------------------------------
 

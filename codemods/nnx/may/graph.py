@@ -39,12 +39,10 @@ NOTHING = -1  # the node of literals, and of what nothing is known of
 # Functions that are not the project's and hand on what they get, or take it out of what they get, by last name.
 _HANDING_ON = frozenset(
     {
-        "List", "Dict", "Sequential", "asdict", "astuple",
-        "block_until_ready", "cast", "chain", "clone", "cond", "copy",
-        "cycle", "data", "deepcopy", "defaultdict", "deque", "device_put", "dict", "enumerate", "eval_shape", "flatten",
-        "fori_loop", "from_tree", "frozenset", "get", "getattr", "graphdef", "islice", "items", "iter", "list", "merge",
-        "next", "pop", "popitem", "product", "replace", "reversed", "scan", "set", "setdefault", "sorted", "split",
-        "starmap", "state", "switch", "to_tree", "tuple", "unflatten", "union", "values", "vars", "while_loop", "zip",
+        "Dict", "List", "Sequential", "asdict", "astuple", "cast", "chain", "clone", "copy", "cycle", "data",
+        "deepcopy", "defaultdict", "deque", "dict", "enumerate", "frozenset", "get", "getattr", "graphdef", "islice",
+        "items", "iter", "list", "merge", "next", "pop", "popitem", "product", "replace", "reversed", "set", "setattr",
+        "setdefault", "sorted", "split", "tuple", "union", "values", "vars", "zip",
     }
 )  # fmt: skip
 # Functions that give a function which calls the one that they get, by last name.
@@ -206,9 +204,8 @@ class Graph:
                 self._edge(self._new(method), self.field(name))
             else:
                 self._hub(name, method)
-            if method.self_param is not None:
-                instances.append(self._new(method.self_param))
         for parent in self.names.family(cls):
+            instances += [self._new(m.self_param) for m in parent.methods.values() if m.self_param is not None]
             for name in (*parent.fields, *parent.stores):
                 self.holders.setdefault(self.field(name), []).append(cls)
 
@@ -219,8 +216,6 @@ class Graph:
         self._edge(self._new(method), self._new(("result", name)))
         params = list(method.params.values())
         if method.binding in {"instance", "class"}:
-            if params:
-                self._edge(self._new(("self", name)), self._new(params[0]))
             params = params[1:]
         rest = self._new(("any", name))
         for index, param in enumerate(params):
@@ -267,7 +262,7 @@ class Graph:
         if word in _HANDING_ON:
             self._hand_on(call, word, result)
         if word in _RUNNING:
-            self._run(call, result)
+            self._run(call, word, result)
 
     def _known_by_name(self, call: Call, scope: Scope, word: str) -> bool:
         """Connect a call with what its name means; say whether it can mean nothing else."""
@@ -298,7 +293,6 @@ class Graph:
         if name not in self._methods:
             return
         self._edge(self._new(("result", name)), self._new(call))
-        self.flow(callee.base, self._new(("self", name)))
         for index, argument in enumerate(call.args):
             if isinstance(argument, Star):
                 self.flow(argument, self._new(("any", name)))
@@ -340,12 +334,13 @@ class Graph:
                 elif len(call.args) > 2:
                     self.flow(call.args[2], self.field(key.value))
 
-    def _run(self, call: Call, result: int) -> None:
+    def _run(self, call: Call, word: str, result: int) -> None:
         """Let the operands of a loop or branch flow into its body."""
         for argument in call.args:
             for facts, _ in self.names.definitions(argument):
                 for function in self.entered(facts):
-                    self._edge(self._new(function), result)
+                    if word == "eval_shape":
+                        self._edge(self._new(function), result)
                     for param in function.params.values():
                         for operand in call.args:
                             self.flow(operand, self._new(param))
@@ -394,8 +389,6 @@ class Graph:
             if not isinstance(facts, ClassFacts) and args is None:
                 self._edge(self._new(function), result)
             self._arguments(call, function, bound, call.args if args is None else args)
-            if isinstance(call.callee, Attr) and function.self_param is not None:
-                self.flow(call.callee.base, self._new(function.self_param))
         self._settle()
         return True
 

@@ -30,7 +30,8 @@ class Made:
         self.makers = self._classes(seeds)
         made = {graph.find(call) for node in self.makers for call in graph.sites.get(node, ())}
         known = names | {cls.name for cls in self._derived}
-        self.nodes = self._spread((made | self._promised(known)) - {NOTHING})
+        own = {node for cls in self._derived for node in graph.instances[cls]}
+        self.nodes = self._spread((made | own | self._promised(known)) - {NOTHING})
         # exact questions look into the fields of an object, and not into the objects in its fields
         instances = {cls for node in self.nodes for cls in graph.holders.get(node, ())}
         self.holders = graph.reached(self.nodes | {node for cls in instances for node in graph.instances[cls]})
@@ -99,6 +100,10 @@ class Made:
     def may_hold(self, value: Value) -> bool:
         """Say whether a value may be or hold one of them."""
         return self._among(value, self.holders)
+
+    def field_may_be(self, name: str) -> bool:
+        """Say whether an attribute of a name may be one of them."""
+        return self.graph.find(name) in self.nodes
 
     def may_make(self, callee: Value) -> bool:
         """Say whether what is called may be one of the classes or functions."""

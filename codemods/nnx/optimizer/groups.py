@@ -179,11 +179,12 @@ class Groups:
         relevant = bool(self.origins.constructors) or any(
             self.origins.optimizer_base(c) for c in self.flow.project.classes()
         )
+        updates = self.flow.may.made_by({"update"})  # its makers: what may be a method of that name
         for event in self.flow.project.calls():
             callee = event.value.callee
             if isinstance(event.node.func, ast.Attribute) and isinstance(callee, Attr) and callee.name == "update":
                 self._update(event, callee)
-            elif relevant and isinstance(event.node.func, ast.Name):
+            elif relevant and isinstance(event.node.func, ast.Name) and updates.may_make(callee):
                 resolved = self.flow.follow(self.flow.here(event.value, event.scope), callee)
                 if isinstance(resolved.value, Attr) and resolved.value.name == "update":
                     members = self.origins.of(self.flow.with_value(resolved, resolved.value.base))
@@ -245,6 +246,9 @@ class Groups:
 
     def _consider(self, event: CallEvent) -> None:
         """Note calls that see an optimizer as a whole."""
+        held = self.origins.may.may_hold
+        if not any(held(v) for v in event.value.args) and not any(held(v) for _, v in event.value.keywords):
+            return
         call = self.flow.here(event.value, event.scope)
         callee = self.flow.follow(call, event.value.callee)
         name = getattr(callee.value, "name", "") if isinstance(callee.value, Ref) else ""
@@ -353,7 +357,7 @@ class Groups:
     def _collect_stores(self) -> None:
         """Note optimizers that are stored in objects whose class is not known."""
         for event in self.flow.project.attributes():
-            if event.context != "store" or event.stored is None:
+            if event.context != "store" or event.stored is None or not self.origins.may.may_be(event.stored):
                 continue
             base = self.flow.resolve(self.flow.here(event.base, event.scope))
             if self.flow.class_of(base) is not None:

@@ -39,7 +39,10 @@ class Origins:
         self.flow = flow
         self.sources = sources
         self.constructors: dict[Value, Constructor] = {}
+        self.may = flow.may.made_by({"Optimizer", "ModelAndOptimizer"})
         for event in flow.project.calls():
+            if not self.may.may_make(event.value.callee):
+                continue
             constructor = self._constructor(event)
             if constructor is not None:
                 self.constructors[event.value] = constructor
@@ -80,6 +83,8 @@ class Origins:
         A parameter stands for an optimizer from outside the project that an annotation promises.
         """
         found: set[Constructor | Param] = set()
+        if not self.may.may_be(bound.value):
+            return frozenset()
         for source in self.sources.originals(bound):
             value = source.value
             if value in self.constructors:
@@ -104,6 +109,8 @@ class Origins:
         todo = [(bound, 0)]
         while todo:
             inner, depth = todo.pop()
+            if not self.may.may_hold(inner.value):
+                continue
             resolved = self.flow.resolve(inner)
             if resolved in seen or len(seen) > _INSIDE:
                 continue
@@ -113,8 +120,9 @@ class Origins:
             if depth < 3 and not mine:
                 todo += [(element, depth + 1) for element in self.flow.elements(resolved)]
                 for name in self.fields(resolved):
-                    for field in self.flow.field(resolved, name):
-                        found |= self.of(field)
+                    if self.may.field_may_be(name):
+                        for field in self.flow.field(resolved, name):
+                            found |= self.of(field)
         return frozenset(found)
 
     def fields(self, instance: Bound) -> list[str]:
