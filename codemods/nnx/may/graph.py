@@ -71,6 +71,7 @@ class Graph:
         self._known: dict[int, tuple[Value, int]] = {}
         self._fields: set[int] = set()
         self._parts: list[tuple[Value, int]] = []
+        self._decorated: list[Call] = []
         self._joined: set[tuple[Call, FunctionFacts | ClassFacts]] = set()
         self._callers: dict[int, list[int]] | None = None
         self._reached: dict[int, tuple[FunctionFacts | ClassFacts, ...]] = {}
@@ -118,7 +119,10 @@ class Graph:
             assert isinstance(inner, Attr)
             node = self._attribute(inner)
         elif kind is Call:
+            assert isinstance(inner, Call)
             node = self._new(inner)
+            if len(inner.node.args) != len(inner.args):  # what a decorator makes is no call of the text
+                self._decorated.append(inner)
         elif isinstance(inner, Function | Class):
             node = self._define(inner.facts)
         elif isinstance(inner, Choice | Loop | Changed | Sequence | Mapping):
@@ -240,7 +244,7 @@ class Graph:
         for name, default in function.defaults.items():
             self.flow(default, self._new(function.params[name]))
 
-    def _call(self, call: Call, scope: Scope) -> None:
+    def _call(self, call: Call, scope: Scope | None) -> None:
         result = self._new(call)
         callee = self.node(call.callee)
         word = last_name(call.callee)
@@ -264,7 +268,7 @@ class Graph:
         if word in _RUNNING:
             self._run(call, word, result)
 
-    def _known_by_name(self, call: Call, scope: Scope, word: str) -> bool:
+    def _known_by_name(self, call: Call, scope: Scope | None, word: str) -> bool:
         """Connect a call with what its name means; say whether it can mean nothing else."""
         callee = call.callee
         own = self._own_methods(callee, scope)
@@ -284,8 +288,17 @@ class Graph:
             return callee.name not in self._stored
         if isinstance(callee, Free):
             bound_to = callee.scope.bindings.get(callee.name, ())
-            return all(self.names.definitions(b) or isinstance(b, Attr | ModuleRef) for b in bound_to)
-        return isinstance(callee, Function | Class)
+            return all(self._told(b) for b in bound_to)
+        return self._told(callee)
+
+    def _told(self, value: Value) -> bool:
+        """Say whether a value is a function or class that its name tells, also one that a library's decorator wraps."""
+        if isinstance(value, Call):
+            wrapped = not any(isinstance(d.facts, FunctionFacts) for d in self.names.definitions(value.callee))
+            return wrapped and bool(value.args) and self._told(value.args[0])
+        if isinstance(value, Attr):
+            return bool(self.names.definitions(value)) or self.names.module_like(value)
+        return isinstance(value, Function | Class | ModuleRef)
 
     def _by_name(self, call: Call, callee: Attr) -> None:
         """Let the arguments of a call of a method flow to all methods of its name."""
@@ -345,7 +358,7 @@ class Graph:
                         for operand in call.args:
                             self.flow(operand, self._new(param))
 
-    def _own_methods(self, callee: Value, scope: Scope) -> list[FunctionFacts]:
+    def _own_methods(self, callee: Value, scope: Scope | None) -> list[FunctionFacts]:
         """Return the methods that ``self.name``, ``super().name`` or ``Class.__name__`` means; none where unsure."""
         if not isinstance(callee, Attr):
             return []
@@ -400,6 +413,9 @@ class Graph:
                 self.flow(argument, self.field(name))
             else:
                 self._to_fields(argument, family)
+        if any(last_name(base) == "NamedTuple" for parent in family for base in parent.bases):
+            for argument in (*call.args, *(value for _, value in call.keywords)):
+                self.flow(argument, result)  # its fields are elements, too
         names = list(dict.fromkeys(name for parent in reversed(family) for name in parent.fields))
         for index, argument in enumerate(call.args):
             if isinstance(argument, Star):
@@ -471,10 +487,13 @@ class Graph:
 
     def _settle(self) -> None:
         """Make the edges of the parts of values that got a node."""
-        while self._parts:
-            value, node = self._parts.pop()
-            for part in parts(value):
-                self.flow(part, node)
+        while self._parts or self._decorated:
+            while self._parts:
+                value, node = self._parts.pop()
+                for part in parts(value):
+                    self.flow(part, node)
+            while self._decorated:
+                self._call(self._decorated.pop(), None)
 
     # -- answers --------------------------------------------------------------------------------------
 

@@ -66,9 +66,8 @@ class Made:
                 self._given.add(function)
                 start = {graph.find(function.node), graph.field(function.name)} - {NOTHING}
                 for node in graph.reached(start, functions=True):
-                    for call in graph.unnamed.get(node, ()):
-                        if function in self._few(call):
-                            new.append(graph.connect(call, function))
+                    calls = {call: None for call in graph.unnamed.get(node, ()) if function in self._few(call)}
+                    new += [graph.connect(call, function) for call in calls]
             found = graph.reached(found)
             if not any(new) and len(found) == before:
                 return found

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.project import Project
-from codemods.nnx.values import Attr, Call, Choice, Class, Free, Function, Item, ModuleRef, Value
+from codemods.nnx.values import Attr, Call, Choice, Class, Free, Function, Item, ModuleRef, Param, Value
 
 _DEPTH = 6  # how many imports of imports are followed
 
@@ -53,7 +53,7 @@ class Names:
         return ()
 
     def module_like(self, value: Value) -> bool:
-        """Say whether a value is a module, of the project or not, or something in a module that is not the project's."""
+        """Say whether a value is a module, of the project or not, or something in a foreign one."""
         while isinstance(value, Attr):
             value = value.base
         if isinstance(value, Free):
@@ -87,6 +87,10 @@ class Names:
             return tuple(d for m in self.modules(value.base) for d in self.exported(m.scope, value.name, depth + 1))
         if isinstance(value, Choice):
             return tuple(d for o in value.options for d in self.definitions(o, depth + 1))
+        if isinstance(value, Param):
+            function = value.function
+            own = function.binding == "class" and value is next(iter(function.params.values()), None)
+            return tuple(Definition(c) for c in self.heirs(function.owner)) if own and function.owner else ()
         if isinstance(value, Item):  # Generic[T]
             return self.definitions(value.base, depth + 1)
         if isinstance(value, Call) and value.args:  # a decorated function, a mixin made by a function of the class
@@ -133,15 +137,18 @@ class Names:
             known = self._families[cls] = tuple(found)
         return known
 
-    def related(self, cls: ClassFacts) -> tuple[ClassFacts, ...]:
-        """Return the classes that an instance in a method of a class may have methods of: its parents' and heirs'."""
+    def heirs(self, cls: ClassFacts) -> list[ClassFacts]:
+        """Return a class and the project's classes that may derive from it."""
         if not self._heirs:
             for module in self.project.modules:
                 for heir in module.classes:
                     for parent in self.family(heir):
                         self._heirs.setdefault(parent, []).append(heir)
-        found = {c: None for heir in self._heirs.get(cls, [cls]) for c in self.family(heir)}
-        return tuple(found)
+        return self._heirs.get(cls, [cls])
+
+    def related(self, cls: ClassFacts) -> tuple[ClassFacts, ...]:
+        """Return the classes that an instance in a method of a class may have methods of: its parents' and heirs'."""
+        return tuple(dict.fromkeys(c for heir in self.heirs(cls) for c in self.family(heir)))
 
 
 def last_name(callee: Value) -> str:
