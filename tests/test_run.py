@@ -316,3 +316,27 @@ def test_the_project_around_the_files_named_is_context(tree: Tree) -> None:
     assert [(one.place, one.help) for one in outcome.left] == [
         ("a.py:3:1", "not fixed: b.py would have to change and is not among the files given")
     ]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_rests_during_an_analysis(monkeypatch: pytest.MonkeyPatch, enabled: bool) -> None:
+    import gc
+
+    from codemods.nnx.options import Options
+    from codemods.nnx.source import Source
+    from nnxmigrate.analysing import analysed
+
+    seen: list[bool] = []
+
+    def analyse(*_: object) -> None:
+        seen.append(gc.isenabled())
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("codemods.nnx.analyse.analyse", analyse)
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        assert analysed([Source("a.py", b"")], Options()).failures
+        assert (seen, gc.isenabled()) == ([False], enabled)
+    finally:
+        (gc.enable if before else gc.disable)()
