@@ -57,4 +57,5 @@ The configuration option `flax_mutable_array` (environment variable `FLAX_MUTABL
         ),
     ),
     check=check,
+    always=True,
 )

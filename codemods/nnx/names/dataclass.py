@@ -173,4 +173,5 @@ print(Net(size=3))
         ),
     ),
     check=check,
+    always=True,
 )

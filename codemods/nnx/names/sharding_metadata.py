@@ -273,4 +273,5 @@ for path, leaf in nnx.to_flat_state(nnx.state(nnx.Linear(2, 2, rngs=nnx.Rngs(0))
         Example(_LEFT, _LEFT, targets=("0.11", "0.12")),
     ),
     check=check,
+    always=True,
 )

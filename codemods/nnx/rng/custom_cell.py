@@ -205,4 +205,5 @@ print(Noisy(2, 3, rngs=nnx.Rngs(params=0, noise=1)).mask().tolist())
         ),
     ),
     check=check,
+    always=True,
 )

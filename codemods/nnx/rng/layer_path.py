@@ -92,4 +92,5 @@ print(int(layer.rngs.count.value), state["drop"]["rngs"]["key"].value.shape)
         ),
     ),
     check=check,
+    always=True,
 )

@@ -131,4 +131,5 @@ parameters.
         Example(before=_PROGRAM.format(axis="nnx.Carry"), after=_PROGRAM.format(axis="0"), targets=("0.11", "0.12")),
     ),
     check=check,
+    always=True,
 )

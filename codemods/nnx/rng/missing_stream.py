@@ -99,4 +99,5 @@ print(float(net(jnp.ones((1, 2))).sum()))
         ),
     ),
     check=check,
+    always=True,
 )

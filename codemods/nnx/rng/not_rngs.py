@@ -129,4 +129,5 @@ print(float(quiet(jnp.ones(4)).sum()), float(dropout(jnp.ones((1, 6)), rngs=key)
         ),
     ),
     check=check,
+    always=True,
 )

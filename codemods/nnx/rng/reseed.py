@@ -105,4 +105,5 @@ print(blocks.dropout.rate)
         ),
     ),
     check=check,
+    always=True,
 )

@@ -114,4 +114,5 @@ print(float(jax.random.normal(rngs["normal"]())), jax.random.key_data(rngs["perm
         ),
     ),
     check=check,
+    always=True,
 )

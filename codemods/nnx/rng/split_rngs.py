@@ -241,4 +241,5 @@ but was given a key array of shape (N,)". The rule follows every object that a s
         ),
     ),
     check=check,
+    always=True,
 )

@@ -217,4 +217,5 @@ for.
         Example(_LEFT, _LEFT, targets=("0.11", "0.12")),
     ),
     check=check,
+    always=True,
 )

@@ -103,6 +103,7 @@ print(type(variable).__name__, variable is model.bias)
             ),
         ),
         check=check_to_variable,
+        always=True,
     ),
     Rule(
         code="NNX416",
@@ -135,5 +136,6 @@ print(float(state["w"].value.sum()))
             ),
         ),
         check=check_state,
+        always=True,
     ),
 )
