@@ -100,7 +100,7 @@ class Outcome:
         fixed: findings that were fixed, or would be, with their places in the old text.
         written: whether changes were written.
         notes: what else the reader should know.
-        threshold: how bad a finding must be to count in the exit status: ``info``, ``warning``, ``error`` or
+        threshold: how bad a finding must be to count in the exit status: ``hint``, ``info``, ``warning``, ``error`` or
             ``never``.
         flax: the versions that code was taken from and to, in words, by part of the project.
     """
@@ -123,13 +123,15 @@ class Outcome:
         """0 if nothing is left to do, 1 if findings are left or changes are not written, 2 after a failure."""
         if self.by_status[Status.FAILED]:
             return 2
-        if self.threshold == "info":
-            return 1 if self.left or (not self.written and self.by_status[Status.CHANGED]) else 0
         if self.threshold == "never":
+            return 0
+        if self.threshold in {"hint", "info"} and not self.written and self.by_status[Status.CHANGED]:
+            return 1
+        counted = [*self.left, *(() if self.written else self.fixed)]
+        if not counted:
             return 0
         from nnxmigrate.rules import at_least
 
-        counted = [*self.left, *(() if self.written else self.fixed)]
         return int(any(at_least(one.code, self.threshold) for one in counted))
 
 

@@ -22,7 +22,7 @@ class Kind(enum.Enum):
 
 
 #: How bad a finding is, the mildest first.
-SEVERITIES = ("info", "warning", "error")
+SEVERITIES = ("hint", "info", "warning", "error")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Rule:
         always: whether it holds for code that was written for the target already, too, since what it finds fails
             there whatever it was written for.
         severity: how bad what it finds is, where its kind does not say it: what fails or silently gives other results
-            is an error, what is only slow an ``info``.
+            is an error, what is only slow a ``hint``.
     """
 
     code: str

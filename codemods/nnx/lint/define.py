@@ -36,7 +36,7 @@ def lint_rule(
         bad: programs that it reports and does not change.
         mended: programs before and after its fix.
         clean: programs that it leaves alone.
-        severity: see :class:`Rule`; by default a warning, of the rules on speed an info.
+        severity: see :class:`Rule`; by default a warning, of the rules on speed a hint.
         safety: the safety of its fix; None if it only reports.
         default: whether it runs without being selected.
     """
@@ -46,5 +46,5 @@ def lint_rule(
         *(Example(before, after, run=False, unsafe=unsafe) for before, after in mended),
         *(Example(text, text, run=False) for text in clean),
     )
-    level = severity or ("info" if code.startswith("NNX9") else "")
+    level = severity or ("hint" if code.startswith("NNX9") else "")
     return Rule(code, name, summary, why, Kind.LINT, safety, "0.10", source, examples, check, default, severity=level)
