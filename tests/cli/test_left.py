@@ -199,7 +199,8 @@ def test_severity(tree: Tree) -> None:
     assert codes <= {"NNX901", "NNX903", "NNX902"}
     assert codes
     assert call("lint", "--to", "0.11", "--fail-on", "warning", "a.py").exit_code == 0
-    assert call("lint", "--to", "0.11", "--fail-on", "info", "a.py").exit_code == 1
+    assert call("lint", "--to", "0.11", "a.py").exit_code == 0
+    assert call("lint", "--to", "0.11", "--fail-on", "hint", "a.py").exit_code == 1
 
 
 def test_more_rules_besides(tree: Tree) -> None:

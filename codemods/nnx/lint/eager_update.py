@@ -16,12 +16,17 @@ from codemods.nnx.values import Attr
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[object] = set()  # loops, or functions that loops call
     for event in context.bodies.named("update"):
         callee = event.value.callee
         if event.used or not isinstance(callee, Attr) or in_test(event.scope):
             continue
         if Kind.OPTIMIZER not in kinds_of(context, callee.base, event.scope) or not _hot(context, event):
             continue
+        place = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), event.scope)
+        if place in told:
+            continue
+        told.add(place)
         yield finding(
             RULE.code,
             event.scope,

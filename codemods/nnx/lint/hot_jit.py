@@ -8,15 +8,28 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.flow import Callee
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import NNX_OBJECTS, in_test, jit_of, kinds_of
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
+from codemods.nnx.speedup.loops import hot_loops, obstacle
+from codemods.nnx.values import Call, Const, Function, Ref, Sequence
+
+MANY = 1_000  # rounds; fewer are over before the traversal matters
+FEW = 100  # rounds that are over before anybody notices
+WIDE = 512  # features; the arithmetic of wider layers hides the traversal
+_DEEP = 4  # how deep modules in modules are looked at
 
 
 def _check(context: Context) -> Iterator[Finding]:
     if not any(root.transform == "flax.nnx.jit" for root in context.traced.roots):
         return
+    obstacles: dict[Root, str | None] | None = None
     seen: set[object] = set()
     for event in context.asked.calls():
         if not any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
@@ -26,14 +39,80 @@ def _check(context: Context) -> Iterator[Finding]:
         root = next((r for r in jit_of(context, event) if r.transform == "flax.nnx.jit"), None)
         if root is None or (event.scope, root) in seen or _counted(context, event) or not _objects(context, event):
             continue
+        if not _hot(event) and (_short(event) or not _small(context, event)):
+            continue
         seen.add((event.scope, root))
+        if obstacles is None:
+            obstacles = {hot.root: obstacle(context, hot) for hot in hot_loops(context)}
+        why = obstacles.get(root, "it is called in other ways too")
         yield finding(
             RULE.code,
             event.scope,
             event.node,
             "nnx.jit takes its objects apart and puts them together again in every round",
-            "for a small model use nnx.cached_partial or jax.jit with nnx.split: see `nnxmigrate speedup`",
+            f"for a small model use nnx.cached_partial, or jax.jit with nnx.split: by hand, as {why}"
+            if why
+            else "for a small model use nnx.cached_partial: `nnxmigrate speedup` does it",
         )
+
+
+def _hot(event: CallEvent) -> bool:
+    """Say whether a loop around a call has many rounds for certain."""
+    return any(_rounds(loop) >= MANY for loop in event.loops)
+
+
+def _short(event: CallEvent) -> bool:
+    """Say whether the loops around a call have few rounds for certain."""
+    return all(0 <= _rounds(loop) < FEW for loop in event.loops)
+
+
+def _rounds(loop: ast.AST) -> int:
+    """Return how many rounds a loop over a literal range has; -1 if that is not known."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.iter.func, ast.Name):
+        return -1
+    numbers = [constant(argument) for argument in loop.iter.args]
+    if loop.iter.func.id not in {"range", "trange"} or not numbers:
+        return -1
+    literal = [number for number in numbers if isinstance(number, int)]
+    return len(range(*literal)) if len(literal) == len(numbers) < 4 and 0 not in literal[2:] else -1
+
+
+def _small(context: Context, event: CallEvent) -> bool:
+    """Say whether all modules that a call gets are made in sight and are small for certain."""
+    values = [*event.value.args, *(value for _, value in event.value.keywords)]
+    models = [value for value in values if Kind.MODULE in kinds_of(context, value, event.scope)]
+    made = [source for value in models for source in context.sources.originals(context.flow.here(value, event.scope))]
+    return bool(made) and all(_tiny(context, source) for source in made)
+
+
+def _tiny(context: Context, made: Bound, depth: int = 0) -> bool:
+    """Say whether a constructor call makes a module whose sizes are all written there and small."""
+    flow, value = context.flow, made.value
+    if not isinstance(value, Call) or value.starred or depth > _DEEP:
+        return False
+    name = flow.callee_name(made)
+    if name.startswith("flax.nnx.") and last(name)[:1].isupper():
+        parts = [*value.args, *(v for k, v in value.keywords if k != "rngs")]
+        return all(_modest(context, flow.follow(made, part), depth) for part in parts)
+    cls = flow.class_of(made)
+    init = flow.method(cls, "__init__") if cls is not None else None
+    if init is None:
+        return False
+    frame = flow.calls.enter(Callee(init, flow.open_frame(init.scope.parent), made), made)
+    layers = [Bound(call.value, frame) for call in context.bodies.calls.get(init.scope, ())]
+    layers = [one for one in layers if Kind.MODULE in context.kinds.of(one)]
+    return bool(layers) and all(_tiny(context, layer, depth + 1) for layer in layers)
+
+
+def _modest(context: Context, part: Bound, depth: int) -> bool:
+    value = part.value
+    if isinstance(value, Const):
+        return not isinstance(value.value, int) or value.value <= WIDE
+    if isinstance(value, Sequence):
+        return all(_modest(context, context.flow.follow(part, item), depth) for item in value.items)
+    if isinstance(value, Call) and Kind.MODULE in context.kinds.of(part):
+        return _tiny(context, part, depth + 1)
+    return isinstance(value, Ref | Function) or Kind.RNGS in context.kinds.of(part)
 
 
 def _objects(context: Context, event: CallEvent) -> bool:

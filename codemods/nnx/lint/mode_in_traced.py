@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
@@ -29,7 +30,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if Kind.MODULE not in kinds and (kinds or value is not param):
             continue
         root = next(iter(_roots(context, param)), None)
-        if root is None:
+        if root is None or _set_anew(context, event, root):
             continue
         yield finding(
             RULE.code,
@@ -43,6 +44,22 @@ def _check(context: Context) -> Iterator[Finding]:
             ),
             "set the mode where the function is called, or keep two views of the model",
         )
+
+
+def _set_anew(context: Context, event: CallEvent, root: Root) -> bool:
+    """Say whether the mode that is left behind harms nobody: others set the opposite, or it is used inside only."""
+    func = event.node.func
+    assert isinstance(func, ast.Attribute)
+    if root.transform == "jax.jit":
+        text = ast.dump(func.value)
+        return any(
+            isinstance(node, ast.Call)
+            and node is not event.node
+            and text in {ast.dump(node.func), *(ast.dump(argument) for argument in node.args)}
+            for node in context.bodies.nodes(event.scope)
+        )
+    opposite = "train" if func.attr == "eval" else "eval"
+    return any(not other.used and not other.node.args for other in context.bodies.named(opposite))
 
 
 def _roots(context: Context, param: Param, depth: int = 0) -> Iterator[Root]:

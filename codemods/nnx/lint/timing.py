@@ -90,6 +90,8 @@ def _given_compiled(context: Context, event: CallEvent) -> bool:
 def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> bool:
     """Say whether compiled code is called between two lines and nothing waits for it."""
     compiled = False
+    if any(start < getattr(n, "lineno", 0) < end.lineno and _waits(n) for n in context.bodies.nodes(scope)):
+        return False
     for event in context.bodies.calls.get(scope, ()):
         if not start < event.node.lineno <= end.lineno:
             continue
@@ -101,6 +103,17 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> b
         elif jit_of(context, event) or _given_compiled(context, event):
             compiled = True
     return compiled
+
+
+def _waits(node: ast.AST) -> bool:
+    """Say whether a statement has to wait for a result: a condition on one, or one stored into a numpy array."""
+    if isinstance(node, ast.Assert):
+        return True
+    if isinstance(node, ast.If | ast.While):
+        return isinstance(node.test, ast.Compare | ast.Attribute)
+    return isinstance(node, ast.Assign) and any(
+        isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice | ast.Tuple) for target in node.targets
+    )
 
 
 RULE = lint_rule(

@@ -1284,7 +1284,7 @@ def evaluate(model, x):
 @jax.jit
 def step(model, x):
     model.train()  # NNX814
-    return model(x)
+    return x
 """,
             """\
 def evaluate(net, x):

@@ -55,15 +55,15 @@ CASES = {
             """\
 predict = nnx.jit(lambda m, v: m(v))
 def run(net: nnx.Module, batches):
-    while batches:
-        predict(net, batches.pop())  # NNX901
+    for i in range(5_000):
+        predict(net, batches[i % 2])  # NNX901
 """,
             """\
 from flax.nnx import jit as compiled
 @partial(compiled, static_argnames="n")
 def step(model, n):
     return model(x) * n
-for i in range(9):
+for i in range(900):
     step(model, n=3)  # NNX901
 """,
             """\
@@ -72,8 +72,8 @@ class Trainer:
         self.model = model
     def fit(self, batches):
         predict = nnx.jit(lambda m, v: m(v))
-        for batch in batches:
-            predict(self.model, batch)  # NNX901
+        for i in range(0, 2_000, 2):
+            predict(self.model, batches[0])  # NNX901
 """,
             _EVALUATE
             + _STEP
@@ -86,7 +86,7 @@ for i, batch in enumerate(batches):
 """,
             _EVALUATE
             + """\
-for i in range(9):
+for i in range(900):
     if i % 4 == 0:
         for batch in batches:
             evaluate(model, batch)  # NNX901
@@ -94,6 +94,24 @@ for i in range(9):
         ),
         clean=(
             _STEP + "step(model, optimizer, x)\n",
+            _STEP + "for seed in range(5):\n    step(model, optimizer, x)\n",
+            """\
+predict = nnx.jit(lambda m, v: m(v))
+def run(net: nnx.Module, batches):
+    while batches:
+        predict(net, batches.pop())
+""",
+            """\
+class Wide(nnx.Module):
+    def __init__(self, width, rngs):
+        self.inner = nnx.Linear(3, width, rngs=rngs)
+    def __call__(self, x):
+        return self.inner(x)
+wide = Wide(4096, nnx.Rngs(0))
+predict = nnx.jit(lambda m, v: m(v))
+for batch in batches:
+    predict(wide, batch)
+""",
             _PURE + "for batch in batches:\n    state, loss = step(state, batch)\n",
             _STEP + "fast = nnx.cached_partial(step, model, optimizer)\nfor batch in batches:\n    fast(batch)\n",
             """\
@@ -1056,7 +1074,7 @@ def predict(model, x):
 def run(net: nnx.Module, batches):
     out = []
     for batch in batches:
-        out.append(predict(net, batch))  # NNX901 NNX920
+        out.append(predict(net, batch))  # NNX920
     return out
 """,
             """\
