@@ -89,6 +89,61 @@ def f(params, x):
 """,
 }
 
+QUIET |= {
+    "default that only direct calls replace": """\
+def step(x, debug: bool = False):
+    return x * 2 if debug else x
+
+
+fast = jax.jit(step)
+fast(jnp.ones(3))
+step(jnp.ones(3), True)
+""",
+    "size given where it is traced": """\
+def pooled(x, n=None):
+    if n is None:
+        n = int(x.max()) + 1
+    return jnp.zeros(n) + x.sum()
+
+
+@jax.jit
+def f(x, sizes):
+    return pooled(x, sizes.n)
+""",
+    "after a conversion that would have failed": """\
+def same(x, expected):
+    try:
+        known = np.asarray(x)
+    except Exception:
+        return False
+    return bool(np.array_equal(known, expected))
+
+
+@jax.jit
+def f(x):
+    return x if same(x, 3) else -x
+""",
+    "branch of a helper that no traced call takes": """\
+def shown(x, verbose):
+    if verbose:
+        print(float(x.sum()))
+    return x
+
+
+@jax.jit
+def f(x):
+    return shown(x, False)
+""",
+    "compile-time evaluation": """\
+@jax.jit
+def f(x):
+    with jax.ensure_compile_time_eval():
+        if jnp.sum(jnp.ones(3)) > 2:
+            x = x + 1
+    return x
+""",
+}
+
 LOUD = {
     "sum of a generator": """\
 @jax.jit

@@ -10,7 +10,7 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import MUTATING_METHODS
-from codemods.nnx.lint.places import traced_bodies
+from codemods.nnx.lint.places import in_test, traced_bodies
 from codemods.nnx.lint.traced import Tracing
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Changed, Comprehension, Free, Loop, Mapping, Param, Sequence, Value
@@ -20,6 +20,8 @@ _LIST_METHODS = frozenset({"append", "extend", "insert", "appendleft"})
 
 def _check(context: Context) -> Iterator[Finding]:
     for function, tracing in traced_bodies(context):
+        if in_test(function.scope):
+            continue  # tests look into compilation on purpose
         for node in context.bodies.nodes(function.scope):
             container, values = _put(node)
             if container is None or not _outside(context, function, tracing, container, node):

@@ -58,6 +58,8 @@ class Bodies:
         if self._asks_for_tracers(scope):
             return True
         for block, arm in self.paths(scope).get(node, ()):
+            if isinstance(block, ast.Try) and arm == "handlers":
+                return True  # what failed before may be no array at all
             if isinstance(block, ast.With) and arm == "body" and any(_called(i) in CONCRETE for i in block.items):
                 return True
             if (

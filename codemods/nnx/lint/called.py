@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codemods.nnx.lint import status as states
-from codemods.nnx.lint.names import STATIC_RESULTS, gives_arrays
+from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, gives_arrays
 from codemods.nnx.lint.results import PYTHON_RESULTS, STAGED_RESULTS
 from codemods.nnx.lint.status import ARRAY, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status
 from codemods.nnx.lint.traced import STAGED
@@ -47,7 +47,9 @@ def known_result(name: str, call: Call, args: Sequence[Status], keywords: Mappin
     if name.startswith("math."):
         return PYTHON
     if name.startswith("numpy."):
-        return ARRAY if holding else PYTHON if all(status.static for status in every) else UNKNOWN
+        if holding:  # what does not accept tracers raises, and gives nothing
+            return ARRAY if name.rpartition(".")[2] in NUMPY_ALLOWED else UNKNOWN
+        return PYTHON if all(status.static for status in every) else UNKNOWN
     if name == "jax.lax.axis_index":
         return ARRAY
     if name in STAGED_RESULTS:

@@ -83,21 +83,9 @@ def flags_of(context: Context, root: Root) -> set[str]:
             flag = _literal(default) if default is not None else _given(context, root, name)
         else:
             flag = isinstance(note, ast.Name) and note.id in {"bool", "str"}
-        if flag and (default is None or _passed(context, root, name)):
+        if flag and (default is None or context.traced.passes(root, name)):
             found.add(name)
     return found
-
-
-def _passed(context: Context, root: Root, name: str) -> bool:
-    """Say whether a call gives a parameter: a default that stays is no argument, and so not traced."""
-    events = list(context.flow.callers(root.function))
-    position = list(root.function.params).index(name) - int(root.function.self_param is not None)
-    return not events or any(
-        event.value.starred
-        or len(event.node.args) > position
-        or any(k.arg in {name, None} for k in event.node.keywords)
-        for event in events
-    )
 
 
 def _literal(value: Value | None) -> bool:

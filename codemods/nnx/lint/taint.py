@@ -76,6 +76,7 @@ class Activation:
         params: what each parameter is.
         level: see :mod:`codemods.nnx.lint.traced`.
         closure: the activation of the function around it, if that is traced too.
+        root: whether a transform makes it, and not a call in traced code.
         known: what was found of values so far, by identity; the value is kept alive with it.
         asked: values whose status is being found, with their depth.
     """
@@ -84,6 +85,7 @@ class Activation:
     params: dict[str, Status]
     level: int
     closure: Activation | None = None
+    root: bool = False
     known: dict[int, tuple[Value, Status]] = field(default_factory=dict)
     asked: dict[int, int] = field(default_factory=dict)
 
@@ -177,9 +179,31 @@ class Taint:
         for block, arm in self._bodies.paths(scope).get(node, ()):
             if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
                 truth = self._truth(block.test, scope, activation)
+                if truth is None and self._open(block.test, activation):
+                    return False
                 if truth is not None and truth is (arm == "orelse"):
                     return False
         return True
+
+    def _open(self, test: ast.expr, activation: Activation) -> bool:
+        """Say whether a flag decides that is known while compiling, but not here: the branch may never be traced."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._open(test.operand, activation)
+        if isinstance(test, ast.BoolOp):
+            return any(self._open(value, activation) for value in test.values)
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            other = test.comparators[0]
+            if isinstance(test.ops[0], ast.Is | ast.IsNot) and self._at(other, activation).none:
+                return self._at(test.left, activation).grade is Grade.UNKNOWN
+            plain = isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn)
+            return plain and not activation.root and self._flag(test.left, activation)
+        return not activation.root and self._flag(test, activation)
+
+    def _flag(self, node: ast.expr, activation: Activation) -> bool:
+        return isinstance(node, ast.Name | ast.Attribute) and self._at(node, activation).grade in {
+            Grade.UNKNOWN,
+            Grade.PYTHON,
+        }
 
     # -- activations --------------------------------------------------------------------------------
 
@@ -202,26 +226,36 @@ class Taint:
         for closure in closures:
             for root in tracing.roots:
                 params = {name: self._rooted(root, param) for name, param in function.params.items()}
-                found.append(self._activation(function, params, tracing.level, closure))
+                found.append(self._activation(function, params, tracing.level, closure, root=True))
         for frame in tracing.sites:
             caller = frame.caller.function if frame.caller is not None else None
-            found += [self._entered(frame, activation, tracing.level) for activation in self.activations(caller)]
+            site = frame.site.node if isinstance(frame.site, Call) and caller is not None else None
+            found += [
+                self._entered(frame, activation, tracing.level)
+                for activation in self.activations(caller)
+                if site is None or caller is None or self.reached(site, caller.scope, activation)
+            ]
         for name, tree, scope in tracing.mapped:
             for activation in self.activations(function_of(scope)):
                 part = leaf(self.status(tree, activation))
                 params = {p: part if p == name else UNKNOWN for p in function.params}
                 found.append(self._activation(function, params, tracing.level, activation))
-        if not found:  # defined in traced code and called by what cannot be seen
+        if not found and not tracing.sites:  # defined in traced code and called by what cannot be seen
             found = [self._activation(function, {}, tracing.level, closure) for closure in closures]
         return found
 
     def _activation(
-        self, function: FunctionFacts, params: dict[str, Status], level: int, closure: Activation | None
+        self,
+        function: FunctionFacts,
+        params: dict[str, Status],
+        level: int,
+        closure: Activation | None,
+        root: bool = False,
     ) -> Activation:
-        key = (function, tuple(params.items()), level, closure)
+        key = (function, tuple(params.items()), level, closure, root)
         made = self._made.get(key)
         if made is None:
-            made = self._made[key] = Activation(function, params, level, closure)
+            made = self._made[key] = Activation(function, params, level, closure, root)
         return made
 
     def _entered(self, frame: Frame, caller: Activation, level: int) -> Activation:
@@ -272,7 +306,7 @@ class Taint:
         if param is function.self_param or self._is_object(param):
             return OBJECT
         default = function.defaults.get(param.name)
-        if default is not None and (root.transform not in COMPILING or self._left_out(param)):
+        if default is not None and (root.transform not in COMPILING or not self._traced.passes(root, param.name)):
             return self._untraced(default)
         evidence = self._bodies.evidence(function).get(param.name, "")
         note = function.annotations.get(param.name)
@@ -282,19 +316,6 @@ class Taint:
             return TREE if evidence == "array" else UNKNOWN
         certain = evidence == "array" or (note is not None and _array_note(note))
         return ARRAY if certain else TREE
-
-    def _left_out(self, param: Param) -> bool:
-        """Say whether no call in sight gives a parameter that has a default, which is not traced then."""
-        function = param.function
-        place = list(function.params).index(param.name)
-        if place and function.owner is not None:  # the object whose method is called may take the first place
-            place -= 1
-        return not any(
-            event.value.starred
-            or any(k.arg in {None, param.name} for k in event.node.keywords)
-            or (0 < len(event.node.args) > place and param.name in list(function.params)[: function.positional])
-            for event in self._flow.callers(function)
-        )
 
     def _is_object(self, param: Param) -> bool:
         """Say whether a parameter is annotated as something that is no array."""

@@ -95,6 +95,36 @@ class Traced:
         """Return what is known of a function; None if nothing traces it."""
         return self.known.get(function) if function is not None else None
 
+    def calls_of(self, root: Root) -> list[CallEvent]:
+        """Return the calls of what a transform made of a function; those of the function itself do not count."""
+        flow = self._flow
+        events = [event for event in flow.callers(root.function) if event.node is not root.node]
+        if root.decorator:
+            return events
+        return [
+            event
+            for event in events
+            if isinstance(callee := flow.resolve(flow.here(event.value.callee, event.scope)).value, Call)
+            and root.node in {callee.node, callee.node.func}
+        ]
+
+    def passes(self, root: Root, name: str) -> bool:
+        """Say whether a call in sight gives a parameter to what a transform made of its function."""
+        function = root.function
+        params = [param for param in function.params if param not in root.static - root.declared]
+        if name not in params:
+            return False
+        place = params.index(name)
+        if place and function.owner is not None and root.decorator:  # the object may take the first place
+            place -= 1
+        by_place = name in list(function.params)[: function.positional]
+        return any(
+            event.value.starred
+            or any(k.arg in {None, name} for k in event.node.keywords)
+            or (by_place and len(event.node.args) > place)
+            for event in self.calls_of(root)
+        )
+
     # -- roots --------------------------------------------------------------------------------------
 
     def _decorated(self) -> Iterator[Root]:
