@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ EXCLUDED = frozenset(
     | {".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pycache__", "__pypackages__", "_build"}
     | {"build", "dist", "node_modules", "site-packages", "venv"}
 )
+
+_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def discover(
 
     The files of the project around the paths come last, as context.
     """
-    excluded = [(os.path.realpath(base), _spec(exclude))] if exclude else []
+    excluded = [(os.path.realpath(base), _Spec(exclude))] if exclude else []
     suffixes = PYTHON + NOTEBOOK + (MARKDOWN if markdown else ())
     seen: set[str] = set()
     for path in paths:
@@ -76,7 +79,9 @@ def discover(
                 seen.add(os.path.realpath(folder))
                 yield Found(folder, display(folder), named=True, problem=f"this folder cannot be read: {reason}")
     root = project_root(common_folder({os.path.abspath(path) for path in paths}) or os.curdir)
-    for candidate in _Walk(root, PYTHON + NOTEBOOK, excluded).files() if root else ():
+    if root is None or os.path.realpath(root) in map(os.path.realpath, paths):
+        return  # there is no project around the paths, or it was named itself
+    for candidate in _Walk(root, PYTHON + NOTEBOOK, excluded).files():
         if os.path.realpath(candidate) not in seen and os.path.isfile(candidate):
             yield Found(candidate, display(candidate), named=False, context=True)
 
@@ -102,7 +107,7 @@ def _problem(path: str) -> str | None:
 class _Walk:
     """The files below one folder."""
 
-    def __init__(self, top: str, suffixes: tuple[str, ...], excluded: Sequence[tuple[str, GitIgnoreSpec]]) -> None:
+    def __init__(self, top: str, suffixes: tuple[str, ...], excluded: Sequence[tuple[str, _Spec]]) -> None:
         self.top = top
         self.suffixes = suffixes
         self.excluded = excluded
@@ -117,7 +122,7 @@ class _Walk:
             outer = []
         return self._folder(self.top, real, [*self.excluded, *outer])
 
-    def _folder(self, folder: str, real: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Iterator[str]:
+    def _folder(self, folder: str, real: str, specs: list[tuple[str, _Spec]]) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -145,7 +150,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _outer_ignores(folder: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
+def _outer_ignores(folder: str) -> Iterator[tuple[str, _Spec]]:
     """Yield the ``.gitignore`` files above a folder, outermost first, up to the top of its repository."""
     above: list[str] = []
     current = folder
@@ -164,22 +169,39 @@ def _outer_ignores(folder: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
             yield place, _read_spec(ignore)
 
 
-def _read_spec(path: str) -> GitIgnoreSpec:
+def _read_spec(path: str) -> _Spec:
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        return _spec(file.read().splitlines())
+        return _Spec(file.read().splitlines())
 
 
-def _spec(lines: Sequence[str]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
+class _Spec:
+    """The patterns of one file.
 
-    return GitIgnoreSpec.from_lines(lines)
+    Args:
+        lines: the patterns in the form of ``.gitignore``.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        from pathspec import GitIgnoreSpec
+
+        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(lines)
+        # one expression for all: of a hundred patterns, hardly ever one speaks about a path
+        patterns = (pattern.regex.pattern for pattern in self._spec.patterns if pattern.regex is not None)
+        every = "|".join(f"(?:{_NAMED_GROUP.sub('(?:', pattern)})" for pattern in patterns)
+        self._any = re.compile(every) if every else None
+
+    def verdict(self, path: str) -> bool | None:
+        """Say whether a path is left out; None if no pattern speaks about it."""
+        if self._any is None or not self._any.search(path):
+            return None
+        return self._spec.check_file(path).include
 
 
-def _ignored(path: str, specs: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
+def _ignored(path: str, specs: Sequence[tuple[str, _Spec]]) -> bool:
     """Say whether the innermost file of patterns that speaks about a path leaves it out."""
     for base, spec in reversed(specs):
         if path.startswith(base.rstrip(os.sep) + os.sep):
-            verdict = spec.check_file(path[len(base.rstrip(os.sep)) + 1 :]).include
+            verdict = spec.verdict(path[len(base.rstrip(os.sep)) + 1 :])
             if verdict is not None:
                 return verdict
     return False

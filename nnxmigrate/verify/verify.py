@@ -115,9 +115,7 @@ def _pythons(
     plan: Plan, versions: tuple[str, str], tell: Callable[[str], None]
 ) -> tuple[tuple[Path, Path], tuple[str, str]]:
     """Return the interpreters of both sides, and what they hold in words."""
-    made = environments.recipes(
-        environments.pins_of(plan.project), environments.requirements(plan.project), *versions
-    )
+    made = environments.recipes(environments.pins_of(plan.project), environments.requirements(plan.project), *versions)
     extra = [*plan.extra]
     if running.is_pytest(plan.command) and not any(one.startswith("pytest") for one in made[0].others):
         extra.append("pytest")

@@ -122,3 +122,41 @@ def test_names_outside_the_working_directory(tree: Tree, monkeypatch: pytest.Mon
     monkeypatch.chdir(root / "in")
     assert names("../out") == ["../out/b.py"]
     assert names(str(root / "out"), str(root / "in")) == [f"{root}/out/b.py", "a.py"]
+
+
+def test_one_expression_for_all_patterns_changes_no_verdict() -> None:
+    from pathspec import GitIgnoreSpec
+
+    from nnxmigrate.files.discovery import _Spec
+
+    lines = [
+        "# comment",
+        "",
+        "*.log",
+        "/top",
+        "a/**/z",
+        "!keep.log",
+        "dir/",
+        "sp ace\\ ",
+        "[ab]?.py",
+        "**/deep",
+        "!/dir/x.py",
+    ]
+    names = [
+        "top",
+        "sub/top",
+        "x.log",
+        "keep.log",
+        "a/z",
+        "a/b/c/z",
+        "dir/x.py",
+        "dir/y.py",
+        "b/dir/",
+        "a1.py",
+        "c1.py",
+    ]
+    names += ["p/q/deep", "deep/er.py", "sp ace ", "plain.py", "a/q.py", ""]
+    for chosen in (lines, lines[:4], lines[5:6], lines[:2], []):
+        spec, plain = _Spec(chosen), GitIgnoreSpec.from_lines(chosen)
+        assert [spec.verdict(name) for name in names] == [plain.check_file(name).include for name in names]
+    assert {_Spec(lines).verdict(name) for name in names} == {True, False, None}
