@@ -6,14 +6,16 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.optimizer.origins import Constructor, Origins
 from codemods.nnx.values import Attr, Call, Class, Const, Param, Ref, Value
 
 Member = Constructor | Param | ClassFacts
+_Place = TypeVar("_Place", CallEvent, AttrEvent, FunctionFacts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +120,7 @@ class Groups:
         self._parent: dict[Member, Member] = {}
         self._groups: dict[Member, Group] = {}
         self._uses: list[tuple[set[Member], object]] = []
+        self.unanswered: dict[ModuleFacts, ast.AST] = {}  # modules with places whose values could not be followed
 
     def collect(self) -> list[Group]:
         """Return the groups of the project."""
@@ -180,7 +183,7 @@ class Groups:
             self.origins.optimizer_base(c) for c in self.flow.project.classes()
         )
         updates = self.flow.may.made_by({"update"})  # its makers: what may be a method of that name
-        for event in self.flow.project.calls():
+        for event in self._watched(self.flow.project.calls()):
             callee = event.value.callee
             if isinstance(event.node.func, ast.Attribute) and isinstance(callee, Attr) and callee.name == "update":
                 self._update(event, callee)
@@ -191,6 +194,15 @@ class Groups:
                     self._use(self._plain(members), Update(event, None, callee))
             if relevant:
                 self._consider(event)
+
+    def _watched(self, places: Iterable[_Place]) -> Iterator[_Place]:
+        """Yield places, and note those whose questions ran out of steps while they were looked at."""
+        questions = self.flow.questions
+        for place in places:
+            before = questions.unanswered
+            yield place
+            if questions.unanswered > before:
+                self.unanswered.setdefault(place.scope.module, place.node)
 
     def _update(self, event: CallEvent, callee: Attr) -> None:
         base = self.flow.here(callee.base, event.scope)
@@ -229,7 +241,7 @@ class Groups:
 
     def _collect_reads(self) -> None:
         called = {e.node.func for e in self.flow.project.calls() if getattr(e.node.func, "attr", None) == "update"}
-        for event in self.flow.project.attributes():
+        for event in self._watched(self.flow.project.attributes()):
             if event.node.attr == "update" and event.context == "load" and event.node not in called:
                 members = self._plain(self.origins.of(self.flow.here(event.base, event.scope)))
                 self._use(members, Reason("its update method is used as a value", event.scope, event.node))
@@ -326,7 +338,7 @@ class Groups:
 
     def _collect_returns(self) -> None:
         """Note optimizers that leave the project through functions that nothing in it calls."""
-        for function in self.flow.project.functions():
+        for function in self._watched(self.flow.project.functions()):
             if self.flow.callers(function) or function.name == "<lambda>":
                 continue
             for value in function.returns:
@@ -356,7 +368,7 @@ class Groups:
 
     def _collect_stores(self) -> None:
         """Note optimizers that are stored in objects whose class is not known."""
-        for event in self.flow.project.attributes():
+        for event in self._watched(self.flow.project.attributes()):
             if event.context != "store" or event.stored is None or not self.origins.may.may_be(event.stored):
                 continue
             base = self.flow.resolve(self.flow.here(event.base, event.scope))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.optimizer.compatible import CompatibleForm
@@ -16,6 +16,7 @@ from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
 from codemods.nnx.optimizer.loose import loose_updates, of_nnx
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
+from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.options import OptimizerForm
 from codemods.nnx.rewrite import RewriteError, insert_first
 from codemods.nnx.values import Class, Ref, Value
@@ -41,10 +42,9 @@ def migrate(context: Context) -> Iterator[Finding]:
                     yield from _swapped(flow, update)
         return
     identity = Identity(origins)
-    before = flow.questions.unanswered
-    groups = Groups(origins).collect()
-    if flow.questions.unanswered > before:
-        _doubt_all(groups)
+    collected = Groups(origins)
+    groups = collected.collect()
+    _doubt(flow, groups, collected.unanswered)
     linked = {update.event for group in groups for update in group.updates}
     loose = list(loose_updates(flow, linked))
     groups, apart = _gathered(groups, loose)
@@ -157,12 +157,19 @@ def _apart(
     yield _unseen(flow, event, offer=not forms)
 
 
-def _doubt_all(groups: list[Group]) -> None:
-    """Let every group take the form that is right even if some of its uses were not found."""
+def _doubt(flow: Flow, groups: list[Group], unanswered: dict[ModuleFacts, ast.AST]) -> None:
+    """Let optimizers that may come to places whose values could not be followed take the form that is right anyway."""
+    if not unanswered:
+        return
+    reach = Reach(flow.project)
     for group in groups:
-        for constructor in group.constructors[:1]:
-            words = "not every value of this large project could be followed"
-            group.reasons.append(Reason(words, constructor.event.scope, constructor.event.node))
+        for constructor in group.constructors:
+            made = constructor.event.scope.module
+            module = next((m for m in unanswered if reach.meet(made, m)), None)
+            if module is not None:
+                words = "it may come to a module in which not every value could be followed"
+                group.reasons.append(Reason(words, module.scope, unanswered[module]))
+                break
 
 
 def _outdated(flow: Flow, group: Group) -> bool:
