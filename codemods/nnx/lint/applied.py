@@ -64,8 +64,15 @@ def arguments(event: CallEvent, root: Root) -> int | None:
     """Return how many positional arguments a call gives the traced function; None if that is not known."""
     if event.value.starred:
         return None
+    if root.transform.startswith("flax."):  # NNX puts arguments by name in their places first
+        return len(event.node.args) + len(event.node.keywords) + _own(event, root)
+    return len(event.node.args) + _own(event, root)
+
+
+def _own(event: CallEvent, root: Root) -> int:
+    """Return how many first parameters a call gets from the object whose method it calls."""
     method = root.function.owner is not None and root.function.binding == "instance" and not root.bound
-    return len(event.node.args) + int(method and not _unbound(event, root))
+    return int(method and not _unbound(event, root))
 
 
 def _unbound(event: CallEvent, root: Root) -> bool:

@@ -15,6 +15,7 @@ from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.syntax import constant, exclusive, inside
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Const, Free, Loop, Value
 
 _METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", "devices"}
@@ -24,8 +25,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in compiled_roots(context):
         donated = _donated(root)
         for event in calls_of(context, root) if donated else ():
-            if in_test(event.scope):
-                continue
+            if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
+                continue  # within compiled code nothing is donated
             for node, value in _given(event, root, donated):
                 if _twice(event, node, value):
                     yield finding(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
@@ -13,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Star, Unknown, Value
 
 # functions whose derivative is infinite or not a number where their value is guarded
@@ -31,9 +33,37 @@ def _check(context: Context) -> Iterator[Finding]:
                 places.setdefault(event.scope.function, []).append((event, sharp))
     if not places:
         return
-    seen: set[ast.AST] = set()
+    search = _Search(places, _around(context, places))
     for function, params in _differentiated(context):
-        yield from _reached(context, function, params, places, seen, 0)
+        yield from _reached(context, function, params, search, 0)
+
+
+@dataclass
+class _Search:
+    """What is looked for, where the way there leads through, and what was seen.
+
+    Attributes:
+        places: the guards, by the function they stand in.
+        around: the functions that have such places, or call functions that have them.
+        seen: the places that were told of.
+        done: the functions that were looked into, with the parameters that are differentiated.
+    """
+
+    places: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]]
+    around: set[FunctionFacts]
+    seen: set[ast.AST] = field(default_factory=set)
+    done: set[tuple[FunctionFacts, frozenset[str]]] = field(default_factory=set)
+
+
+def _around(context: Context, places: Iterable[FunctionFacts]) -> set[FunctionFacts]:
+    """Return some functions with those that call them, and those these stand in."""
+    found: set[FunctionFacts] = set()
+    level = set(places)
+    for _ in range(_DEPTH + 1):
+        found |= level
+        callers = {enclosing_function(e.scope) for function in level for e in context.flow.callers(function)}
+        level = {function for function in callers if function is not None} - found
+    return found
 
 
 def _differentiated(context: Context) -> Iterator[tuple[FunctionFacts, frozenset[str]]]:
@@ -56,17 +86,17 @@ def _reached(
     context: Context,
     function: FunctionFacts,
     params: frozenset[str],
-    places: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]],
-    seen: set[ast.AST],
+    search: _Search,
     depth: int,
 ) -> Iterator[Finding]:
     """Yield the places in a function, and in those it calls, that the gradient goes through."""
-    if depth > _DEPTH:
+    if depth > _DEPTH or function not in search.around or (function, params) in search.done:
         return
+    search.done.add((function, params))
     names = _dependent(context, function, params)
-    for event, sharp in places.get(function, ()):
-        if event.node not in seen and _mentions(sharp, names):
-            seen.add(event.node)
+    for event, sharp in search.places.get(function, ()):
+        if event.node not in search.seen and _mentions(sharp, names):
+            search.seen.add(event.node)
             yield finding(
                 RULE.code,
                 event.scope,
@@ -79,7 +109,7 @@ def _reached(
             continue
         for callee, _ in context.flow.invoked(context.flow.here(event.value, event.scope)):
             inner = callee.function
-            if inner is function or callee.gradient or not (depth < _DEPTH):
+            if inner is function or callee.gradient or inner not in search.around:
                 continue
             first = len(callee.args) + int(callee.receiver is not None and inner.binding in {"instance", "class"})
             order = list(inner.params)
@@ -87,7 +117,7 @@ def _reached(
             given += [(k.arg, k.value) for k in event.node.keywords if k.arg in inner.params]
             reached = frozenset(name for name, node in given if _mentions(node, names))
             if reached and not any(isinstance(a, Star) for a in event.value.args):
-                yield from _reached(context, inner, reached, places, seen, depth + 1)
+                yield from _reached(context, inner, reached, search, depth + 1)
 
 
 def _dependent(context: Context, function: FunctionFacts, params: frozenset[str]) -> set[str]:

@@ -14,7 +14,7 @@ from codemods.nnx.lint.keys import Use, uses, varies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import exclusive, inside
-from codemods.nnx.values import Loop, Value
+from codemods.nnx.values import Call, Loop, Value
 
 # keys and helpers of these names get the same key on purpose
 _SAME = re.compile(
@@ -123,6 +123,8 @@ def _paired(one: Use, two: Use) -> bool:
 
 def _repeats(use: Use, loop: ast.AST) -> bool:
     """Say whether a loop repeats a draw with the same key."""
+    if isinstance(loop, ast.comprehension) and isinstance(use.key, Call):
+        return not inside(use.key.node, use.event.statement)  # made before
     return not varies(use.key, loop) and not _once(use.event, loop)
 
 

@@ -92,6 +92,8 @@ def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, 
     function, call = param.function, event.value
     if call.starred or not isinstance(event.node.func, ast.Name | ast.Attribute):
         return None
+    if context.flow.callee_name(context.flow.here(call, event.scope)):
+        return None  # a loop or branch that gets the function
     for key, node in zip(call.keywords, event.node.keywords, strict=True):
         if key[0] == param.name:
             return key[1], node.value

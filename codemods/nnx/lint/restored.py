@@ -53,8 +53,8 @@ def _restores(context: Context, event: CallEvent) -> bool:
 def _used(event: CallEvent, name: str) -> bool:
     """Say whether a name is read anywhere in the function or module that the call is in."""
     scope = event.scope
-    if name.startswith("_") or name in scope.globals:
-        return name in scope.globals
+    if name in scope.globals:
+        return True
     return any(
         (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load | ast.Del))
         or (isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in {"locals", "globals"})

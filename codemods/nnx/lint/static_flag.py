@@ -35,6 +35,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
                 names.discard(hit)
         for name in sorted(names):
+            if any(event.value.starred for event in context.flow.callers(root.function)):
+                continue  # whether it is given at all is not known
             place = _elsewhere(context, root, root.function.params[name], 0)
             if place is not None:
                 yield finding(

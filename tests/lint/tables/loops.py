@@ -164,6 +164,21 @@ y = g(x, b=1.0)  # NNX867
         ),
         clean=(
             """\
+class Grid:
+    @staticmethod
+    def moves(a, b, c):
+        return a + b + c
+    def run(self, v):
+        return jax.vmap(self.moves, in_axes=(0, None, None))(v, 1.0, 2.0)
+Grid().run(x)
+""",
+            """\
+def body(c, v):
+    return c + v, v
+scanned = nnx.scan(body, in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+total, _ = scanned(c=0.0, v=x)
+""",
+            """\
 def f(a, b, c=1.0):
     return a + b + c
 y = jax.vmap(f, in_axes=(0, None))(x, 2.0)

@@ -31,6 +31,16 @@ ensemble = nnx.vmap(make, in_axes=(None, 0))(nnx.Rngs(0), x)  # NNX836
         ),
         clean=(
             """\
+def train(rng, rate):
+    dummy = jax.random.key(0)
+    shape = jax.random.normal(dummy, (3,)).shape
+    return jax.random.normal(rng, shape) * rate
+y = jax.vmap(train)(jax.random.split(key, 2), jnp.ones(2))
+""",
+            """\
+y = jax.vmap(lambda k, n: jax.random.split(k, 3), in_axes=(0, None))(jax.random.split(key, 2), 3)
+""",
+            """\
 @nnx.split_rngs(splits=3)
 @nnx.vmap
 def make(rngs):
@@ -99,6 +109,14 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+step = jax.jit(lambda p, v: p + v, donate_argnums=0)
+@jax.jit
+def whole(p, v):
+    new = step(p, v)
+    return new - p
+whole(x, 1.0)
+""",
             """\
 @partial(jax.jit, donate_argnums=0)
 def step(p, v):
@@ -461,6 +479,13 @@ def load(state, data):
 """,
         ),
         clean=(
+            """\
+import orbax.checkpoint as ocp
+def load(net, path):
+    _graphdef, _template = nnx.split(net)
+    _state = ocp.StandardCheckpointer().restore(path, _template)
+    return nnx.merge(_graphdef, _state)
+""",
             """\
 import orbax.checkpoint as ocp
 def load(net, path):

@@ -8,6 +8,24 @@ CASES = {
     "NNX830": Cases(
         bad=(
             """\
+def noise(k, v):
+    return v + jax.random.normal(k, v.shape)
+def mask(k, v):
+    return v * jax.random.bernoulli(k, 0.5, v.shape)
+def augment(k, v):
+    return mask(k, noise(k, v))  # NNX830
+""",
+            """\
+def layer(k):
+    return jax.random.normal(k)
+weights = [layer(key) for _ in range(3)]  # NNX830
+""",
+            """\
+for i in range(3):
+    key, sub = jax.random.split(key)
+    y = jax.random.normal(key)  # NNX830
+""",
+            """\
 a = jax.random.normal(key)
 b = jax.random.uniform(key)  # NNX830
 """,
@@ -49,6 +67,28 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def evaluate(k):
+    return jax.random.normal(k)
+eval_key = key
+for i in range(3):
+    y = evaluate(eval_key)
+""",
+            """\
+def one(k):
+    return jax.random.normal(k)
+def two(k):
+    return jax.random.uniform(k)
+flag, sub = jax.random.split(key)
+y = jax.lax.cond(True, one, two, sub)
+""",
+            """\
+def shapes(k):
+    return jax.random.normal(k)
+_example = shapes(key)
+key, sub = jax.random.split(key)
+y = shapes(sub)
+""",
             """\
 key, a = jax.random.split(key)
 key, b = jax.random.split(key)

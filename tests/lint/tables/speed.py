@@ -180,6 +180,15 @@ build(jnp.ones(3))
     ),
     "NNX903": Cases(
         bad=(
+            """\
+def make(rate):
+    @jax.jit
+    def step(v):
+        return v * rate
+    return step
+for _ in range(3):
+    y = make(0.1)(x)  # NNX903
+""",
             "for batch in batches:\n    y = jax.jit(lambda v: v * 2)(batch)  # NNX903\n",
             """\
 def double(v):
@@ -210,6 +219,17 @@ for batch in batches:
 """,
         ),
         clean=(
+            """\
+def fit(v, rate):
+    @jax.jit
+    def step(u):
+        return u * rate
+    for _ in range(3):
+        v = step(v)
+    return v
+for rate in range(2):
+    fit(x, 0.1)
+""",
             "f = jax.jit(lambda v: v * 2)\nfor batch in batches:\n    f(batch)\n",
             """\
 def double(v):
