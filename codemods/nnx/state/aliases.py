@@ -1,21 +1,21 @@
-"""Calls of ``nnx.state``, ``nnx.split`` and ``nnx.merge`` whose result must be a copy to mean what it meant in 0.10."""
+"""Calls of ``nnx.state``, ``nnx.split`` and ``nnx.merge`` whose result must be a copy to mean what it meant in 0.10.
+
+From the calls that share Variables, the search goes up to the callers as far as both handles of a share can be seen
+there, and follows from there what happens in order. Functions that have nothing to do with that are never looked at.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
-from codemods.nnx.kinds import Kind
-from codemods.nnx.state.execute import Execution, Exhausted
+from codemods.nnx.facts import ClassFacts, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.state.execution import Execution
 from codemods.nnx.state.heap import Change, Share, Thing
-
-SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
-_COST = 300_000  # how many expressions of functions that nothing calls a project may evaluate
-_SHORT = frozenset(name.rpartition(".")[2] for name in SHARING)
+from codemods.nnx.state.relevance import Part, Relevance
+from codemods.nnx.state.summaries import Summaries
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,19 @@ class Alias:
 
 
 def find(context: Context) -> Iterator[Alias]:
-    """Run the project's programs and yield every such call once."""
-    if not any(_sharing(context, module) for module in context.project.modules):
+    """Follow the project's programs and yield every such call once."""
+    relevance = Relevance(context)
+    if not relevance.sharing:
         return
+    summaries = Summaries(context)
+    _follow(summaries, relevance)
     found: dict[tuple[ast.expr, bool], Alias] = {}
-    for run in _runs(context):
-        for change, read in run.reads.items():
-            share = _cut(change)
-            alias = Alias(share.site, share.scope, share.merged, share.handed, change.forward, change.node, read)
-            key = (share.site, share.handed)
-            if key not in found or _order(alias) < _order(found[key]):
-                found[key] = alias
+    for change, read in summaries.reads:
+        share = _cut(change)
+        alias = Alias(share.site, share.scope, share.merged, share.handed, change.forward, change.node, read)
+        key = (share.site, share.handed)
+        if key not in found or _order(alias) < _order(found[key]):
+            found[key] = alias
     yield from found.values()
 
 
@@ -71,69 +73,59 @@ def _cut(change: Change) -> Share:
     return made[0] if made else change.share
 
 
-def _sharing(context: Context, module: ModuleFacts) -> bool:
-    for event in module.calls:
-        node = event.node.func
-        short = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if short in _SHORT and context.flow.callee_name(context.flow.here(event.value, event.scope)) in SHARING:
-            return True
-    return False
-
-
-def _runs(context: Context) -> Iterator[Execution]:
-    """Run every module, then every function with a sharing call that no module reached."""
-    entered: set[FunctionFacts] = set()
-    spent = 0
-    for module in context.project.modules:
-        run = Execution(context)
-        with suppress(Exhausted):
-            run.run(module.scope, module.source.tree.body)
-        entered |= run.entered
-        yield run
-    for module in context.project.modules:
-        if not _sharing(context, module):
+def _follow(summaries: Summaries, relevance: Relevance) -> None:
+    """Run the functions with sharing calls, and those around them that see both handles."""
+    seen: set[Part] = set()
+    classes: dict[ClassFacts, None] = {}
+    todo: list[Part] = list(relevance.sharing)
+    while todo:
+        part = todo.pop()
+        if part in seen:
             continue
-        for function in module.functions:
-            if function in entered or isinstance(function.node, ast.Lambda) or _inner(function):
-                continue
-            run = Execution(context)
-            with suppress(Exhausted):
-                if function.owner is None:
-                    run.run_function(function, set())
-                else:
-                    _lifetime(run, function)
-            entered |= run.entered
-            yield run
-            spent += run.steps + run.heap.visits // 5
-            if spent > _COST:  # in a very large project, not every function that nothing calls
-                return
+        seen.add(part)
+        if isinstance(part, ModuleFacts):
+            continue
+        outer = part.scope.parent
+        while outer is not None and outer.function is None:
+            outer = outer.parent
+        if outer is not None and outer.function is not None:
+            todo.append(outer.function)  # what an inner function sees, the one around it made
+        summary = summaries.of(part)
+        if summary is None or not summary.sharing:
+            continue
+        names = {part.name}
+        if part.owner is not None:
+            names.add(part.owner.name)
+            if part.binding == "instance":
+                classes[part.owner] = None
+        todo += relevance.users(names)
+    for part in seen:
+        if isinstance(part, ModuleFacts):
+            _run_module(summaries, part)
+    for cls in classes:
+        _live(summaries, cls)
 
 
-def _inner(function: FunctionFacts) -> bool:
-    """Say whether a function is defined in another one, which runs it."""
-    scope: Scope | None = function.scope.parent
-    while scope is not None:
-        if scope.function is not None:
-            return True
-        scope = scope.parent
-    return False
+def _run_module(summaries: Summaries, module: ModuleFacts) -> None:
+    run = Execution(summaries, module.scope)
+    summaries.complete(run, lambda: run.statements.block(module.source.tree.body))
 
 
-def _lifetime(run: Execution, function: FunctionFacts) -> None:
+def _live(summaries: Summaries, cls: ClassFacts) -> None:
     """Make an instance of a class and call its methods in the order of their definition, twice."""
-    cls = function.owner
-    assert cls is not None
-    instance = Thing(cls=cls)
-    kinds = (
-        run.context.kinds.of(run.flow.here(function.params[next(iter(function.params))], function.scope))
-        if function.params
-        else frozenset()
-    )
-    instance.kind = Kind.MODULE if Kind.MODULE in kinds else None
+    run = Execution(summaries, cls.scope)
+    instance = summaries.instance(cls)
+    instance.given = True
+    methods: list[FunctionFacts] = [m for m in cls.methods.values() if m.name != "__init__" and not m.is_property]
     init = run.flow.method(cls, "__init__")
-    if init is not None:
-        run.run_function(init, {instance})
-    for _ in range(2):
-        for method in cls.methods.values():
-            if method is not init and not method.is_property:
-                run.run_function(method, {instance} if method.binding == "instance" else set())
+    every = [*([init] if init is not None else []), *methods, *methods]
+    summaries.complete(run, lambda: _call(run, every, instance))
+
+
+def _call(run: Execution, methods: list[FunctionFacts], instance: Thing) -> None:
+    """Call methods of an instance with arguments of which nothing is known."""
+    for method in methods:
+        mine = {instance} if method.binding == "instance" else set()
+        names = [name for name in method.params if not (mine and name == next(iter(method.params)))]
+        given = {name: {run.summaries.parameter(method, name)} for name in names}
+        run.calls.enter(method.node, method, [], given, mine)

@@ -1,20 +1,22 @@
-"""Abstract objects of one program run, and which of them share Variables since Flax 0.11."""
+"""Abstract objects of one run, and which of them share Variables since Flax 0.11."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
-from codemods.nnx.facts import ClassFacts, Scope
+from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 
 _INSIDE = 500  # how many objects in one are looked at
+_MANY = 8  # how many unknown objects one value may be
 ANY = "*"  # the field of a container that stands for elements under any key
 
 
-@dataclass(eq=False, repr=False)  # they hold each other
+@dataclass(eq=False, repr=False, slots=True)  # they hold each other
 class Thing:
     """An object: an NNX object, a state, a Variable, a container or an instance of the project's classes.
 
@@ -23,10 +25,20 @@ class Thing:
         cls: its class, if that is the project's.
         name: the name of its class in Flax, such as ``BatchNorm``.
         parent: the object that it was taken out of, where nothing else is known of it.
-        fields: what its attributes and elements hold; elements under their key as text.
+        fields: what its attributes and elements hold; elements under their key as text. Those of a function are the
+            variables around it that it uses.
         steps: the objects that an optimizer changes besides itself.
         display: whether all elements are known, as of a tuple that is written out.
         partial: for a partial application the function and its first arguments.
+        function: the project's function that it is.
+        given: whether it comes from the caller of the function that runs, and stands for whatever that may be.
+        key: under which name or index it was taken out of its parent.
+        attribute: whether it was taken out as an attribute, and not as an element.
+        variable: the variable around the function that holds it.
+        holders: the objects that have it in a field.
+        depth: how many objects it was taken out of.
+        watched: whether it has changed unasked, or holds what has.
+        number: how many were made before it.
     """
 
     kind: Kind | None = None
@@ -37,10 +49,42 @@ class Thing:
     steps: set[Thing] = field(default_factory=set)
     display: bool = False
     partial: tuple[Bound, list[set[Thing]]] | None = None
+    function: FunctionFacts | None = None
+    given: bool = False
+    key: str = ""
+    attribute: bool = False
+    variable: tuple[Scope, str] | None = None
+    holders: set[Thing] = field(default_factory=set)
+    depth: int = 0
+    watched: bool = False
+    number: int = field(default_factory=count().__next__)
+
+    def __post_init__(self) -> None:
+        for things in self.fields.values():
+            for thing in things:
+                thing.holders.add(self)
+                self.watched |= thing.watched
+
+    def hold(self, key: str, things: set[Thing], instead: bool = False) -> None:
+        """Set a field, or add to what it may hold."""
+        if instead:
+            for old in self.fields.get(key, ()):
+                if old not in things and sum(old in values for values in self.fields.values()) == 1:
+                    old.holders.discard(self)
+            self.fields[key] = set(things)
+        else:
+            self.fields[key] = self.fields.get(key, set()) | things
+        for thing in things:
+            thing.holders.add(self)
+            if thing.watched and not self.watched:
+                for holder in above((self,)):
+                    holder.watched = True
 
     def inside(self) -> set[Thing]:
         """Return the object with everything in it."""
         found = {self}
+        if not self.fields:
+            return found
         todo = [self]
         while todo and len(found) < _INSIDE:
             holder = todo.pop()
@@ -51,11 +95,17 @@ class Thing:
                     if holder.kind is Kind.MODULE and value.kind is None and value.cls is not None:
                         continue  # a configuration and the like: no part of the model
                     found.add(value)
-                    todo.append(value)
+                    if value.fields:
+                        todo.append(value)
         return found
 
+    @property
+    def unknown(self) -> bool:
+        """Whether the caller has to say what it is."""
+        return self.given and self.kind in {None, Kind.MODULE} and self.cls is None
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, slots=True)
 class Share:
     """Two handles on the same Variables that were copies up to 0.10.
 
@@ -79,7 +129,7 @@ class Share:
     handed: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """A handle that changed because the other handle of a share was changed.
 
@@ -97,12 +147,16 @@ class Change:
 
 
 class Heap:
-    """The shares of a run, and the changes that came over them so far."""
+    """The shares of a run, and the changes that came over them so far.
+
+    Attributes:
+        shares: all shares, in the order in which they were made.
+        changes: the changes that nobody has read, on the present way.
+    """
 
     def __init__(self) -> None:
         self.shares: list[Share] = []
         self.changes: frozenset[Change] = frozenset()
-        self.visits = 0  # how many objects were looked at
 
     def mutate(self, things: Iterable[Thing], node: ast.AST, others_only: bool = False) -> None:
         """Note that Variables of objects change.
@@ -112,56 +166,82 @@ class Heap:
             node: the code that changes them.
             others_only: whether no parameters change, but statistics or random state.
         """
+        if not self.shares:
+            return
         found: set[Change] = set()
-        seen: set[Share] = set()
+        left = [share for share in self.shares if not (others_only and share.params)]
         todo: list[tuple[set[Thing], tuple[Share, ...]]] = [(set(things), ())]
         while todo:
             changed, over = todo.pop()
-            for share in self.shares:
-                if share in seen or (others_only and share.params):
-                    continue
-                for mine, other, forward in ((share.first, share.second, True), (share.second, share.first, False)):
-                    if self.overlap(changed, mine):
-                        seen.add(share)
+            mine = above(changed)
+            far: list[Share] = []
+            for share in left:
+                for one, other, forward in ((share.first, share.second, True), (share.second, share.first, False)):
+                    if not mine.isdisjoint(one) or not changed.isdisjoint(above(one)):
                         way = (*over, share)
                         found.add(Change(share, forward, way, node))
                         todo.append((other, way))
                         break
+                else:
+                    far.append(share)
+            left = far
         self.changes |= found
+        for change in found:
+            for thing in above(change.share.second if change.forward else change.share.first):
+                thing.watched = True
 
     def overwritten(self, things: set[Thing]) -> None:
         """Note that objects got new values as a whole: what had changed in them no longer matters."""
-        self.changes = frozenset(
-            c for c in self.changes if not self.overlap(things, c.share.second if c.forward else c.share.first)
-        )
+        if self.changes:
+            mine = above(things)
+            self.changes = frozenset(
+                c for c in self.changes if not _touches(things, mine, c.share.second if c.forward else c.share.first)
+            )
 
-    def unasked(self, things: Iterable[Thing]) -> Iterator[Change]:
+    def unasked(self, things: set[Thing]) -> Iterator[Change]:
         """Yield the changes that a reader of objects sees since 0.11 and did not see before."""
-        things = set(things)
         if not things or not self.changes:
             return
-        mine = self._extent(things)
+        mine = above(things)
+        if not any(thing.watched for thing in mine):
+            return
         seen: dict[tuple[Share, bool], bool] = {}  # the same handle may have changed in many ways
         for change in self.changes:
             key = change.share, change.forward
             if key not in seen:
-                other = change.share.second if change.forward else change.share.first
-                seen[key] = not mine.isdisjoint(other) or not things.isdisjoint(self._extent(other))
+                seen[key] = _touches(things, mine, change.share.second if change.forward else change.share.first)
             if seen[key]:
                 yield change
 
-    def overlap(self, one: set[Thing], two: set[Thing]) -> bool:
-        """Say whether an object of the one set is, holds or belongs to an object of the other."""
-        return not self._extent(one).isdisjoint(two) or not self._extent(two).isdisjoint(one)
 
-    def _extent(self, things: set[Thing]) -> set[Thing]:
-        """Return objects with everything in them and the objects they were taken out of."""
-        found: set[Thing] = set()
-        for thing in things:
-            found |= thing.inside()
-            above = thing.parent
-            while above is not None:
-                found.add(above)
-                above = above.parent
-        self.visits += len(found)
-        return found
+def narrowed(things: set[Thing]) -> set[Thing]:
+    """Return objects with few that stand for the many of which nothing is known."""
+    if len(things) <= _MANY:
+        return things
+    known = {t for t in things if t.kind or t.cls or t.name or t.watched or t.function or t.partial or t.display}
+    unknown = sorted((t for t in things if t not in known), key=lambda thing: (thing.depth, thing.number))
+    return known | set(unknown[:_MANY])
+
+
+def overlap(one: set[Thing], two: set[Thing]) -> bool:
+    """Say whether an object of the one set is, holds or belongs to an object of the other."""
+    return _touches(one, above(one), two)
+
+
+def _touches(things: set[Thing], around: set[Thing], others: set[Thing]) -> bool:
+    return not around.isdisjoint(others) or not things.isdisjoint(above(others))
+
+
+def above(things: Iterable[Thing]) -> set[Thing]:
+    """Return objects with everything that holds them."""
+    found = set(things)
+    todo = list(found)
+    while todo:
+        thing = todo.pop()
+        holders = thing.holders if thing.parent is None else {thing.parent, *thing.holders}
+        for holder in holders:
+            if holder in found or (holder.kind is Kind.MODULE and thing.kind is None and thing.cls is not None):
+                continue  # a configuration and the like is no part of a model
+            found.add(holder)
+            todo.append(holder)
+    return found

@@ -1,17 +1,23 @@
-"""What the functions and objects of Flax do with abstract objects."""
+"""What the functions and classes of Flax, JAX and Python do with abstract objects."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from codemods.nnx.facts import Scope
 from codemods.nnx.kinds import Kind, result_kind
+from codemods.nnx.known import CALLS_BODY
 from codemods.nnx.pytree.functions import tree_function
+from codemods.nnx.state.events import Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing
+from codemods.nnx.state.methods import STREAMS
+from codemods.nnx.state.statements import VALUE
 
 if TYPE_CHECKING:
-    from codemods.nnx.state.execute import Execution
+    from codemods.nnx.state.execution import Execution
 
 Args = list[set[Thing]]
 Keywords = dict[str, set[Thing]]
@@ -32,11 +38,9 @@ _SAME = frozenset(
     }
 )  # fmt: skip
 _CLONES = frozenset({"flax.nnx.clone", "copy.deepcopy"})
-#: Layers that change Variables when they are called.
-_STATEFUL = frozenset({"BatchNorm", "Dropout", "MultiHeadAttention", "SpectralNorm", "WeightNorm", "RNN", "ToNNX"})
-_VIEWS = frozenset({"items", "values", "keys", "get", "flat_state", "filter", "split", "raw_mapping", "merge", "copy"})
-_FILLING = frozenset({"append", "add", "insert", "extend", "setdefault", "appendleft", "put"})
-_EMPTYING = frozenset({"pop", "popleft", "popitem"})
+#: Functions that only ask about an object, not about its Variables.
+_ASKING = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.len", "builtins.id"})
+_MAKING = frozenset({Kind.OPTIMIZER, Kind.MODULE, Kind.METRIC, Kind.RNGS, Kind.STREAM, Kind.VARIABLE})
 
 
 class Library:
@@ -44,57 +48,134 @@ class Library:
 
     def __init__(self, execution: Execution) -> None:
         self.run = execution
+        self.scope = execution.scope  # where the call stands that runs
 
     def call(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         """Run a call of a foreign function or class, by its full name."""
-        everything = {thing for things in (*args, *keywords.values()) for thing in things}
         run = self.run
-        if name == "flax.nnx.state":
-            return self._states(node, args)
-        if name == "flax.nnx.split":
-            return self._split(node, args)
-        if name == "flax.nnx.merge":
-            return self._merge(node, args, keywords)
-        if name == "flax.nnx.update":
-            for things in (*args[1:], *keywords.values()):
-                run.read(things, node)
-            self._overwrite(args[:1], node)
-            return set()
-        if name == "flax.nnx.reseed":
-            run.mutate({t for things in args[:1] for t in things}, node, others_only=True)
-            return set()
+        known = self._FLAX.get(name)
+        if known is not None:
+            return known(self, node, args, keywords)
+        everything = {thing for things in (*args, *keywords.values()) for thing in things}
         if name == "copy.copy":
+            if any(thing.given and thing.kind is None for thing in everything):
+                return {self._later(name, node, args, keywords)}
             return {self._shallow(thing) for thing in everything}
-        if name in _SAME:
-            return everything if len(everything) != 1 or name != "builtins.next" else run.elements(everything)
+        if name in {"builtins.max", "builtins.min", "builtins.next", "builtins.sum"}:
+            return run.elements(everything) if len(args) == 1 else everything
+        if name == "builtins.setattr" and len(node.args) == 3:
+            return self._setattr(node, args)
+        if name == "builtins.vars" or name in _SAME:
+            return everything
+        if name == "builtins.map" and args:
+            for function in args[0]:
+                if function.function is not None:
+                    given = [run.elements(things) for things in args[1:]]
+                    return {
+                        Thing(fields={ANY: run.calls.enter(node, function.function, given, {}, set(), function.fields)})
+                    }
         if name in {"flax.nnx.cached_partial", "functools.partial"} and args:
-            value = run.scope.module.values.get(node.args[0])
-            return {Thing(partial=(run.flow.here(value, run.scope), args[1:]))} if value is not None else set()
-        if name in {"builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.len", "builtins.id"}:
+            value = self.scope.module.values.get(node.args[0])
+            return {Thing(partial=(run.flow.here(value, self.scope), args[1:]))} if value is not None else set()
+        if name in _ASKING or not (everything or name.startswith("flax.nnx.")):
             return set()
         if name.startswith("flax.nnx.") and not args and not keywords:
             return {Thing(kind=result_kind(name), name=name.rpartition(".")[2])}
+        body = CALLS_BODY.get(name)
+        if body is not None:
+            return self._body(name, node, args, keywords)
         kind = result_kind(name)
-        if kind in {Kind.OPTIMIZER, Kind.MODULE, Kind.METRIC, Kind.RNGS, Kind.STREAM, Kind.VARIABLE}:
-            return {self._object(name, kind, args, keywords)}
+        if kind in _MAKING:
+            return {self._object(name, kind, node, args, keywords)}
         run.read(everything, node)
         if name in _CLONES:
-            return {self.copied(thing) for thing in everything} or {Thing()}
+            return self._cloned(name, node, args, keywords)
         if tree_function(name) is not None or kind in {Kind.STATE, None}:
             return {Thing()} if not name.startswith(("builtins.", "numpy.", "jax.numpy.")) else set()
         return set()
 
-    def _object(self, name: str, kind: Kind | None, args: Args, keywords: Keywords) -> Thing:
+    def again(self, name: str, scope: Scope, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
+        """Run a call that stands in another function."""
+        mine, self.scope = self.scope, scope
+        try:
+            return self.call(name, node, args, keywords)
+        finally:
+            self.scope = mine
+
+    def _later(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> Thing:
+        """Return what stands for a result that depends on what the caller gives."""
+        return self.run.log.invoked(Invoke(node, name, set(), args, keywords, Thing(given=True), self.scope))
+
+    def _update(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
+        for things in (*args[1:], *keywords.values()):
+            self.run.read(things, node)
+        self._overwrite(args[:1], node)
+        return set()
+
+    def _reseed(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
+        self.run.mutate({t for things in args[:1] for t in things}, node, others_only=True)
+        return set()
+
+    def _pop(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
+        self.run.mutate({t for things in args[:1] for t in things}, node, others_only=True)
+        return {Thing(kind=Kind.STATE)}
+
+    def _setattr(self, node: ast.Call, args: Args) -> set[Thing]:
+        name = node.args[1]
+        key = str(name.value) if isinstance(name, ast.Constant) else ANY
+        if key in VALUE:
+            self.run.mutate(args[0], node)
+        else:
+            self.run.put(args[0], key, args[2])
+        return set()
+
+    def _graph(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
+        """Return the nodes of a graph, each with its path."""
+        inside = {part for thing in (args[0] if args else ()) for part in thing.inside()}
+        inside |= {Thing(parent=thing, given=thing.given, key=ANY) for thing in (args[0] if args else ())}
+        return {Thing(fields={ANY: {Thing(fields={"1": inside}, display=True)}})}
+
+    def _body(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
+        """Run the functions that a loop or a condition runs; those of JAX get copies."""
+        run = self.run
+        positions, first, counted = CALLS_BODY[name]
+        operands = [*([set()] if counted else []), *args[first:]]
+        found: set[Thing] = set()
+        for things in args[first:]:
+            run.read(things, node)
+        if not name.startswith("flax.nnx.") or name == "flax.nnx.eval_shape":
+            return {Thing()}
+        for position in positions:
+            value = self.scope.module.values.get(node.args[position]) if position < len(node.args) else None
+            if value is None:
+                continue
+            for callee in run.flow.callables(run.flow.here(value, self.scope)):
+                found |= run.calls.enter(node, callee.function, operands, {}, set())
+        return found | {thing for things in args[first:] for thing in things}
+
+    def _cloned(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
+        things = args[0] if args else set()
+        if any(thing.given for thing in things):
+            later = self._later(name, node, args, keywords)
+            if len(things) == 1:
+                only = next(iter(things))
+                later.kind, later.cls, later.name = only.kind, only.cls, only.name
+            return {later}
+        return {self.copied(thing) for thing in things} or {Thing()}
+
+    def _object(self, name: str, kind: Kind | None, node: ast.Call, args: Args, keywords: Keywords) -> Thing:
         made = Thing(kind=kind, name=name.rpartition(".")[2])
+        streams = keywords.get("rngs", set()) | {t for things in args for t in things if t.kind in STREAMS}
+        self.run.mutate(streams, node, others_only=True)  # initial values are drawn
         if kind is Kind.OPTIMIZER:
             model = args[0] if args else keywords.get("model", set())
             made.steps |= model
-            made.fields["model"] = set(model)
+            made.hold("model", model)
         elif kind is Kind.MODULE:
             for index, things in enumerate(args):
-                made.fields[str(index)] = {t for t in things if t.kind not in {Kind.RNGS, Kind.STREAM}}
+                made.hold(str(index), {t for t in things if t.kind not in STREAMS})
             if args:
-                made.fields["layers"] = {Thing(fields=dict(made.fields))}
+                made.hold("layers", {Thing(fields=dict(made.fields))})
         return made
 
     def _shallow(self, thing: Thing) -> Thing:
@@ -102,7 +183,7 @@ class Library:
         if thing.kind is not None:
             return thing
         fields = {key: set(things) for key, things in thing.fields.items()}
-        return replace(thing, parent=thing.parent, fields=fields)
+        return replace(thing, fields=fields, holders=set())
 
     def copied(self, thing: Thing) -> Thing:
         """Return an independent copy with the same structure."""
@@ -110,11 +191,12 @@ class Library:
         for part in thing.inside():
             copies[part] = Thing(part.kind, part.cls, part.name)
         for part, copy in copies.items():
-            copy.fields = {key: {copies.get(v, v) for v in values} for key, values in part.fields.items()}
+            for key, values in part.fields.items():
+                copy.hold(key, {copies.get(value, value) for value in values})
             copy.steps = {copies.get(v, v) for v in part.steps}
         return copies[thing]
 
-    def _states(self, node: ast.Call, args: Args) -> set[Thing]:
+    def _states(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         filters = node.args[1:]
         source = args[0] if args else set()
         if len(filters) < 2:
@@ -122,45 +204,52 @@ class Library:
         parts = {str(i): {self._state(node, source, f)} for i, f in enumerate(filters)}
         return {Thing(fields=parts, display=True)}
 
-    def _split(self, node: ast.Call, args: Args) -> set[Thing]:
+    def _split(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         filters: list[ast.expr | None] = [*node.args[1:]] or [None]
         source = args[0] if args else set()
         whole = Thing(fields={"0": {Thing(kind=Kind.GRAPHDEF)}}, display=True)
         if any(isinstance(f, ast.Starred) for f in filters):
-            whole.fields[ANY] = {self._state(node, source, None)}
+            whole.hold(ANY, {self._state(node, source, None)})
         else:
             for index, chosen in enumerate(filters, 1):
-                whole.fields[str(index)] = {self._state(node, source, chosen)}
+                whole.hold(str(index), {self._state(node, source, chosen)})
         return {whole}
 
     def _state(self, node: ast.Call, source: set[Thing], chosen: ast.expr | None) -> Thing:
         """Return a state that shares the Variables of objects."""
         state = Thing(kind=Kind.STATE)
-        value = self.run.scope.module.values.get(chosen) if chosen is not None else None
+        value = self.scope.module.values.get(chosen) if chosen is not None else None
         params = False
         if value is not None:
-            resolved = self.run.flow.resolve(self.run.flow.here(value, self.run.scope)).value
+            resolved = self.run.flow.resolve(self.run.flow.here(value, self.scope)).value
             params = getattr(resolved, "name", "") == "flax.nnx.Param"
         if source:
-            self.run.heap.shares.append(Share(node, self.run.scope, False, set(source), {state}, params))
+            self.run.share(Share(node, self.scope, False, set(source), {state}, params))
         return state
 
     def _merge(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
-        made = Thing()
+        run = self.run
         states = {thing for things in args[1:] for thing in things}
         if any(isinstance(a, ast.Starred) for a in node.args[:1]):  # nnx.merge(*nnx.split(model))
-            states |= self.run.elements(args[0])
+            states |= args[0]
         states = {thing for state in states for thing in ([state] if state.kind else self._parts(state))}
-        made.kind = Kind.MODULE
+        states -= {thing for thing in states if thing.kind is Kind.GRAPHDEF}
+        run.read(states, node)
+        made = Thing(kind=Kind.MODULE)
+        log = run.log
+        if any(thing.given for thing in states):
+            made = self._later("flax.nnx.merge", node, args, keywords)
+            run.log = Log()
         given = set(states)
-        for share in reversed(self.run.heap.shares):  # what a transform handed on, back to what was split
+        for share in reversed(run.heap.shares):  # what a transform handed on, back to what was split
             if share.handed and share.second & given:
                 given |= share.first
-        for share in self.run.heap.shares:
+        for share in run.heap.shares:
             if share.second & given and len(share.first) == 1 and not share.handed:
                 self._like(made, next(iter(share.first)))
-        if "copy" not in keywords and states and not any(k.arg == "copy" for k in node.keywords):
-            self.run.heap.shares.append(Share(node, self.run.scope, True, states, {made}))
+        if states and not any(k.arg == "copy" for k in node.keywords):
+            run.share(Share(node, self.scope, True, states, {made}))
+        run.log = log
         return {made}
 
     def _parts(self, thing: Thing) -> set[Thing]:
@@ -170,76 +259,25 @@ class Library:
 
     def _like(self, made: Thing, original: Thing) -> None:
         """Give a merged object the structure of what was split."""
+        if made.given:
+            made.kind, made.cls, made.name = original.kind, original.cls, original.name
+            return
         copy = self.copied(original)
-        made.kind, made.cls, made.name, made.fields, made.steps = (
-            copy.kind,
-            copy.cls,
-            copy.name,
-            copy.fields,
-            copy.steps,
-        )
+        made.kind, made.cls, made.name, made.steps = copy.kind, copy.cls, copy.name, copy.steps
+        for key, things in copy.fields.items():
+            made.hold(key, things)
 
     def _overwrite(self, targets: Args, node: ast.AST) -> None:
         for things in targets:
             self.run.mutate(things, node)
-            self.run.heap.overwritten(things)
+            self.run.overwritten(things)
 
-    # -- methods ----------------------------------------------------------------------------------
-
-    def method(self, name: str, node: ast.Call, receiver: set[Thing], args: Args, keywords: Keywords) -> set[Thing]:
-        """Run a method of an object whose class is not the project's."""
-        run = self.run
-        found: set[Thing] = set()
-        given = {thing for things in (*args, *keywords.values()) for thing in things}
-        for thing in receiver:
-            if name == "update" and thing.kind in {Kind.OPTIMIZER, Kind.METRIC}:
-                changed = {thing, *thing.steps}
-                if thing.kind is Kind.OPTIMIZER and len(args) > 1:
-                    changed |= args[0]
-                run.mutate(changed, node)
-            elif name == "update" and any(part.kind is Kind.GRADIENT for part in given):
-                steps = {step for part in given for step in part.steps}
-                run.mutate({thing, *steps}, node)
-            elif name == "update" and thing.kind is None:
-                run.put({thing}, ANY, run.elements(given))
-            elif name == "reset" and thing.kind is Kind.METRIC:
-                run.mutate({thing}, node)
-            elif name in _FILLING and thing.kind is None:
-                last = args[-1] if args else set()
-                run.put({thing}, ANY, run.elements(last) if name == "extend" else last)
-            elif name in _EMPTYING and thing.kind is None:
-                found |= run.elements({thing})
-            elif name in _VIEWS and thing.kind in {None, Kind.STATE}:
-                found |= self._view(name, thing, node)
-            elif name == "__call__":
-                run.read({thing} | given, node)
-                self._called(thing, node)
-                found.add(Thing(parent=None))
-            else:
-                run.read({thing}, node)
-        if not receiver or name not in {*_VIEWS, *_FILLING, "update", "__call__"}:
-            run.read(given, node)
-        return found
-
-    def _view(self, name: str, thing: Thing, node: ast.Call) -> set[Thing]:
-        if name == "copy" and (thing.kind is not None or thing.parent is not None):
-            self.run.read({thing}, node)  # of a Variable; that of a dict holds the same objects
-            return {Thing()}
-        if name == "get" and node.args:
-            return self.run.item({thing}, self.run.key(node.args[0]))
-        if name == "items":
-            inner = self.run.elements({thing})
-            return {Thing(fields={ANY: {Thing(fields={"0": set(), "1": inner})}})}
-        if name == "values":
-            return {Thing(fields={ANY: self.run.elements({thing})})}
-        return {thing}
-
-    def _called(self, thing: Thing, node: ast.AST) -> None:
-        """Note what calling a module of Flax changes."""
-        for part in thing.inside():
-            if part.name in _STATEFUL or part.kind in {Kind.RNGS, Kind.STREAM}:
-                self.run.mutate({part}, node, others_only=True)
-            elif part.cls is not None and part is not thing and part.kind is Kind.MODULE:
-                inner = self.run.flow.method(part.cls, "__call__")
-                if inner is not None:
-                    self.run.enter(inner, [], {}, {part})
+    _FLAX: ClassVar[dict[str, Callable[[Library, ast.Call, Args, Keywords], set[Thing]]]] = {
+        "flax.nnx.state": _states,
+        "flax.nnx.split": _split,
+        "flax.nnx.merge": _merge,
+        "flax.nnx.update": _update,
+        "flax.nnx.reseed": _reseed,
+        "flax.nnx.pop": _pop,
+        "flax.nnx.iter_graph": _graph,
+    }

@@ -1,0 +1,247 @@
+"""The calls of a run: into the project's functions, its classes, and through the transforms around them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.flow import Callee
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.state.events import Invoke, Log
+from codemods.nnx.state.heap import ANY, Share, Thing
+from codemods.nnx.state.replay import Replay
+from codemods.nnx.values import Call, Class, Const, Sequence
+
+if TYPE_CHECKING:
+    from codemods.nnx.state.execution import Execution
+
+Args = list[set[Thing]]
+Keywords = dict[str, set[Thing]]
+_WAYS = 4  # how many functions one call may reach
+
+
+class Calls:
+    """Runs calls: of Flax, of the project or of something unknown."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.run = execution
+
+    def call(self, node: ast.Call) -> set[Thing]:
+        """Run a call."""
+        run = self.run
+        evaluate = run.expressions.value
+        func = node.func
+        receiver = evaluate(func.value) if isinstance(func, ast.Attribute) else evaluate(func)
+        args = [self._argument(a) for a in node.args]
+        keywords = {k.arg or "**": evaluate(k.value) for k in node.keywords}
+        value = run.scope.module.values.get(node)
+        if not isinstance(value, Call):
+            return set()
+        bound = run.flow.here(value, run.scope)
+        name = run.flow.callee_name(bound)
+        if name:
+            return run.library.call(name, node, args, keywords)
+        callee = run.flow.follow(bound, value.callee)
+        if isinstance(callee.value, Class):
+            return {self.construct(callee.value.facts, args, keywords, node)}
+        method = func.attr if isinstance(func, ast.Attribute) else "__call__"
+        found, known = self._dispatched(node, method, {t for t in receiver if t.function is None}, args, keywords)
+        if known:
+            return found
+        callees = run.flow.callables(callee)
+        if callees:
+            return self._resolved(bound, callees, node, receiver, args, keywords)
+        record = self._record(callee, args, keywords)
+        if record is not None:
+            return {record}
+        return self.invoke(method, node, receiver, args, keywords)
+
+    def _argument(self, node: ast.expr) -> set[Thing]:
+        evaluate = self.run.expressions.value
+        return self.run.elements(evaluate(node.value)) if isinstance(node, ast.Starred) else evaluate(node)
+
+    def invoke(self, method: str, node: ast.Call, receiver: set[Thing], args: Args, keywords: Keywords) -> set[Thing]:
+        """Run a method of objects; of what is given, the caller of the function will know more."""
+        run = self.run
+        if not receiver and not any(args) and not any(keywords.values()):
+            return set()
+        found, known = self._dispatched(node, method, receiver, args, keywords)
+        if known:
+            return found
+        if not any(thing.unknown and self._asked(method, thing) for thing in receiver):
+            return run.methods.call(method, node, receiver, args, keywords)
+        log, run.log = run.log, Log()
+        found |= run.methods.call(method, node, receiver, args, keywords)
+        run.log = log
+        result = log.invoked(Invoke(node, method, receiver, args, keywords, Thing(given=True)))
+        return {thing for thing in found if thing.given or thing.fields} | {result}
+
+    def _asked(self, method: str, thing: Thing) -> bool:
+        """Say whether it matters what an object is whose method is called; a foreign method only reads."""
+        if method in {"__call__", "update", "replace"} or method in self.run.summaries.names:
+            return True
+        return any(word in thing.key.lower() for word in ("rng", "stream"))
+
+    def _dispatched(
+        self, node: ast.Call, method: str, receiver: set[Thing], args: Args, keywords: Keywords
+    ) -> tuple[set[Thing], bool]:
+        """Call methods of the project's objects, functions and partial applications; say whether there is one."""
+        run = self.run
+        found: set[Thing] = set()
+        known = False
+        for thing in receiver:
+            inner = run.flow.method(thing.cls, method) if thing.cls is not None else None
+            if inner is not None and method not in thing.fields:
+                known = True
+                found |= self.enter(node, inner, args, keywords, {thing} if inner.binding == "instance" else set())
+                continue
+            for target in [thing] if method == "__call__" else thing.fields.get(method, ()):
+                if target.function is not None:
+                    known = True
+                    found |= self.enter(node, target.function, args, keywords, set(), target.fields)
+                elif target.partial is not None:
+                    known = True
+                    for callee in run.flow.callables(target.partial[0]):
+                        found |= self.enter(node, callee.function, [*target.partial[1], *args], keywords, set())
+        return found, known
+
+    def _resolved(
+        self,
+        call: Bound,
+        callees: list[Callee],
+        node: ast.Call,
+        receiver: set[Thing],
+        args: Args,
+        keywords: Keywords,
+    ) -> set[Thing]:
+        """Run the project's functions that a call reaches, through the transforms around them."""
+        run = self.run
+        wrappers = set(self.wrappers(call))
+        if any(name.startswith("jax.") for name in wrappers):
+            for things in (receiver, *args, *keywords.values()):
+                run.read(things, node)
+            return {Thing()}  # JAX hands copies in and out
+        if any(name.startswith("flax.nnx.") for name in wrappers):
+            args = [self.handed(a, things) for a, things in zip(node.args, args, strict=True)]
+            keywords = {k.arg or "**": self.handed(k.value, keywords[k.arg or "**"]) for k in node.keywords}
+        found: set[Thing] = set()
+        captured: Keywords = {}
+        if not isinstance(node.func, ast.Attribute):
+            captured = {key: things for thing in receiver if thing.function for key, things in thing.fields.items()}
+        for callee in callees[:_WAYS]:
+            mine: set[Thing] = set()
+            if callee.function.binding == "instance" and callee.receiver is not None:
+                mine = run.receiver if _super(node) else receiver
+            found |= self.enter(node, callee.function, args, keywords, mine, captured)
+        if wrappers & GRADIENTS:
+            with_value = any(name.endswith("value_and_grad") for name in wrappers)
+            grads = {Thing(kind=Kind.GRADIENT, steps=set(args[0]) if args else set())}
+            if with_value:
+                return {Thing(fields={"0": found, "1": grads})}
+            return {Thing(fields={"0": grads, "1": run.item(found, "1")})} if found else grads
+        return found
+
+    def handed(self, node: ast.expr, things: set[Thing]) -> set[Thing]:
+        """Return what a function gets that a transform of NNX runs: up to 0.10 a copy of a state."""
+        found: set[Thing] = set()
+        for thing in things:
+            if thing.kind is Kind.STATE:
+                inner = self.run.library.copied(thing)
+                self.run.share(Share(node, self.run.scope, False, {thing}, {inner}, handed=True))
+                found.add(inner)
+            else:
+                found.add(thing)
+        return found
+
+    def wrappers(self, call: Bound) -> Iterator[str]:
+        """Yield the names of the transforms around the function that a call reaches."""
+        assert isinstance(call.value, Call)
+        flow = self.run.flow
+        callee = flow.follow(call, call.value.callee)
+        for _ in range(12):
+            value = callee.value
+            if not isinstance(value, Call) or not value.args:
+                return
+            yield flow.wrapper_name(callee, value)
+            callee = flow.follow(callee, value.args[0])
+
+    def construct(self, cls: ClassFacts, args: Args, keywords: Keywords, node: ast.Call) -> Thing:
+        """Make an instance of a class of the project."""
+        run = self.run
+        made = run.summaries.instance(cls)
+        init = run.flow.method(cls, "__init__")
+        if init is not None:
+            self.enter(node, init, args, keywords, {made})
+        else:
+            for name, things in zip(run.flow.dataclass_fields(cls), args, strict=False):
+                made.hold(name, things)
+            for name, things in keywords.items():
+                made.hold(name, things)
+        if made.kind is Kind.OPTIMIZER:
+            made.steps |= {thing for things in args[:1] for thing in things}
+        return made
+
+    def _record(self, callee: Bound, args: Args, keywords: Keywords) -> Thing | None:
+        """Make a named tuple of a class that ``collections.namedtuple`` made; None if the callee is none."""
+        flow = self.run.flow
+        if not isinstance(callee.value, Call) or flow.callee_name(callee) != "collections.namedtuple":
+            return None
+        made = Thing(fields={str(i): things for i, things in enumerate(args)} | keywords, display=True)
+        given = callee.value.argument(1, "field_names")
+        names: list[str] = []
+        if given is not None:
+            value = flow.follow(callee, given).value
+            if isinstance(value, Const) and isinstance(value.value, str):
+                names = value.value.replace(",", " ").split()
+            elif isinstance(value, Sequence):
+                items = [flow.follow(callee, item).value for item in value.items]
+                names = [str(item.value) if isinstance(item, Const) else "" for item in items]
+        for name, things in zip(names, args, strict=False):
+            made.hold(name, things)
+        made.hold(ANY, set())
+        return made
+
+    def enter(
+        self,
+        site: ast.AST,
+        function: FunctionFacts,
+        args: Args,
+        keywords: Keywords,
+        receiver: set[Thing],
+        captured: Keywords | None = None,
+    ) -> set[Thing]:
+        """Run a function with arguments, or replay what it did when it was run before."""
+        classes = {thing.cls for thing in receiver}
+        summary = self.run.summaries.of(function, classes.pop() if len(classes) == 1 else None)
+        if summary is None or not (summary.events or summary.results):
+            return set()
+        names = list(function.params)
+        if function.binding == "instance" and names:
+            if receiver:
+                args = [receiver, *args]
+        elif function.binding == "class":
+            names = names[1:]
+        given = {name: things for name, things in (captured or {}).items() if name in function.params}
+        given.update(zip(names, args, strict=False))
+        given.update({name: things for name, things in keywords.items() if name in function.params})
+        extra = args[len(names) :]
+        if function.vararg and extra:
+            given[function.vararg] = {Thing(fields={str(i): things for i, things in enumerate(extra)})}
+        if function.kwarg:
+            rest = {name: things for name, things in keywords.items() if name not in function.params and things}
+            given[function.kwarg] = {Thing(fields=rest)} if rest else set()
+        return Replay(self.run, summary, site, given, captured or {}).results()
+
+
+def _super(node: ast.Call) -> bool:
+    func = node.func
+    return (
+        isinstance(func, ast.Attribute)
+        and isinstance(func.value, ast.Call)
+        and isinstance(func.value.func, ast.Name)
+        and func.value.func.id == "super"
+    )

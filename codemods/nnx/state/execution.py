@@ -1,0 +1,277 @@
+"""One run of a module or function over abstract objects: its variables, its objects, and what happens to them.
+
+Control flow is in :mod:`statements`, evaluation in :mod:`expressions`, calls in :mod:`calls`. What a function did is
+noted, so that a second call replays it (:mod:`replay`) instead of running it again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.kinds import Kind
+from codemods.nnx.state.calls import Calls
+from codemods.nnx.state.events import Bind, Log, Mutate, Overwrite, Put, Read, Shared, Taken, Ways
+from codemods.nnx.state.expressions import Expressions
+from codemods.nnx.state.heap import ANY, Change, Heap, Share, Thing, narrowed
+from codemods.nnx.state.library import Library
+from codemods.nnx.state.methods import Methods
+from codemods.nnx.state.statements import Statements
+from codemods.nnx.state.summaries import Summaries
+from codemods.nnx.values import Class, Const, Function, ModuleRef, Ref
+
+
+class Exhausted(Exception):
+    """A function or module is too large to be followed."""
+
+
+class Execution:
+    """The state of a run.
+
+    Attributes:
+        scope: the scope that runs.
+        receiver: what the first parameter of a method holds.
+        heap: the shares and changes so far.
+        reads: changes that were read, with the code that read them first.
+        results: what the function may return.
+        log: what happened so far on the present way.
+        returned: the changes at the returns that were passed.
+        steps: how much was done.
+        branches: how many branches that may not be taken the run is in.
+    """
+
+    def __init__(self, summaries: Summaries, scope: Scope) -> None:
+        self.summaries = summaries
+        self.context = summaries.context
+        self.flow = summaries.context.flow
+        self.scope = scope
+        self.receiver: set[Thing] = set()
+        self.heap = Heap()
+        self.reads: dict[Change, ast.AST] = {}
+        self.results: set[Thing] = set()
+        self.steps = 0
+        self.log = Log()
+        self.branches = 0
+        self.names: dict[tuple[Scope, str], set[Thing]] = {}
+        self.returned: frozenset[Change] = frozenset()
+        self._noted: set[tuple[Thing, ...]] = set()  # reads since the last change
+        self._copies: dict[tuple[Thing, ast.AST], list[Thing]] = {}
+        self.statements = Statements(self)
+        self.expressions = Expressions(self)
+        self.calls = Calls(self)
+        self.library = Library(self)
+        self.methods = Methods(self)
+
+    # -- variables ----------------------------------------------------------------------------------
+
+    def variable(self, name: str) -> tuple[Scope, str]:
+        """Return the variable that a name means where it is bound."""
+        scope = self.scope
+        if name in scope.globals:
+            outer = scope.parent
+            while outer is not None and outer.parent is not None and name not in outer.bindings:
+                outer = outer.parent
+            scope = outer or scope
+        return scope, name
+
+    def bind(self, variable: tuple[Scope, str], things: set[Thing]) -> None:
+        """Set a variable."""
+        if variable[0] is not self.scope:
+            self.log.append(Bind(variable, things))
+            if self.branches:
+                things = things | self.names.get(variable, set())
+        self.names[variable] = things
+
+    def name(self, name: str) -> set[Thing]:
+        """Return what a name holds."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            found = self.names.get((scope, name))
+            if found is not None:
+                return found
+            if name in scope.bindings and name not in scope.globals:
+                return self.around((scope, name)) if scope is not self.scope else set()
+            scope = scope.parent
+        return set()
+
+    def around(self, variable: tuple[Scope, str]) -> set[Thing]:
+        """Return what a variable of a scope around the function holds, which only the caller knows."""
+        found = self.names.get(variable)
+        if found is None:
+            values = variable[0].bindings.get(variable[1], ())
+            plain = all(isinstance(value, Class | Const | ModuleRef | Ref) for value in values)
+            plain = plain and variable[1] not in variable[0].remote
+            if len(values) == 1 and isinstance(values[0], Function):
+                found = {Thing(function=values[0].facts)}
+            else:
+                found = set() if plain else {Thing(given=True, variable=variable)}
+            self.names[variable] = found
+        return found
+
+    def copies(self, thing: Thing, site: ast.AST) -> list[Thing]:
+        """Return what stands here for an object that a function made when it was called at a place."""
+        return self._copies.setdefault((thing, site), [])
+
+    # -- fields -------------------------------------------------------------------------------------
+
+    def attribute(self, things: set[Thing], name: str) -> set[Thing]:
+        """Return what an attribute of objects holds."""
+        return {found for thing in things for found in self._taken(thing, name, True)}
+
+    def item(self, things: set[Thing], key: str) -> set[Thing]:
+        """Return what objects hold under a key."""
+        if key == ANY:
+            return self.elements(things)
+        found: set[Thing] = set()
+        for thing in things:
+            if ANY in thing.fields:
+                found |= thing.fields[ANY]
+            if key in thing.fields or not (thing.display or ANY in thing.fields):
+                found |= self._taken(thing, key, False)
+        return found
+
+    def elements(self, things: set[Thing]) -> set[Thing]:
+        """Return everything that containers hold; of an object that is no known container a part stands for all."""
+        found: set[Thing] = set()
+        for thing in things:
+            for values in thing.fields.values():
+                found |= values
+            if not thing.fields or (ANY not in thing.fields and (thing.given or thing.kind in _TREES)):
+                found |= self._taken(thing, ANY, False)
+        return narrowed(found)
+
+    def _taken(self, thing: Thing, name: str, attribute: bool) -> set[Thing]:
+        """Return a field, or a new object for a part of which nothing is known."""
+        if name in thing.fields:
+            return thing.fields[name]
+        if thing.cls is not None and attribute:
+            method = self.flow.method(thing.cls, name)
+            if method is not None:
+                return self.calls.enter(method.node, method, [], {}, {thing}) if method.is_property else set()
+        if name in _PLAIN:
+            return set()
+        if thing.depth > _DEPTH:  # of what is so far inside, one object stands for all
+            return {thing}
+        part = Thing(parent=thing, given=thing.given, key=name, attribute=attribute, depth=thing.depth + 1)
+        if thing.kind in _PARTS:
+            part.kind = _PARTS[thing.kind]
+        thing.fields[name] = {part}
+        part.holders.add(thing)
+        if thing.given:
+            self.log.append(Taken(part))
+        return {part}
+
+    def put(self, base: set[Thing], key: str, things: set[Thing]) -> None:
+        """Set a field; it is replaced only where it is sure which object's it is and that it happens."""
+        if not base:
+            return
+        sure = len(base) == 1 and not self.branches and key != ANY
+        self.log.append(Put(base, key, things, sure))
+        for thing in base:
+            thing.hold(key, things, sure)
+
+    # -- effects ------------------------------------------------------------------------------------
+
+    def step(self, cost: int = 1) -> None:
+        """Count work.
+
+        Raises:
+            Exhausted: if the run is too large to be followed.
+        """
+        self.steps += cost
+        if self.steps > _STEPS:
+            raise Exhausted
+
+    def read(self, things: set[Thing], node: ast.AST) -> None:
+        """Note that code looks at the Variables of objects."""
+        if not things:
+            return
+        self.step(1 + len(things) // 4)
+        key = tuple(things)
+        if key in self._noted:
+            return
+        self._noted.add(key)
+        self.log.append(Read(things, node))
+        read = list(self.heap.unasked(things))
+        if read:
+            self.reads.update((change, node) for change in read)
+            self.heap.changes -= frozenset(read)
+
+    def mutate(self, things: set[Thing], node: ast.AST, others_only: bool = False) -> None:
+        """Note that code changes Variables of objects."""
+        if things:
+            self.step(1 + len(things) + len(self.heap.shares))
+            self._noted.clear()
+            self.log.append(Mutate(things, node, others_only))
+            self.heap.mutate(things, node, others_only)
+            if self.reads:
+                self.heap.changes -= self.reads.keys()
+
+    def overwritten(self, things: set[Thing]) -> None:
+        """Note that objects got new values as a whole."""
+        if things:
+            self.log.append(Overwrite(things))
+            self.heap.overwritten(things)
+
+    def share(self, share: Share) -> None:
+        """Note that two handles share Variables from now on."""
+        self._noted.clear()
+        self.log.append(Shared(share))
+        self.heap.shares.append(share)
+
+    # -- control flow -------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Note that control leaves the function here."""
+        self.returned |= self.heap.changes
+
+    def ways(self, first: Callable[[], bool], second: Callable[[], bool]) -> bool:
+        """Run two branches apart and join what they leave; say whether both leave the function."""
+        names, changes, log = dict(self.names), self.heap.changes, self.log
+        self.branches += 1
+        self.log = log.branch()
+        one_left = first()
+        mine, self.log = self.log.events, log.branch()
+        one = (self.names, self.heap.changes)
+        self.names, self.heap.changes = names, changes
+        self._noted.clear()
+        two_left = second()
+        self._noted.clear()
+        self.branches -= 1
+        other, self.log = self.log.events, log
+        if mine or other:
+            log.events.append(Ways(mine, other, (one_left, two_left)))
+        if two_left and not one_left:
+            self.names, self.heap.changes = one
+        elif not one_left:
+            for key, things in one[0].items():
+                if self.names.get(key) is not things:
+                    self.names[key] = self.names.get(key, set()) | things
+            self.heap.changes |= one[1]
+        return one_left and two_left
+
+    def finish(self) -> None:
+        """Join what the returns of the function left."""
+        self.heap.changes |= self.returned
+        self.returned = frozenset()
+
+    def closure(self, function: FunctionFacts) -> Thing:
+        """Return a function that is defined here, with the variables that it uses."""
+        made = Thing(function=function)
+        arguments = function.node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        pairs = [*zip(reversed(positional), reversed(arguments.defaults), strict=False)]
+        for argument, default in [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]:
+            if default is not None:
+                made.hold(argument.arg, self.expressions.value(default))
+        return made
+
+
+_DEPTH = 5  # how deep in an unknown object its parts are told apart
+_STEPS = 3_000  # how much work one function or module may take
+#: Attributes that are no objects.
+_PLAIN = frozenset({"shape", "dtype", "ndim", "size", "sharding", "addressable_shards", "devices", "platform"})
+_TREES = frozenset({Kind.STATE, Kind.MODULE})
+#: What attributes and elements of objects are.
+_PARTS = {Kind.RNGS: Kind.STREAM, Kind.STREAM: Kind.VARIABLE}

@@ -1,0 +1,134 @@
+"""The expressions of a run: which objects they give, and whose Variables they look at."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from codemods.nnx.state.heap import ANY, Thing
+from codemods.nnx.state.statements import VALUE
+from codemods.nnx.values import Function
+
+if TYPE_CHECKING:
+    from codemods.nnx.state.execution import Execution
+
+
+class Expressions:
+    """Evaluates expressions; values that are no objects give nothing."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.run = execution
+
+    def value(self, node: ast.expr) -> set[Thing]:
+        """Evaluate an expression."""
+        run = self.run
+        if isinstance(node, ast.Name):
+            return run.name(node.id)
+        if isinstance(node, ast.Constant):
+            return set()
+        if isinstance(node, ast.Attribute):
+            base = self.value(node.value)
+            if not base:
+                return base
+            if node.attr in VALUE:
+                run.read(base, node)
+                return set()
+            return run.attribute(base, node.attr)
+        if isinstance(node, ast.Call):
+            return run.calls.call(node)
+        if isinstance(node, ast.Subscript):
+            self.value(node.slice)
+            base = self.value(node.value)
+            if not base:
+                return base
+            if _whole(node.slice):
+                run.read(base, node)
+            return run.item(base, self.key(node.slice))
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            made = self._display(node)
+            return {made} if made.fields or not isinstance(node, ast.Tuple) else set()
+        if isinstance(node, ast.Dict):
+            return {self._mapping(node)}
+        if isinstance(node, ast.IfExp):
+            self.value(node.test)
+            return self.value(node.body) | self.value(node.orelse)
+        if isinstance(node, ast.BoolOp):
+            return {thing for part in node.values for thing in self.value(part)}
+        if isinstance(node, ast.NamedExpr):
+            things = self.value(node.value)
+            run.statements.store(node.target, things)
+            return things
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            return self.comprehension(node)
+        if isinstance(node, ast.Lambda):
+            function = run.scope.module.values.get(node)
+            return {run.closure(function.facts)} if isinstance(function, Function) else set()
+        if isinstance(node, ast.Compare):
+            self.compared(node)
+            return set()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            things = self.value(node.value) if node.value is not None else set()
+            run.results |= {Thing(fields={ANY: things})} if isinstance(node, ast.Yield) else things
+            return set()
+        if isinstance(node, ast.Await | ast.Starred):
+            return self.value(node.value)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return self.value(node.left) | self.value(node.right)  # states are joined with `|`
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                run.read(self.value(child), child)
+        return set()
+
+    def _display(self, node: ast.Tuple | ast.List | ast.Set) -> Thing:
+        whole = Thing(display=True)
+        for index, element in enumerate(node.elts):
+            if isinstance(element, ast.Starred):
+                whole.hold(ANY, self.run.elements(self.value(element.value)))
+            else:
+                things = self.value(element)
+                if things:
+                    whole.hold(str(index), things)
+        return whole
+
+    def _mapping(self, node: ast.Dict) -> Thing:
+        whole = Thing(display=True)
+        for key, element in zip(node.keys, node.values, strict=True):
+            things = self.value(element)
+            if not things:
+                continue
+            if key is None:
+                whole.hold(ANY, self.run.elements(things))
+            else:
+                whole.hold(self.key(key), things)
+        return whole
+
+    def compared(self, node: ast.Compare) -> None:
+        """Evaluate a comparison, which reads what it compares by value."""
+        operands = [self.value(operand) for operand in (node.left, *node.comparators)]
+        for operator, one, two in zip(node.ops, operands, operands[1:], strict=False):
+            if not isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+                self.run.read(one | two, node)
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> set[Thing]:
+        """Evaluate a comprehension: as every loop, what one round keeps, the next may change."""
+        element: set[Thing] = set()
+        for _ in range(2):
+            for generator in node.generators:
+                self.run.statements.store(generator.target, self.run.elements(self.value(generator.iter)))
+                for condition in generator.ifs:
+                    self.value(condition)
+            if isinstance(node, ast.DictComp):
+                self.value(node.key)
+                element |= self.value(node.value)
+            else:
+                element |= self.value(node.elt)
+        return {Thing(fields={ANY: element})}
+
+    def key(self, node: ast.expr) -> str:
+        """Return the name of the field that an index means."""
+        return str(node.value) if isinstance(node, ast.Constant) else ANY
+
+
+def _whole(index: ast.expr) -> bool:
+    """Say whether an index gives the value of a Variable: ``v[...]`` or ``v[:]``."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is Ellipsis)

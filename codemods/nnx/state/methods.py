@@ -1,0 +1,103 @@
+"""What methods of objects do whose class is not the project's."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from codemods.nnx.kinds import Kind
+from codemods.nnx.state.heap import ANY, Thing
+
+if TYPE_CHECKING:
+    from codemods.nnx.state.execution import Execution
+
+Args = list[set[Thing]]
+Keywords = dict[str, set[Thing]]
+
+STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
+#: Layers that change Variables when they are called.
+_STATEFUL = frozenset({"BatchNorm", "Dropout", "MultiHeadAttention", "SpectralNorm", "WeightNorm", "RNN", "ToNNX"})
+_VIEWS = frozenset({"items", "values", "keys", "get", "flat_state", "filter", "split", "raw_mapping", "merge", "copy"})
+_FILLING = frozenset({"append", "add", "insert", "extend", "setdefault", "appendleft", "put"})
+_EMPTYING = frozenset({"pop", "popleft", "popitem"})
+_SETTING = frozenset({"set_value", "copy_from", "update_from_state", "copy_from_state"})
+
+
+class Methods:
+    """Runs methods of objects of Flax, of containers and of what is not known."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.run = execution
+
+    def call(self, name: str, node: ast.Call, receiver: set[Thing], args: Args, keywords: Keywords) -> set[Thing]:
+        """Run a method of objects."""
+        run = self.run
+        found: set[Thing] = set()
+        given = {thing for things in (*args, *keywords.values()) for thing in things}
+        for thing in receiver:
+            if thing.kind in STREAMS:
+                self._drawn(name, thing, node)
+                if name in {"fork", "split"}:
+                    found.add(Thing(kind=thing.kind))
+            elif name == "update" and thing.kind in {Kind.OPTIMIZER, Kind.METRIC}:
+                changed = {thing, *thing.steps}
+                if thing.kind is Kind.OPTIMIZER and len(args) > 1:
+                    changed |= args[0]
+                run.mutate(changed, node)
+            elif name == "update" and any(part.kind is Kind.GRADIENT for part in given):
+                steps = {step for part in given for step in part.steps}
+                run.mutate({thing, *steps}, node)
+            elif name == "update" and thing.kind is None:
+                run.put({thing}, ANY, run.elements(given))
+            elif (name == "reset" and thing.kind is Kind.METRIC) or (
+                name in _SETTING and thing.kind in {None, Kind.VARIABLE}
+            ):
+                run.mutate({thing}, node)
+            elif name in _FILLING and thing.kind is None:
+                last = args[-1] if args else set()
+                run.put({thing}, ANY, run.elements(last) if name == "extend" else last)
+            elif name in _EMPTYING and thing.kind is None:
+                found |= run.elements({thing})
+            elif name == "replace" and thing.cls is not None:
+                found.add(replace(thing, fields={**thing.fields, **keywords}, holders=set()))
+            elif name in _VIEWS and thing.kind in {None, Kind.STATE}:
+                found |= self._view(name, thing, node)
+            elif name == "__call__":
+                run.read({thing} | given, node)
+                self._called(thing, node)
+                found.add(Thing())
+            else:
+                run.read({thing}, node)
+        if not receiver or name not in {*_VIEWS, *_FILLING, "update", "__call__"}:
+            run.read(given, node)
+        return found
+
+    def _drawn(self, name: str, thing: Thing, node: ast.Call) -> None:
+        """Note that a stream gives a key, which counts."""
+        if name not in _VIEWS:
+            self.run.read({thing}, node)
+            self.run.mutate({thing}, node, others_only=True)
+
+    def _view(self, name: str, thing: Thing, node: ast.Call) -> set[Thing]:
+        if name == "copy" and (thing.kind is not None or thing.parent is not None):
+            self.run.read({thing}, node)  # of a Variable; that of a dict holds the same objects
+            return {Thing()}
+        if name == "get" and node.args:
+            return self.run.item({thing}, self.run.expressions.key(node.args[0]))
+        if name == "items":
+            inner = self.run.elements({thing})
+            return {Thing(fields={ANY: {Thing(fields={"0": set(), "1": inner})}})}
+        if name == "values":
+            return {Thing(fields={ANY: self.run.elements({thing})})}
+        return {thing}
+
+    def _called(self, thing: Thing, node: ast.Call) -> None:
+        """Note what calling a module of Flax changes."""
+        for part in thing.inside():
+            if part.name in _STATEFUL:
+                self.run.mutate({part}, node, others_only=True)
+            elif part.cls is not None and part is not thing and part.kind is Kind.MODULE:
+                inner = self.run.flow.method(part.cls, "__call__")
+                if inner is not None:
+                    self.run.calls.enter(node, inner, [], {}, {part})

@@ -1,0 +1,57 @@
+"""Which functions and modules may have to do with shared Variables; everything else is never run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts
+from codemods.nnx.project import enclosing_function
+
+SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
+_SHORT = frozenset(name.rpartition(".")[2] for name in SHARING)
+
+Part = FunctionFacts | ModuleFacts  # a function, or the body of a module
+
+
+class Relevance:
+    """Answers by names alone, so that it never says no where the exact answer is yes.
+
+    Attributes:
+        sharing: the functions and modules with a call that makes two handles on the same Variables.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.sharing: dict[Part, None] = dict.fromkeys(
+            part(event) for module in context.project.modules for event in module.calls if self._shares(event)
+        )
+        self._users: dict[str, dict[Part, None]] | None = None
+
+    def _shares(self, event: CallEvent) -> bool:
+        flow = self.context.flow
+        return short(event.node.func) in _SHORT and flow.callee_name(flow.here(event.value, event.scope)) in SHARING
+
+    def users(self, names: Iterable[str]) -> dict[Part, None]:
+        """Return the functions and modules that call a name, or hand it on."""
+        if self._users is None:
+            self._users = {}
+            for module in self.context.project.modules:
+                for event in module.calls:
+                    user = part(event)
+                    for node in (event.node.func, *event.node.args, *(k.value for k in event.node.keywords)):
+                        name = short(node)
+                        if name:
+                            self._users.setdefault(name, {})[user] = None
+        return {user: None for name in names for user in self._users.get(name, ())}
+
+
+def part(event: CallEvent) -> Part:
+    """Return the function that a call stands in, or else its module."""
+    return enclosing_function(event.scope) or event.scope.module
+
+
+def short(node: ast.expr) -> str:
+    """Return the last part of a name; empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

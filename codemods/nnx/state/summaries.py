@@ -1,0 +1,156 @@
+"""What the project's functions do to objects, each found out once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts, FunctionFacts, FunctionNode, ModuleFacts
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+from codemods.nnx.state.events import Summary, visible
+from codemods.nnx.state.heap import Change, Thing
+from codemods.nnx.values import Class
+
+if TYPE_CHECKING:
+    from codemods.nnx.state.execution import Execution
+
+_DEPTH = 30  # how many calls deep functions are followed
+_WORDS = (b"nnx", b"flax", b".value", b".update(", b"state", b"model")  # one of which stands where Variables are used
+
+
+class Summaries:
+    """Runs functions on demand.
+
+    Attributes:
+        reads: what was read after it had changed unasked, in all runs.
+        names: the names of the project's methods.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.reads: list[tuple[Change, ast.AST]] = []
+        self._known: dict[tuple[FunctionFacts, ClassFacts | None], Summary | None] = {}
+        self._kinds: dict[ClassFacts, Kind | None] = {}
+        self._functions: dict[ModuleFacts, dict[ast.AST, FunctionFacts]] = {}
+        self.names = {function.name for function in context.project.functions() if function.owner is not None}
+        self._plain: dict[ModuleFacts, bool] = {}
+        self._deep = 0
+
+    def of(self, function: FunctionFacts, cls: ClassFacts | None = None) -> Summary | None:
+        """Return what a function does; None while it is being run, as a recursive one asks.
+
+        Args:
+            function: the function.
+            cls: the class of the instance that a method is called on.
+        """
+        if self._silent(function.scope.module):
+            return None
+        key = function, cls if cls is not function.owner else None
+        if key in self._known:
+            return self._known[key]
+        if self._deep > _DEPTH:
+            self.context.flow.questions.unanswered += 1
+            return None
+        self._known[key] = None
+        self._deep += 1
+        try:
+            made = self._known[key] = self._run(function, cls or function.owner)
+        finally:
+            self._deep -= 1
+        return made
+
+    def _silent(self, module: ModuleFacts) -> bool:
+        """Say whether nothing in a module can have to do with Variables, going by its text."""
+        if module not in self._plain:
+            text = module.source.data
+            self._plain[module] = not any(word in text for word in _WORDS)
+        return self._plain[module]
+
+    def _run(self, function: FunctionFacts, cls: ClassFacts | None) -> Summary:
+        run = self.start(function)
+        summary = Summary()
+        node = function.node
+        names = [*function.params, *filter(None, (function.vararg, function.kwarg))]
+        for index, name in enumerate(names):
+            if index == 0 and function.binding == "instance":
+                thing = Thing(given=True)
+                thing.cls, thing.kind = cls, self.kind(cls) if cls is not None else None
+                run.receiver = {thing}
+            elif index == 0 and function.binding == "class":
+                continue
+            else:
+                thing = self.parameter(function, name)
+            summary.params[name] = thing
+            run.names[run.scope, name] = {thing}
+        self.complete(run, lambda: self._body(run, node))
+        for inner in {part for result in run.results for part in result.inside() if part.function is not None}:
+            self._capture(run, inner)
+        summary.results = run.results
+        visible(summary, run.log.events)
+        return summary
+
+    def _body(self, run: Execution, node: FunctionNode) -> None:
+        if isinstance(node, ast.Lambda):
+            run.results |= run.expressions.value(node.body)
+        else:
+            run.statements.block(node.body)
+
+    def complete(self, run: Execution, body: Callable[[], object]) -> None:
+        """Run a body, and keep what was read in it; a body that is too large is left where it is."""
+        from codemods.nnx.state.execution import Exhausted
+
+        try:
+            body()
+        except (Exhausted, RecursionError):
+            self.context.flow.questions.unanswered += 1
+        run.branches = 0
+        run.finish()
+        self.reads += run.reads.items()
+
+    def start(self, function: FunctionFacts) -> Execution:
+        """Return a run of a function that has not begun."""
+        from codemods.nnx.state.execution import Execution
+
+        return Execution(self, function.scope)
+
+    def parameter(self, function: FunctionFacts, name: str) -> Thing:
+        """Return what stands for an argument, of the kind that its annotation tells."""
+        thing = Thing(given=True, key=name)
+        if name in function.params and name in function.annotations:
+            named = self.context.flow.annotated(function.params[name])
+            if len(named) == 1:
+                value = named[0].value
+                kinds = self.context.kinds.class_kinds(named[0])
+                thing.kind = next(iter(kinds)) if len(kinds) == 1 else None
+                if isinstance(value, Class):
+                    thing.cls = value.facts
+        return thing
+
+    def _capture(self, run: Execution, thing: Thing) -> None:
+        """Give a function that leaves the one around it the variables that it uses."""
+        assert thing.function is not None
+        if thing.function.scope.parent is not run.scope:
+            return
+        for node in ast.walk(thing.function.node):
+            if isinstance(node, ast.Name) and (run.scope, node.id) in run.names:
+                thing.hold(node.id, run.names[run.scope, node.id])
+
+    def instance(self, cls: ClassFacts) -> Thing:
+        """Return a new instance of a class."""
+        return Thing(kind=self.kind(cls), cls=cls)
+
+    def kind(self, cls: ClassFacts) -> Kind | None:
+        """Return the kind of the instances of a class."""
+        if cls not in self._kinds:
+            kinds = self.context.kinds.class_kinds(Bound(Class(cls)))
+            self._kinds[cls] = next(iter(kinds)) if len(kinds) == 1 else None
+        return self._kinds[cls]
+
+    def defined(self, module: ModuleFacts, node: ast.AST) -> FunctionFacts | None:
+        """Return the function that a definition defines."""
+        if module not in self._functions:
+            self._functions[module] = {function.node: function for function in module.functions}
+        return self._functions[module].get(node)

@@ -1,0 +1,599 @@
+"""NNX401 and NNX402: every reader of a snapshot, and every way to change what it shares; all run."""
+
+from __future__ import annotations
+
+HEAD = """\
+import copy
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+class Noisy(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+        self.rngs = rngs
+
+    def __call__(self, x):
+        return self.linear(x) + jax.random.normal(self.rngs.noise(), x.shape)
+
+
+model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+other = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+x = jnp.ones((2, 2))
+
+
+def bump(m):
+    m.bias.value = m.bias.value + 1
+
+
+"""
+
+PROGRAMS = {
+    "merge best": """\
+graphdef = nnx.graphdef(model)
+best = nnx.state(model)
+bump(model)
+m2 = nnx.merge(graphdef, best)
+print(m2.bias.value)
+""",
+    "merge best split": """\
+graphdef, best = nnx.split(model)
+bump(model)
+print(nnx.merge(graphdef, best)(x))
+""",
+    "merge best loop": """\
+graphdef = nnx.graphdef(model)
+best, best_loss = None, 9.0
+for i in range(3):
+    bump(model)
+    loss = float(abs(model.bias.value[0] - 1))
+    if loss < best_loss:
+        best_loss, best = loss, nnx.state(model)
+final = nnx.merge(graphdef, best)
+print(final.bias.value, model.bias.value)
+""",
+    "merge best fn": """\
+def train(m):
+    graphdef, state = nnx.split(m)
+    best = state
+    for i in range(3):
+        bump(m)
+        if i == 1:
+            best = nnx.state(m)
+    return nnx.merge(graphdef, best)
+print(train(model).bias.value)
+""",
+    "merge best dict": """\
+g, s = nnx.split(model)
+kept = {"g": g, "s": s}
+bump(model)
+print(nnx.merge(kept["g"], kept["s"]).bias.value)
+""",
+    "merge best self": """\
+class T:
+    def __init__(self, m):
+        self.m = m
+        self.g, self.best = nnx.split(m)
+    def step(self):
+        bump(self.m)
+    def keep(self):
+        _, self.best = nnx.split(self.m)
+    def result(self):
+        return nnx.merge(self.g, self.best)
+t = T(model)
+t.step(); t.keep(); t.step()
+print(t.result().bias.value)
+""",
+    "merge filters": """\
+g, p, r = nnx.split(nnx.BatchNorm(2, rngs=nnx.Rngs(0)), nnx.Param, ...)
+m = nnx.merge(g, p, r)
+m(jnp.arange(4.0).reshape(2, 2))
+print(nnx.merge(g, p, r).mean.value)
+""",
+    "merge then train": """\
+g, s = nnx.split(model)
+a = nnx.merge(g, s)
+bump(a)
+b = nnx.merge(g, s)
+print(a.bias.value, b.bias.value, model.bias.value)
+""",
+    "tree reader": """\
+s = nnx.state(model)
+bump(model)
+print(jax.tree.map(jnp.sum, s)["bias"].value)
+""",
+    "returned": """\
+def f():
+    s = nnx.state(model)
+    bump(model)
+    return s
+print(f()["bias"].value)
+""",
+    "container zip": """\
+kept = []
+for i in range(3):
+    kept.append((i, nnx.state(model)))
+    bump(model)
+for i, s in kept:
+    print(i, s["bias"].value)
+""",
+    "max kept": """\
+kept = []
+for i in range(3):
+    bump(model)
+    kept.append((float(i), nnx.state(model)))
+best = max(kept, key=lambda p: -p[0])[1]
+nnx.update(model, best)
+print(model.bias.value)
+""",
+    "dict by epoch": """\
+hist = {i: None for i in range(3)}
+for i in range(3):
+    hist[i] = nnx.state(model, nnx.Param)
+    bump(model)
+nnx.update(model, hist[0])
+print(model.bias.value)
+""",
+    "rollback stream": """\
+m = Noisy(nnx.Rngs(0, noise=1))
+pre = nnx.state(m)
+a = m(x)
+nnx.update(m, pre)
+b = m(x)
+print(bool((a == b).all()), int(m.rngs.noise.count.value))
+""",
+    "rollback stream direct": """\
+rngs = nnx.Rngs(0, noise=1)
+pre = nnx.state(rngs)
+a = rngs.noise()
+nnx.update(rngs, pre)
+print(int(rngs.noise.count.value))
+""",
+    "rollback stream item": """\
+rngs = nnx.Rngs(0, noise=1)
+pre = nnx.state(rngs)
+a = rngs["noise"]()
+nnx.update(rngs, pre)
+print(int(rngs.noise.count.value))
+""",
+    "rollback call default": """\
+rngs = nnx.Rngs(0)
+pre = nnx.state(rngs)
+a = rngs()
+nnx.update(rngs, pre)
+print(int(rngs.default.count.value))
+""",
+    "rollback layer made": """\
+rngs = nnx.Rngs(0)
+pre = nnx.state(rngs)
+l = nnx.Linear(2, 2, rngs=rngs)
+nnx.update(rngs, pre)
+print(int(rngs.default.count.value))
+""",
+    "rollback stream helper": """\
+def draw(m):
+    key = m.rngs.noise()
+    return jax.random.normal(key)
+m = Noisy(nnx.Rngs(0, noise=1))
+pre = nnx.state(m)
+draw(m)
+nnx.update(m, pre)
+print(int(m.rngs.noise.count.value))
+""",
+    "rollback stream field": """\
+class Box:
+    def __init__(self, m):
+        self.m = m
+    def noise(self):
+        return self.m.rngs.noise()
+m = Noisy(nnx.Rngs(0, noise=1))
+box = Box(m)
+pre = nnx.state(m)
+box.noise()
+nnx.update(m, pre)
+print(int(m.rngs.noise.count.value))
+""",
+    "scan carry draw": """\
+m = Noisy(nnx.Rngs(0, noise=1))
+pre = nnx.state(m)
+@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+def body(carry, y):
+    m, = carry
+    return (m,), m(y)
+body((m,), jnp.ones((3, 2)))
+nnx.update(m, pre)
+print(int(m.rngs.noise.count.value))
+""",
+    "scan carry draw2": """\
+m = Noisy(nnx.Rngs(0, noise=1))
+pre = nnx.state(m)
+def body(m, y):
+    return m, m(y)
+nnx.scan(body, in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))(m, jnp.ones((3, 2)))
+nnx.update(m, pre)
+print(int(m.rngs.noise.count.value))
+""",
+    "scan set": """\
+class C(nnx.Module):
+    def __init__(self):
+        self.n = nnx.Variable(jnp.zeros(()))
+m = C()
+pre = nnx.state(m)
+def body(m, y):
+    m.n.value = m.n.value + y
+    return m, y
+nnx.scan(body, in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))(m, jnp.ones(3))
+print(pre["n"].value, m.n.value)
+""",
+    "scan state axes": """\
+class C(nnx.Module):
+    def __init__(self):
+        self.n = nnx.Variable(jnp.zeros(()))
+m = C()
+g, pre = nnx.split(m)
+@nnx.scan(in_axes=(nnx.StateAxes({...: nnx.Carry}), 0), out_axes=0)
+def body(m, y):
+    m.n.value += y
+    return y
+body(m, jnp.ones(3))
+print(nnx.merge(g, pre).n.value, m.n.value)
+""",
+    "fori": """\
+class C(nnx.Module):
+    def __init__(self):
+        self.n = nnx.Variable(jnp.zeros(()))
+m = C()
+pre = nnx.state(m)
+def body(i, m):
+    m.n.value += 1
+    return m
+m = nnx.fori_loop(0, 3, body, m)
+print(pre["n"].value, m.n.value)
+""",
+    "while": """\
+class C(nnx.Module):
+    def __init__(self):
+        self.n = nnx.Variable(jnp.zeros(()))
+m = C()
+pre = nnx.state(m)
+def body(m):
+    m.n.value += 1
+    return m
+nnx.while_loop(lambda m: m.n.value < 3, body, m)
+print(pre["n"].value, m.n.value)
+""",
+    "cond": """\
+class C(nnx.Module):
+    def __init__(self):
+        self.n = nnx.Variable(jnp.zeros(()))
+m = C()
+pre = nnx.state(m)
+def yes(m):
+    m.n.value += 1
+def no(m):
+    pass
+nnx.cond(True, yes, no, m)
+print(pre["n"].value, m.n.value)
+""",
+    "batchnorm": """\
+m = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+pre = nnx.state(m)
+m(jnp.arange(4.0).reshape(2, 2))
+print(pre["mean"].value, m.mean.value)
+""",
+    "batchnorm seq jit": """\
+m = nnx.Sequential(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.BatchNorm(2, rngs=nnx.Rngs(0)))
+g, pre = nnx.split(m)
+@nnx.jit
+def fwd(m, x):
+    return m(x)
+fwd(m, jnp.arange(4.0).reshape(2, 2))
+print(nnx.merge(g, pre).layers[1].mean.value)
+""",
+    "dropout": """\
+m = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+pre = nnx.state(m)
+a = m(x)
+nnx.update(m, pre)
+b = m(x)
+print(bool((a == b).all()))
+""",
+    "opt step": """\
+opt = nnx.Optimizer(model, optax.sgd(0.1))
+before = nnx.state(model, nnx.Param)
+g, whole = nnx.split(model)
+def loss(m):
+    return (m(x) ** 2).mean()
+grads = nnx.grad(loss)(model)
+opt.update(grads)
+d = jax.tree.map(lambda a, b: float(abs(a - b).sum()), before, nnx.state(model, nnx.Param))
+print(jax.tree.leaves(d), nnx.merge(g, whole).bias.value)
+""",
+    "opt step jit": """\
+opt = nnx.Optimizer(model, optax.sgd(0.1))
+before = nnx.state(model)
+@nnx.jit
+def step(m, opt, x):
+    grads = nnx.grad(lambda m: (m(x) ** 2).mean())(m)
+    opt.update(grads)
+step(model, opt, x)
+print(before["kernel"].value)
+""",
+    "nnx update handle": """\
+s = nnx.state(model)
+t = nnx.merge(nnx.graphdef(model), s)
+nnx.update(t, nnx.state(other))
+print(s["kernel"].value, model.kernel.value)
+""",
+    "update sub": """\
+class Two(nnx.Module):
+    def __init__(self):
+        self.a = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+        self.b = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+two = Two()
+sa = nnx.state(two.a)
+nnx.update(two.a, nnx.state(two.b))
+nnx.update(two.b, sa)
+print(two.a.kernel.value, two.b.kernel.value)
+""",
+    "swap": """\
+sa, sb = nnx.state(model), nnx.state(other)
+nnx.update(model, sb)
+nnx.update(other, sa)
+print(model.kernel.value, other.kernel.value)
+""",
+    "ema": """\
+ema = nnx.state(model, nnx.Param)
+for _ in range(3):
+    bump(model)
+    ema = jax.tree.map(lambda e, p: 0.5 * e + 0.5 * p, ema, nnx.state(model, nnx.Param))
+print(ema["bias"].value)
+""",
+    "target net": """\
+target = nnx.merge(*nnx.split(model))
+bump(model)
+print(target(x))
+""",
+    "flat": """\
+flat = nnx.to_flat_state(nnx.state(model))
+bump(model)
+print([v.value for p, v in flat][0])
+""",
+    "flat method": """\
+flat = dict(nnx.state(model).flat_state())
+bump(model)
+print(flat[("bias",)].value)
+""",
+    "setattr value": """\
+s = nnx.state(model)
+setattr(model.bias, "value", jnp.ones(2))
+print(s["bias"].value)
+""",
+    "item set": """\
+s = nnx.state(model)
+model.bias[...] = jnp.ones(2)
+print(s["bias"].value)
+""",
+    "copy from": """\
+s = nnx.state(model)
+model.bias.copy_from(other.bias)
+model.bias.value = model.bias.value + 3
+print(s["bias"].value)
+""",
+    "map write": """\
+def reset(m):
+    for path, v in nnx.state(m).flat_state():
+        v.value = jnp.zeros_like(v.value)
+    return m
+reset(model)
+print(model.kernel.value)
+""",
+    "iter graph write": """\
+s = nnx.state(model)
+for path, node in nnx.iter_graph(model):
+    if isinstance(node, nnx.Param):
+        node.value = jnp.zeros_like(node.value)
+print(s["kernel"].value)
+""",
+    "partial fn": """\
+import functools
+s = nnx.state(model)
+f = functools.partial(bump, model)
+f()
+print(s["bias"].value)
+""",
+    "lambda fn": """\
+s = nnx.state(model)
+f = lambda: bump(model)
+f()
+print(s["bias"].value)
+""",
+    "callback list": """\
+s = nnx.state(model)
+for f in [bump, bump]:
+    f(model)
+print(s["bias"].value)
+""",
+    "method of field": """\
+class Trainer:
+    def __init__(self, m):
+        self.m = m
+    def fit(self):
+        bump(self.m)
+class Exp:
+    def __init__(self, m):
+        self.trainer = Trainer(m)
+        self.start = nnx.state(m)
+    def go(self):
+        self.trainer.fit()
+        return self.start
+e = Exp(model)
+print(e.go()["bias"].value)
+""",
+    "generator": """\
+def steps(m):
+    for i in range(3):
+        bump(m)
+        yield nnx.state(m)
+states = list(steps(model))
+print([s["bias"].value for s in states])
+""",
+    "namedtuple": """\
+import collections
+Snap = collections.namedtuple("Snap", "step state")
+snap = Snap(0, nnx.state(model))
+bump(model)
+print(snap.state["bias"].value)
+""",
+    "dataclass holder": """\
+import dataclasses
+@dataclasses.dataclass
+class Snap:
+    step: int
+    state: nnx.State
+snap = Snap(0, nnx.state(model))
+bump(model)
+print(snap.state["bias"].value)
+""",
+    "with default arg": """\
+def check(s=nnx.state(model)):
+    return s["bias"].value
+bump(model)
+print(check())
+""",
+    "closure": """\
+def make():
+    s = nnx.state(model)
+    def inner():
+        return s["bias"].value
+    return inner
+f = make()
+bump(model)
+print(f())
+""",
+    "global set": """\
+best = None
+def keep():
+    global best
+    best = nnx.state(model)
+keep()
+bump(model)
+print(best["bias"].value)
+""",
+    "tree leaf alias": """\
+b = nnx.state(model)["bias"]
+bump(model)
+print(b.value)
+""",
+    "filter state": """\
+s = nnx.filter_state(nnx.state(model), nnx.Param)
+bump(model)
+print(s["bias"].value)
+""",
+    "try rollback": """\
+def attempt(m):
+    snap = nnx.state(m)
+    try:
+        bump(m)
+        raise ValueError
+    except ValueError:
+        nnx.update(m, snap)
+attempt(model)
+print(model.bias.value)
+""",
+    "train eval toggle": """\
+params = nnx.state(model, nnx.Param)
+ema = jax.tree.map(lambda a: a * 0, params)
+nnx.update(model, ema)
+a = model(x)
+nnx.update(model, params)
+print(a, model(x))
+""",
+    "pop": """\
+class Sow(nnx.Module):
+    def __init__(self):
+        self.l = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    def __call__(self, x):
+        self.sow(nnx.Intermediate, "h", x)
+        return self.l(x)
+m = Sow()
+m(x)
+ints = nnx.pop(m, nnx.Intermediate)
+m(x)
+print(len(ints["h"].value))
+""",
+    "pure jit": """\
+g, s = nnx.split(model)
+@jax.jit
+def fwd(s, x):
+    m = nnx.merge(g, s)
+    bump(m)
+    return m(x), nnx.state(m)
+y, new = fwd(s, x)
+print(s["bias"].value, new["bias"].value)
+""",
+    "merge eval copy": """\
+g, s = nnx.split(model)
+ev = nnx.merge(g, s)
+ev.kernel.value = jnp.zeros((2, 2))
+print(model(x))
+""",
+    "cell carry": """\
+m = Noisy(nnx.Rngs(0, noise=1))
+g, s = nnx.split(m)
+def run(g, s, x):
+    mm = nnx.merge(g, s)
+    return mm(x)
+a = run(g, s, x)
+b = run(g, s, x)
+print(bool((a == b).all()))
+""",
+    "variable loop": """\
+class Counter(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+    def __call__(self):
+        self.count.value += 1
+        return self.count.value
+c = Counter()
+s0 = nnx.state(c)
+for _ in range(3):
+    c()
+print(s0["count"].value, nnx.state(c)["count"].value)
+""",
+    "variable loop set": """\
+class Counter(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+    def tick(self):
+        self.count = nnx.Variable(self.count.value + 1)
+c = Counter()
+s0 = nnx.state(c)
+c.tick()
+print(s0["count"].value)
+""",
+    "attr assign array": """\
+class Counter(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+    def tick(self):
+        self.count.value = self.count.value + 1
+class Outer(nnx.Module):
+    def __init__(self):
+        self.inner = Counter()
+    def __call__(self):
+        self.inner.tick()
+o = Outer()
+s0 = nnx.state(o)
+o()
+print(s0["inner"]["count"].value)
+""",
+    "vars of": """\
+s = vars(model)
+st = nnx.state(model)
+s["bias"].value = jnp.ones(2)
+print(st["bias"].value)
+""",
+}

@@ -1,0 +1,30 @@
+"""NNX401 and NNX402: a snapshot keeps what it had, whatever changes the model and whoever reads it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agreement import assert_same, runs
+from tests.environments import Output
+from tests.migration import migrate_text, options
+from tests.state.snapshots import HEAD, PROGRAMS
+
+# programs in which nothing is shared that changes
+UNSHARED = frozenset({"ema", "update sub", "map write", "pop", "pure jit", "variable loop set"})
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Output]]:
+    programs = {name: HEAD + body for name, body in PROGRAMS.items()}
+    return runs(programs, tmp_path_factory.mktemp("snapshots"))
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in UNSHARED])
+def test_a_copy_is_made(name: str) -> None:
+    text = migrate_text(HEAD + PROGRAMS[name], options("0.11"))
+    assert "nnx.clone(" in text or "copy=True" in text
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_snapshot_stays_under_the_releases(name: str, outputs: dict[str, dict[str, Output]]) -> None:
+    assert_same(outputs, name)
