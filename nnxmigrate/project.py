@@ -17,8 +17,9 @@ from nnxmigrate.files.python import read_python
 from nnxmigrate.outcome import FileOutcome, Status
 
 #: A file without these words matters only if it imports, or is imported by, one that has them.
-_MIGRATED = re.compile(rb"nnx")
-_LINTED = re.compile(rb"nnx|\b(?:jax|flax|optax|orbax)\b")
+_MIGRATED = b"nnx"
+_LINTED = (b"jax", b"flax", b"optax", b"orbax")
+_LINTED_WORD = re.compile(rb"\b(?:%s)\b" % b"|".join(_LINTED))
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ def read_document(name: str, raw: bytes) -> Document:
 
 def concerned(raw: bytes, lint: bool) -> bool:
     """Say whether a file matters by itself: to a migration if it mentions NNX, to lint if it mentions JAX as well."""
-    return (_LINTED if lint else _MIGRATED).search(raw) is not None
+    if _MIGRATED in raw:
+        return True
+    # looking for plain bytes first costs a tenth of the expression
+    return lint and any(word in raw for word in _LINTED) and _LINTED_WORD.search(raw) is not None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from codemods.nnx.known import foreign
@@ -98,6 +99,12 @@ def imports(data: bytes) -> Iterator[Import]:
         position = data.find(b"import", max(found.end(), position + 6))
 
 
+@lru_cache(2048)
+def _imports(data: bytes) -> frozenset[Import]:
+    """Return the imports of a file, whose graph is asked for several times in one run."""
+    return frozenset(imports(data))
+
+
 def _parsed(found: re.Match[bytes]) -> Iterator[Import]:
     dots, module, names, plain = found.groups()
     if plain is not None:
@@ -135,7 +142,7 @@ class ImportGraph:
     def imported(self, path: str) -> set[str]:
         """Return the files of the project that a file imports."""
         if path not in self._below:
-            found = (self._find(path, wanted) for wanted in set(imports(self._contents[path])))
+            found = (self._find(path, wanted) for wanted in _imports(self._contents[path]))
             self._below[path] = {other for other in found if other is not None and other != path}
         return self._below[path]
 
