@@ -116,7 +116,7 @@ class ClassFacts:
     stores: dict[str, list[tuple[FunctionFacts, Value]]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class CallEvent:
     """A call, with the values of all names where it happens.
 
@@ -139,7 +139,7 @@ class CallEvent:
         return self.value.node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class AttrEvent:
     """An attribute that is read, stored or deleted.
 
@@ -157,7 +157,7 @@ class AttrEvent:
     stored: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ItemStore:
     """An assignment ``base[index] = value``, the only target of its statement or one of several."""
 

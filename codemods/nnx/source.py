@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from codemods.nnx.nodes import by_type, every
 
 if TYPE_CHECKING:
     from codemods.nnx.facts import ModuleFacts
 
+Node = TypeVar("Node", bound=ast.AST)
 _LINE = re.compile(rb"\r\n|\r|\n")
 
 
@@ -54,6 +58,20 @@ class Source:
         from codemods.nnx.walk import walk
 
         return walk(self)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree, outer ones first, without operators and contexts."""
+        return every(self.tree)
+
+    @cached_property
+    def _by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
+        return by_type(self.nodes)
+
+    def of_type(self, *kinds: type[Node]) -> Iterator[Node]:
+        """Yield the nodes of some types, one type after the other."""
+        for kind in kinds:
+            yield from self._by_type.get(kind, ())  # type: ignore[misc]
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the text alone; the tree and the facts are found faster than they are sent."""

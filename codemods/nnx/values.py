@@ -2,6 +2,9 @@
 
 A value belongs to one activation of the scope in which it is written. :mod:`codemods.nnx.flow` follows values
 through calls, fields and modules.
+
+Values are never changed, a :class:`Loop` aside. They are not declared frozen, since that makes them three times as dear
+to make, and a project has hundreds of thousands.
 """
 
 from __future__ import annotations
@@ -20,21 +23,21 @@ class Value:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Const(Value):
     """A literal: a string, number, None, True, False or Ellipsis."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Ref(Value):
     """A name of a package outside the project, such as ``flax.nnx.Optimizer``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class ModuleRef(Value):
     """A module by its dotted name, as the module ``importer`` spells it; the project's own or another's."""
 
@@ -42,28 +45,28 @@ class ModuleRef(Value):
     importer: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Unknown(Value):
     """Some object, different at each place."""
 
     node: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Function(Value):
     """A function, method or lambda of the project."""
 
     facts: FunctionFacts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Class(Value):
     """A class of the project."""
 
     facts: ClassFacts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Param(Value):
     """A parameter of a function."""
 
@@ -71,7 +74,7 @@ class Param(Value):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Free(Value):
     """A variable of an enclosing scope, or a global, as it is when the inner function runs."""
 
@@ -79,7 +82,7 @@ class Free(Value):
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Call(Value):
     """The result of a call.
 
@@ -106,7 +109,7 @@ class Call(Value):
         return self.keyword(name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Star(Value):
     """The unpacking ``*value`` in a call or display."""
 
@@ -170,7 +173,7 @@ class Each(_Derived):
         self.loop = loop
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Sequence(Value):
     """A tuple or list display."""
 
@@ -178,7 +181,7 @@ class Sequence(Value):
     items: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Mapping(Value):
     """A dict display; the key of ``**other`` is None."""
 
@@ -186,7 +189,7 @@ class Mapping(Value):
     items: tuple[tuple[Value | None, Value], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Comprehension(Value):
     """A list, set, generator or dict comprehension over one loop.
 
@@ -201,7 +204,7 @@ class Comprehension(Value):
     element: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Choice(Value):
     """One of several values, depending on the way taken to ``node``."""
 
@@ -209,12 +212,12 @@ class Choice(Value):
     options: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Either(Choice):
     """A variable that holds its options one after the other; reading it twice may give different ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Assigned(Value):
     """What an inner function assigns to a variable of the scope around it."""
 
@@ -231,7 +234,7 @@ class Loop(Value):
     again: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Changed(Value):
     """A container after ``container[index] = value``, ``.append(value)`` or the like."""
 

@@ -48,6 +48,9 @@ from codemods.nnx.values import (
     Value,
 )
 
+# what is already where it was made
+_MADE = frozenset({Const, Ref, Sequence, Mapping, Comprehension, Function, Class, Unknown, Changed, Part})
+
 
 class Flow:
     """Answers questions about the values of one project."""
@@ -147,23 +150,24 @@ class Flow:
 
     def resolve(self, bound: Bound) -> Bound:
         """Follow a value to where it was made, as far as that is the same on every way."""
+        if type(bound.value) in _MADE:
+            return bound
         known = self.answers.resolved.get(bound)
         if known is not None:
             return known
         if self.questions.tired() or self.questions.under_way(bound):
             return bound
-        with self.questions.asking(bound) as question:
+        outer = self.questions.begin(bound)
+        try:
             result = self._step(bound)
-        if question.settled:
+        finally:
+            settled = self.questions.end(bound, outer)
+        if settled:
             self.answers.resolved[bound] = result
         return result
 
     def _step(self, bound: Bound) -> Bound:
         value = bound.value
-        if isinstance(
-            value, Const | Ref | Sequence | Mapping | Comprehension | Function | Class | Unknown | Changed | Part
-        ):
-            return bound
         if isinstance(value, Param):
             return self._param(bound, value)
         if isinstance(value, Free):

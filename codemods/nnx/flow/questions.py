@@ -94,21 +94,43 @@ class Questions:
         finally:
             self._held = False
 
-    @contextmanager
-    def asking(self, key: object) -> Iterator[Question]:
+    def asking(self, key: object) -> _Asking:
         """Note that a question is under way, so that one that comes back to it is cut short.
 
         An answer that was cut short by a question further out holds only within that one, and must not be kept.
         """
-        question = Question()
-        outer, depth = self._cycle, self._depth
+        return _Asking(self, key)
+
+    def begin(self, key: object) -> int:
+        """Note that a question is under way; return what :meth:`end` takes."""
+        outer = self._cycle
         self._cycle = _DEPTH * 2
-        self._active[key] = depth
+        self._active[key] = self._depth
         self._depth += 1
-        try:
-            yield question
-        finally:
-            self._depth = depth
-            del self._active[key]
-            question.settled = self._cycle >= depth
-            self._cycle = outer if question.settled else min(outer, self._cycle)
+        return outer
+
+    def end(self, key: object, outer: int) -> bool:
+        """Note that a question was answered; say whether its answer holds everywhere."""
+        depth = self._active.pop(key)
+        self._depth = depth
+        settled = self._cycle >= depth
+        self._cycle = outer if settled else min(outer, self._cycle)
+        return settled
+
+
+class _Asking:
+    """A question under way, for a ``with`` statement."""
+
+    __slots__ = ("_key", "_outer", "_questions", "question")
+
+    def __init__(self, questions: Questions, key: object) -> None:
+        self._questions = questions
+        self._key = key
+        self.question = Question()
+
+    def __enter__(self) -> Question:
+        self._outer = self._questions.begin(self._key)
+        return self.question
+
+    def __exit__(self, *_: object) -> None:
+        self.question.settled = self._questions.end(self._key, self._outer)

@@ -33,7 +33,7 @@ def _fix(module: ModuleFacts, alias: ast.alias) -> Fix | None:
     """Return the renaming of every `np` to `jnp`; None if either name has another meaning anywhere."""
     source = module.source
     edits: list[Edit] = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         names = {getattr(node, "name", None), getattr(node, "asname", None), getattr(node, "arg", None)}
         if isinstance(node, ast.Name):
             names.add(node.id)

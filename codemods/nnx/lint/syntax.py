@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import FunctionNode
+from codemods.nnx.nodes import children
 from codemods.nnx.source import Source
 
 Path = tuple[tuple[ast.AST, str], ...]
+_BLOCKS = (ast.If, ast.IfExp, ast.Match, ast.Try, ast.match_case, ast.For, ast.While, ast.With)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -21,7 +23,9 @@ def own_nodes(function: FunctionNode | ast.Module) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         if not isinstance(node, _SCOPES):
-            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+            below = children(node)
+            below.reverse()
+            stack += below
 
 
 def paths(function: FunctionNode | ast.Module) -> dict[ast.AST, Path]:
@@ -30,23 +34,24 @@ def paths(function: FunctionNode | ast.Module) -> dict[ast.AST, Path]:
     A block is a compound statement with the name of the field that holds it, such as ``body`` or ``orelse``.
     """
     found: dict[ast.AST, Path] = {}
-
-    def visit(node: ast.AST, path: Path) -> None:
+    stack: list[tuple[ast.AST, Path]] = [
+        (s, ()) for s in ([function.body] if isinstance(function, ast.Lambda) else function.body)
+    ]
+    while stack:
+        node, path = stack.pop()
         found[node] = path
         if isinstance(node, _SCOPES):
-            return
+            continue
+        if not isinstance(node, _BLOCKS):
+            stack += [(child, path) for child in children(node)]
+            continue
         for name, value in ast.iter_fields(node):
-            children = value if isinstance(value, list) else [value]
-            branching = isinstance(
-                node, ast.If | ast.IfExp | ast.Match | ast.Try | ast.match_case | ast.For | ast.While | ast.With
-            )
-            inner = (*path, (node, name)) if branching and name != "test" else path
-            for child in children:
-                if isinstance(child, ast.AST):
-                    visit(child, inner)
-
-    for statement in [function.body] if isinstance(function, ast.Lambda) else function.body:
-        visit(statement, ())
+            inner = (*path, (node, name)) if name != "test" else path
+            stack += [
+                (child, inner)
+                for child in (value if isinstance(value, list) else [value])
+                if isinstance(child, ast.AST)
+            ]
     return found
 
 

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
         source = module.source
         if b"flax_mutable_array" not in source.data.lower():
             continue
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             old = ""
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 old = node.value

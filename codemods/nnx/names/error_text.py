@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for module in context.asked.modules:
         if any(old.encode() in module.source.data for old in _TEXTS):
-            for node in ast.walk(module.source.tree):
+            for node in module.source.nodes:
                 for text in _compared(node):
                     yield from _old(context, module, text)
 

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for module in context.asked.modules:
         if _MARK in module.source.data:
-            for node in ast.walk(module.source.tree):
+            for node in module.source.nodes:
                 place = _place(module, node)
                 if place is not None:
                     yield _finding(context, module, node, *place)

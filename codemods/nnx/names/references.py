@@ -94,7 +94,7 @@ def spelled_module(name: str) -> str:
 def guarded(reference: Reference) -> bool:
     """Say whether the place is written for several versions: it stands below a test or a handler that names it."""
     source = reference.scope.module.source
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Try | ast.If | ast.IfExp) and _within(reference.node, node):
             if isinstance(node, ast.Try):
                 if any(_catches(handler) for handler in node.handlers):
@@ -155,7 +155,7 @@ def _uses(flow: Flow, reference: Reference, new: str) -> list[Edit] | None:
     if new in module.scope.bindings or len(module.scope.bindings.get(name, ())) != 1 or len(flow.project.modules) > 1:
         return None
     edits = []
-    for node in ast.walk(module.source.tree):
+    for node in module.source.nodes:
         if isinstance(node, ast.arg) and node.arg in {name, new}:
             return None
         if isinstance(node, ast.Constant) and node.value == name:

@@ -81,7 +81,7 @@ class _Plan:
         assert isinstance(reference.node, ast.alias)
         local = reference.node.asname or "Dict"
         module = scope.module
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.Name) and node.id == local and self.means_class(module, node):
                 self.use(node, scope)
         start, end = source.span(reference.node)

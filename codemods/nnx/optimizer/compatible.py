@@ -224,7 +224,7 @@ class CompatibleForm:
     ) -> None:
         nodes = {node for node, _ in uses}
         statement, alias = _import_of(module, name)
-        every = {n for n in ast.walk(module.source.tree) if isinstance(n, ast.Name) and n.id == name}
+        every = {n for n in module.source.of_type(ast.Name) if n.id == name}
         if statement is not None and alias is not None and every <= nodes:
             start = module.source.span(alias)[0]
             plan.edit(module.scope, Edit(start, start + len(alias.name), _NAME.encode()))

@@ -45,8 +45,8 @@ def _compared(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
         if b"Dropout" not in module.source.data:
             continue
-        for node in ast.walk(module.source.tree):
-            if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        for node in module.source.of_type(ast.Compare):
+            if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
                 continue
             sides = [module.values.get(side) for side in (node.left, *node.comparators)]
             scope = scope_of(module, node)

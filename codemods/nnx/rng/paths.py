@@ -56,7 +56,7 @@ def steps(module: ModuleFacts) -> Iterator[Step]:
     if b"rngs" not in module.source.data:
         return
     inside = _Scopes(module)
-    for node in ast.walk(module.source.tree):
+    for node in module.source.nodes:
         stream = _name(node)
         if stream is None or not isinstance(node, ast.Attribute | ast.Subscript) or _name(node.value) != "rngs":
             continue
@@ -126,7 +126,7 @@ def tested_layers(context: Context, scope: Scope, node: ast.expr) -> frozenset[s
     """Return the streams of the layers that ``isinstance`` tests around an expression let through."""
     text = ast.unparse(node)
     found: set[str] = set()
-    for branch in ast.walk(scope.module.source.tree):
+    for branch in scope.module.source.nodes:
         for test in _held(branch, node):
             if not _is_test(test) or ast.unparse(test.args[0]) != text:
                 continue

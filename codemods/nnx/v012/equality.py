@@ -25,7 +25,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     variables = Variables(context)
     for module in context.asked.modules:
-        for node in ast.walk(module.source.tree):
+        for node in module.source.nodes:
             if isinstance(node, ast.Dict | ast.Set | ast.Subscript | ast.DictComp | ast.SetComp | ast.Call):
                 for key in _keys(node):
                     if _is_variable(variables, module, key) and not _only_passed(variables, module, node):

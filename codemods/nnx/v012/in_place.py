@@ -21,8 +21,8 @@ def check(context: Context) -> Iterator[Finding]:
     variables = Variables(context)
     for module in context.asked.modules:
         attributes = {e.node: e for e in module.attributes if e.context == "store"}
-        for statement in ast.walk(module.source.tree):
-            if not isinstance(statement, ast.AugAssign) or not module.source.faithful(statement.target):
+        for statement in module.source.of_type(ast.AugAssign):
+            if not module.source.faithful(statement.target):
                 continue
             target = statement.target
             event = attributes.get(target) if isinstance(target, ast.Attribute) else None

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not reads:
         return
     for module in context.asked.modules:
-        for node in ast.walk(module.source.tree):
+        for node in module.source.nodes:
             operands: list[ast.expr] = []
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
                 operands = [node.left, node.right]
