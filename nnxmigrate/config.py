@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from nnxmigrate.files.toml import parse
 
 NAME = "pyproject.toml"
 
@@ -79,16 +80,12 @@ def _suggestion(key: str) -> str:
 
 
 def _table(path: str) -> dict[str, Any] | None:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
-        content = tomllib.loads(_read(path).decode("utf-8"))
+        content = parse(_read(path).decode("utf-8"))
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from error
-    table = content.get("tool", {}).get("nnxmigrate")
+    tools = content.get("tool")
+    table = tools.get("nnxmigrate") if isinstance(tools, dict) else None
     if table is not None and not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.nnxmigrate must be a table")
     return table

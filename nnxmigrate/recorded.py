@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from nnxmigrate.files.atomic import write_all
 from nnxmigrate.files.discovery import display
 from nnxmigrate.files.document import Document, Unreadable
 from nnxmigrate.files.roots import common_folder, project_root
+from nnxmigrate.files.toml import parse
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 
 LEFT = ".nnxmigrate-left.toml"
@@ -125,13 +125,8 @@ def load(file: str) -> Record:
     """
     if not os.path.isfile(file):
         return Record(file)
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
-        content = tomllib.loads(_read(file))
+        content = parse(_read(file))
         entries = [Entry(**one) for one in content.get("left", [])]
         return Record(file, entries, int(content.get("most", len(entries))))
     except (OSError, ValueError, TypeError) as error:

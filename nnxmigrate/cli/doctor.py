@@ -74,13 +74,13 @@ def doctor(path: Path, target: str | None, python: str | None, raising: bool, di
 def _show(contents: dict[str, bytes]) -> None:
     """Print changes as a patch."""
     from nnxmigrate.outcome import FileOutcome, Outcome, Status
-    from nnxmigrate.report.diff import coloured, patch
+    from nnxmigrate.report.diff import patch, show
 
     files = [
         FileOutcome(display(name), Status.CHANGED, before=Path(name).read_bytes(), after=data)
         for name, data in contents.items()
     ]
-    click.echo(coloured(patch(Outcome(files))), nl=False)
+    show(patch(Outcome(files)))
 
 
 def _read(path: Path, python: str | None) -> Reading:

@@ -71,11 +71,11 @@ def execute(
         outcome, style = _files(choices, paths, settings, given, command, style)
     outcome = replace(outcome, threshold=choices.threshold())
     if given.get("diff") or given.get("patch"):
-        from nnxmigrate.report.diff import base, coloured, patch
+        from nnxmigrate.report.diff import base, patch, show
 
         folder = base(outcome)
         if given.get("diff"):
-            click.echo(coloured(patch(outcome, folder)), nl=False)
+            show(patch(outcome, folder))
         else:
             _save(given["patch"], patch(outcome, folder))
         if os.path.abspath(folder) != os.getcwd():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nnxmigrate.doctor.pins import Pin, PinError, PinSet, pin, ranged, specifier
+from nnxmigrate.files.toml import parse
 
 _LOCKS = {
     "uv.lock": "uv lock --upgrade-package flax --upgrade-package jax",
@@ -20,13 +20,8 @@ _LOCKS = {
 
 
 def _load(path: Path) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):  # here: most runs read no TOML
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise PinError(str(error)) from error
 

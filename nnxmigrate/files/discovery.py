@@ -73,7 +73,8 @@ def discover(
             real = os.path.realpath(candidate)
             if real not in seen:
                 seen.add(real)
-                yield Found(candidate, display(candidate), named, _problem(candidate))
+                problem = _problem(candidate) or (None if named else _astray(candidate, real, path))
+                yield Found(candidate, display(candidate), named, problem)
         for folder, reason in walk.unread.items() if walk else ():
             if os.path.realpath(folder) not in seen:
                 seen.add(os.path.realpath(folder))
@@ -84,6 +85,12 @@ def discover(
     for candidate in _Walk(root, PYTHON + NOTEBOOK, excluded).files():
         if os.path.realpath(candidate) not in seen and os.path.isfile(candidate):
             yield Found(candidate, display(candidate), named=False, context=True)
+
+
+def _astray(candidate: str, real: str, top: str) -> str | None:
+    """Return why a file in a folder is not taken: a link must not make a run reach what was not named."""
+    above = os.path.realpath(top).rstrip(os.sep) + os.sep
+    return None if real.startswith(above) or not os.path.islink(candidate) else "a link that leads out of the folder"
 
 
 def display(path: str) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Iterator
 
 import click
 
 from nnxmigrate.outcome import FileOutcome, Outcome, Status
+from nnxmigrate.visible import visible
 
-_COLOURS = {b"+": "green", b"-": "red", b"@": "cyan"}
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def base(outcome: Outcome) -> str:
@@ -56,13 +58,19 @@ def _quoted(name: str) -> bytes:
     return b'"' + b"".join(plain) + b'"'
 
 
-def coloured(diff: bytes) -> str:
-    """Return a patch for a terminal; click drops the colours where the output is none."""
-    return "".join(_coloured(line) for line in diff.decode("utf-8", "replace").splitlines(keepends=True))
+def show(diff: bytes) -> None:
+    """Print a patch: for people in colours, for programs byte for byte."""
+    if sys.stdout.isatty():
+        lines = diff.decode("utf-8", "replace").split("\n")
+        click.echo("\n".join(_coloured(line) for line in lines), nl=False)
+    else:
+        click.echo(diff, nl=False)
 
 
 def _coloured(line: str) -> str:
+    line, end = (line[:-1], "\r") if line.endswith("\r") else (line, "")
+    line = visible(line.replace("\t", "    "))
     if line.startswith(("diff ", "--- ", "+++ ")):
-        return click.style(line, bold=True)
-    colour = _COLOURS.get(line[:1].encode())
-    return click.style(line, fg=colour) if colour else line
+        return click.style(line, bold=True) + end
+    colour = _COLOURS.get(line[:1])
+    return (click.style(line, fg=colour) if colour else line) + end

@@ -9,10 +9,12 @@ import click
 
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 from nnxmigrate.report import Style
+from nnxmigrate.visible import harmless, visible, visible_lines
 
 
 def text(outcome: Outcome, style: Style) -> str:
     """Return findings one by one, failures, and a summary."""
+    outcome = harmless(outcome)
     parts = list(_failures(outcome))
     if not style.quiet:
         if style.statistics:
@@ -24,11 +26,10 @@ def text(outcome: Outcome, style: Style) -> str:
             parts += (f"{one.place}: {one.code} [{mark}] {one.message}" for one in outcome.fixed)
             parts += (f"{file.path}: skipped: {file.reason}" for file in outcome.by_status[Status.SKIPPED])
             parts += (f"{file.path}: left out: {file.reason}" for file in _left_out(outcome))
-        parts += outcome.flax
-        parts += outcome.notes
+        parts += map(visible_lines, (*outcome.flax, *outcome.notes))
         parts += _summary(outcome)
         if style.undo:
-            parts.append(f"Undo: {style.undo}")
+            parts.append(f"Undo: {visible(style.undo)}")
     return "\n".join(parts)
 
 
