@@ -108,11 +108,12 @@ def words() -> frozenset[str]:
 
 
 def unknown(found: Iterator[tuple[str, str]], known: frozenset[str]) -> list[tuple[str, str]]:
-    """Return the differences whose name no rule mentions; what is new, or takes more, breaks nothing and is left out."""
+    """Return the differences whose name no rule mentions, without what is new or takes more: that breaks nothing."""
+    harmless = ("is new", "takes more")
     return [
         (name, what)
         for name, what in found
-        if not what.startswith(("is new", "takes more")) and not (set(name.split(".")[-1:]) | {name.partition(".")[0]}) <= known
+        if not what.startswith(harmless) and not {name.rpartition(".")[2], name.partition(".")[0]} <= known
     ]
 
 

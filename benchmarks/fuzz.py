@@ -1,0 +1,238 @@
+"""Look for programs that nnxmigrate does not handle: ``python -m benchmarks.fuzz FOLDER... --minutes 10``.
+
+Each case takes a Python file of the folders (public code, laid out beforehand), changes its syntax tree or its lines at
+random, writes it out again and asks: does the analysis end without a defect; does the result parse; does a second run
+leave it alone; did every byte outside the edits stay. With ``--flax PYTHON``, cases made from ``fixtures/programs`` are
+also run under that Flax, before and after, as far as they still run. A case that fails is kept in ``--keep``, as small
+as lines can be taken away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import random
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from codemods.nnx.analyse import analyse
+from codemods.nnx.edits import Edit, spliced
+from codemods.nnx.findings import Safety
+from codemods.nnx.options import Options
+from codemods.nnx.source import Source
+
+LARGEST = 30_000  # bytes of a file that is taken
+TARGETS = (("0.11",), ("0.12",), ("0.11", "0.12"))
+CHOICES = (*(Options(targets=some) for some in TARGETS), Options(targets=("0.12",), lint=True))
+
+
+class Mutator(ast.NodeTransformer):
+    """Changes a syntax tree by the grammar: what stands where an expression, a name or a statement may stand.
+
+    Args:
+        chance: where randomness comes from.
+        rate: how likely a node changes.
+    """
+
+    def __init__(self, chance: random.Random, rate: float, pool: Sequence[ast.expr]) -> None:
+        self.chance = chance
+        self.rate = rate
+        self.pool = pool
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Change a node's children, and now and then the node."""
+        super().generic_visit(node)
+        if self.chance.random() >= self.rate:
+            return node
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and self.pool:
+            return copy.deepcopy(self.chance.choice(self.pool))
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list) and len(block) > 1:
+                self._block(block)
+        return node
+
+    def _call(self, node: ast.Call) -> ast.expr:
+        what = self.chance.randrange(5)
+        if what == 0 and node.args:
+            node.args.pop()
+        elif what == 1 and node.keywords:
+            self.chance.shuffle(node.keywords)
+        elif what == 2 and node.args:
+            node.args[-1] = ast.Starred(node.args[-1], ast.Load())
+        elif what == 3:
+            node.keywords.append(ast.keyword(None, ast.Name("options", ast.Load())))
+        else:
+            return ast.IfExp(ast.Name("flag", ast.Load()), node, copy.deepcopy(node))
+        return node
+
+    def _block(self, block: list[ast.stmt]) -> None:
+        what = self.chance.randrange(4)
+        place = self.chance.randrange(len(block))
+        if what == 0:
+            block.pop(place)
+        elif what == 1:
+            block.insert(place, copy.deepcopy(self.chance.choice(block)))
+        elif what == 2:
+            block[place] = ast.If(ast.Name("flag", ast.Load()), [block[place]], [])
+        else:
+            self.chance.shuffle(block)
+
+
+def mutated(text: str, chance: random.Random) -> str:
+    """Return a text changed by its grammar or by its lines; perhaps no Python any more."""
+    if chance.random() < 0.3:
+        lines = text.splitlines(keepends=True)
+        for _ in range(chance.randrange(1, 5)):
+            place = chance.randrange(len(lines)) if lines else 0
+            lines[place : place + chance.randrange(3)] = chance.sample(lines, min(len(lines), chance.randrange(3)))
+        return "".join(lines)
+    tree = ast.parse(text)
+    pool = [node for node in ast.walk(tree) if isinstance(node, ast.expr)][:200]
+    pool = [node for node in pool if isinstance(getattr(node, "ctx", ast.Load()), ast.Load)]
+    changed = Mutator(chance, chance.choice((0.005, 0.02, 0.05)), pool).visit(tree)
+    return ast.unparse(ast.fix_missing_locations(changed)) + "\n"
+
+
+def fault(text: str, options: Options) -> str:
+    """Return what is wrong with how a text is handled; empty if nothing is."""
+    try:
+        once, problem = _migrated(text, options)
+        if problem or once == text:
+            return problem
+        try:
+            ast.parse(once)
+        except SyntaxError as error:
+            return f"the result does not parse: {error.msg}"
+        for _ in range(10):  # fixes that overlap are made one after the other
+            again, problem = _migrated(once, options)
+            if problem or again == once:
+                return problem
+            once = again
+    except Exception as error:  # the very thing that is looked for
+        return f"{type(error).__name__}: {str(error)[:100]}"
+    return "its fixes come to no end"
+
+
+def _migrated(text: str, options: Options) -> tuple[str, str]:
+    data = text.encode()
+    analysis = analyse([Source("main.py", data, "main")], options)
+    defects = [failure.message for failure in analysis.failures if failure.internal]
+    if defects:
+        return text, defects[0]
+    edits: list[Edit] = []
+    taken: list[tuple[int, int]] = []
+    for finding in analysis.findings:
+        if finding.fix is None or finding.fix.safety is not Safety.SAFE or finding.fix.paths != {"main.py"}:
+            continue
+        own = {edit for _, edit in finding.fix.edits} - set(edits)
+        spans = [(edit.start, edit.end) for edit in own]
+        if not any(a <= d and c <= b for a, b in spans for c, d in taken):
+            edits += own
+            taken += spans
+    if any(edit.end > len(data) or edit.start > edit.end for edit in edits):
+        return text, "an edit lies outside of the text"
+    return spliced(data, edits).decode(), ""
+
+
+def _same_fault(wrong: str, options: Options, text: str) -> bool:
+    return fault(text, options) == wrong
+
+
+def smallest(text: str, wrong: Callable[[str], bool]) -> str:
+    """Return a text with as many lines taken away as it stays wrong without."""
+    lines = text.splitlines(keepends=True)
+    size = max(len(lines) // 2, 1)
+    while size:
+        place = 0
+        while place < len(lines):
+            fewer = lines[:place] + lines[place + size :]
+            if wrong("".join(fewer)):
+                lines = fewer
+            else:
+                place += size
+        size //= 2
+    return "".join(lines)
+
+
+def texts(folders: Sequence[Path]) -> Iterator[str]:
+    """Yield the files that hold NNX code and are not too large."""
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            if path.is_file() and path.stat().st_size <= LARGEST:
+                text = path.read_text(encoding="utf-8", errors="replace")
+                if "nnx" in text:
+                    try:
+                        ast.parse(text)
+                    except (SyntaxError, ValueError):
+                        continue
+                    yield text
+
+
+def ran(python: Path, text: str) -> str | None:
+    """Return what a program prints; None if it fails or takes too long."""
+    try:
+        done = subprocess.run(
+            [str(python), "-W", "ignore", "-c", text], capture_output=True, text=True, timeout=60, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def main() -> int:
+    """Fuzz for the time asked for; print the counts, and return 1 if something was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("build/fuzz"))
+    parser.add_argument("--flax", type=Path, nargs=2, metavar="PYTHON", help="Pythons with Flax 0.10 and with 0.11")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    sys.setrecursionlimit(10_000)
+    chance = random.Random(given.seed)
+    corpus = list(texts(given.folders))
+    print(f"{len(corpus)} files", flush=True)
+    counts: Counter[str] = Counter()
+    found: dict[str, str] = {}
+    until = time.monotonic() + 60 * given.minutes
+    while time.monotonic() < until:
+        base = chance.choice(corpus)
+        try:
+            text = mutated(base, chance)
+            ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, TypeError, AttributeError, KeyError, IndexError):
+            counts["no Python"] += 1
+            continue
+        options = chance.choice(CHOICES)
+        began = time.process_time()
+        wrong = fault(text, options)
+        counts["slow"] += time.process_time() - began > 30
+        counts["cases"] += 1
+        if not wrong and given.flax and counts["cases"] % 50 == 0:
+            before = ran(given.flax[0], text)
+            after = ran(given.flax[1], _migrated(text, CHOICES[0])[0]) if before else None
+            counts["programs run"] += before is not None
+            counts["programs that print something else, to be looked at"] += before is not None and after != before
+        if wrong and wrong not in found:
+            found[wrong] = text
+            small = smallest(text, partial(_same_fault, wrong, options))
+            given.keep.mkdir(parents=True, exist_ok=True)
+            (given.keep / f"case{len(found)}.py").write_text(f"# {wrong}\n# {options}\n{small}")
+            print(f"{wrong}: case{len(found)}.py", flush=True)
+    print(", ".join(f"{number} {what}" for what, number in counts.items()) + f"; {len(found)} faults")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
