@@ -189,6 +189,16 @@ EXPLICIT = {
             grads = nnx.grad(loss_fn)(ts.agent, x)
             ts.opt.update(grads)
         """,
+    "held by a struct that is returned with more": """
+        @dataclasses.dataclass
+        class State:
+            agent: nnx.Module
+            opt: nnx.Optimizer
+
+        def load():
+            agent = net()
+            return State(agent, nnx.Optimizer(agent, optax.sgd(0.1))), 1
+        """,
     "a stand-in in a test": """
         from unittest.mock import MagicMock
 

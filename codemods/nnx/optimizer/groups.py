@@ -364,7 +364,9 @@ class Groups:
             return True
         if model.frame is None:  # a global
             return not isinstance(model.value, Call) or model.value is not self.flow.resolve(at).value
-        return any(self.flow.same(slot, model) for slot in self._slots(returned))
+        slots = self._slots(returned)
+        slots += [inner for slot in slots if not self.origins.of(slot) for inner in self._slots(slot)]
+        return any(self.flow.same(slot, model) for slot in slots)
 
     def _collect_stores(self) -> None:
         """Note optimizers that are stored in objects whose class is not known."""
