@@ -90,3 +90,24 @@ def run(lora, x):
     assert not migrated(HEAD + body)[1]
     other = body.replace("wrt=nnx.Param", "wrt=nnx.BatchStat").replace("wrt=nnx.LoRAParam", "wrt=nnx.BatchStat")
     assert "NNX106" in codes(HEAD + other)
+
+
+RIVAL = """\
+class SGD(nnx.Object):
+    def update(self, grads):
+        self.grads = grads
+
+"""
+
+
+@pytest.mark.parametrize(
+    "parameter", ["optimizer: SGD", "optimizer", "*, optimizer"], ids=["annotated", "bare", "keyword"]
+)
+def test_optimizer_of_the_projects_own(parameter: str) -> None:
+    """What may be an object of a class of the project's own is never rewritten, whatever else is in the project."""
+    step = f"def step(model, {parameter}):\n    grads = nnx.grad(lambda m: m(1).sum())(model)\n"
+    step += "    optimizer.update(grads)\n"
+    for more in ("", "other = nnx.Optimizer(model, tx)\n"):
+        new, left = migrated(HEAD + RIVAL + step + more)
+        assert step in new["main.py"]
+        assert "NNX107" in [found.code for found in left] or "SGD" in parameter

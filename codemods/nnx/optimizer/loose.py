@@ -12,17 +12,19 @@ from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.optimizer.gradients import Gradient, gradient
 from codemods.nnx.optimizer.groups import Update
+from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param
 
 _NOT_MADE = ("builtins.", "jax.", "optax.", "flax.", "collections.", "unittest.", "numpy.")
 _OPTIMIZER = re.compile(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
 
 
-def loose_updates(flow: Flow, linked: set[CallEvent]) -> Iterator[Update]:
+def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Iterator[Update]:
     """Yield updates that have the shape of an optimizer's, by an object of which nothing is known.
 
     Args:
         flow: the project's values.
+        sources: where they may come from.
         linked: updates of which it is known.
     """
     for event in flow.project.calls():
@@ -35,7 +37,12 @@ def loose_updates(flow: Flow, linked: set[CallEvent]) -> Iterator[Update]:
         grads = call.args[0] if len(call.args) == 1 else call.keyword("grads") if not call.args else None
         if grads is None or call.starred or call.keyword("model") is not None:
             continue
-        if not _unknown(flow, flow.resolve(flow.here(callee.base, event.scope))):
+        base = flow.here(callee.base, event.scope)
+        if isinstance(callee.base, Param) and flow.annotated(callee.base):  # it is promised to be something else
+            continue
+        if not _unknown(flow, flow.resolve(base)):
+            continue
+        if any(flow.class_of(source) is not None for source in sources.originals(base)):
             continue
         found = gradient(flow, flow.here(grads, event.scope))
         if (found is not None and of_nnx(flow, found)) or _named(event, node.value):
@@ -73,3 +80,13 @@ def of_nnx(flow: Flow, found: Gradient) -> bool:
     assert isinstance(value, Call)
     name = flow.wrapper_name(found.transform, value)
     return name in GRADIENTS and name.startswith("flax.nnx.")
+
+
+def rivals(flow: Flow) -> bool:
+    """Say whether a class of the project's own has an ``update`` of gradients, so that such a call may be of it."""
+    for cls in flow.project.classes():
+        update = cls.methods.get("update")
+        if update is not None and any("grad" in name for name in list(update.params)[1:2]):
+            if not any(base.endswith(("nnx.Optimizer", "nnx.ModelAndOptimizer")) for base in flow.mro(cls)[1]):
+                return True
+    return False

@@ -14,7 +14,7 @@ from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, gradients, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
-from codemods.nnx.optimizer.loose import loose_updates, of_nnx
+from codemods.nnx.optimizer.loose import loose_updates, of_nnx, rivals
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.options import OptimizerForm
@@ -46,8 +46,9 @@ def migrate(context: Context) -> Iterator[Finding]:
     groups = collected.collect()
     _doubt(flow, groups, collected.unanswered)
     linked = {update.event for group in groups for update in group.updates}
-    loose = list(loose_updates(flow, linked))
-    groups, apart = _gathered(groups, loose)
+    loose = list(loose_updates(flow, context.sources, linked))
+    doubtful = loose if rivals(flow) else []  # they may be of a class of the project's own
+    groups, apart = _gathered(groups, [update for update in loose if update not in doubtful])
     taken: dict[Group, str] = {}
     names = {update: _presumed(flow, Spellings(identity), update) for update in apart}
     for update, name in names.items():
@@ -71,6 +72,8 @@ def migrate(context: Context) -> Iterator[Finding]:
             yield from _reads_from_outside(group)
     for update, name in names.items():
         yield from _apart(flow, groups, update, name, taken)
+    for update in doubtful:
+        yield _unseen(flow, update.event, offer=False)
 
 
 def _gathered(groups: list[Group], loose: list[Update]) -> tuple[list[Group], list[Update]]:
