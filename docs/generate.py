@@ -1,4 +1,5 @@
-"""Write the pages that are made from the rules: docs/changes.md, and in docs/rules one per rule and their index.
+"""Write the pages that are made from the rules: docs/changes.md and docs/confidence.md, and in docs/rules one per rule
+and their index.
 
 python docs/generate.py
 """
@@ -11,6 +12,7 @@ from pathlib import Path
 from codemods.nnx.findings import Safety
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.unavoidable import CHANGES, Change
+from docs.confidence import Verdict, confidence, table, verdicts
 from nnxmigrate.rules import BUILT_IN
 
 FOLDER = Path(__file__).parent
@@ -35,8 +37,10 @@ _KINDS = {
 def pages() -> dict[str, str]:
     """Return the text of every page by its path below docs."""
     rules = BUILT_IN
-    of_rules = {f"rules/{rule.code}.md": page(rule) for rule in rules}
-    return of_rules | {"rules/index.md": index(rules), "changes.md": changes(rules)}
+    read = verdicts()
+    of_rules = {f"rules/{rule.code}.md": page(rule, read) for rule in rules}
+    others = {"rules/index.md": index(rules), "changes.md": changes(rules), "confidence.md": table(read)}
+    return of_rules | others
 
 
 def changes(rules: tuple[Rule, ...]) -> str:
@@ -88,14 +92,14 @@ def index(rules: tuple[Rule, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(rule: Rule) -> str:
+def page(rule: Rule, read: list[Verdict]) -> str:
     """Return the page of a rule: what, why, bad, good, safety, versions and source."""
     since = "all versions of Flax" if rule.kind is Kind.LINT else f"Flax {rule.since}"
     default = "" if rule.default else "; runs only if it is selected"
     parts = [
         f"# {rule.code} {rule.name}",
         f"{rule.summary[:1].upper()}{rule.summary[1:]}.".replace("..", "."),
-        f"- Kind: {_KINDS[rule.kind]}{default}\n- Fix: {_fix(rule)}\n- Since: {since}",
+        f"- Kind: {_KINDS[rule.kind]}{default}\n- Fix: {_fix(rule)}\n- Since: {since}{_confidence(rule, read)}",
         "## Why",
         rule.why.strip(),
         *_examples(rule.examples),
@@ -103,6 +107,11 @@ def page(rule: Rule) -> str:
         rule.source,
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _confidence(rule: Rule, read: list[Verdict]) -> str:
+    """Return what public projects say of a lint rule on mistakes."""
+    return f"\n- Confidence: {confidence(read, rule.code)}" if rule.code.startswith("NNX8") else ""
 
 
 def _fix(rule: Rule) -> str:

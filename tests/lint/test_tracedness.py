@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from codemods.nnx.options import Options
+from tests.batch import execute_all
 from tests.migration import look
 
 HEAD = """\
@@ -37,8 +39,10 @@ g(jnp.ones(3), 3, True)
 def f(x, causal):
     if causal: return x * 2
     return x
-g = shard_map(f, mesh, (P("x"), None), P("x"))
-h = shard_map(f, mesh=mesh, in_specs=(P("x"), None), out_specs=P("x"))
+P = jax.sharding.PartitionSpec
+mesh = jax.make_mesh((1,), ("x",))
+g = jax.shard_map(f, mesh=mesh, in_specs=(P("x"), None), out_specs=P("x"))
+old = lambda: jax.experimental.shard_map.shard_map(f, mesh, (P("x"), None), P("x"))
 """,
     "default": """\
 def helper(x, reverse=False, n=3):
@@ -47,7 +51,7 @@ def helper(x, reverse=False, n=3):
     return x
 @jax.jit
 def f(x): return helper(x)
-helper(x, jnp.sum(x) > 2)
+helper(jnp.ones(3), jnp.sum(jnp.ones(3)) > 2)
 """,
     "tracer guard": """\
 @jax.jit
@@ -206,6 +210,26 @@ def f(m, x):
 """,
 }
 
+# one call of each program, which a mistake makes fail
+CALLS = {
+    "isrealobj": "f(jnp.ones(3))",
+    "default": "f(jnp.ones(3))",
+    "tracer guard": "f(jnp.ones(()))",
+    "callback": "f(jnp.ones(3))",
+    "callback helper": "f(jnp.ones(()))",
+    "tree of flags": 'f({"a": 1.0, "b": 2.0}, 1.0)',
+    "after a conversion that would have failed": "f(jnp.ones(()))",
+    "branch of a helper that no traced call takes": "f(jnp.ones(3))",
+    "compile-time evaluation": "f(jnp.ones(3))",
+    "sum of a generator": 'f({"a": jnp.ones(3)})',
+    "dict in a helper": "f(jnp.ones(3))",
+    "list": "f(jnp.ones(3))",
+    "no parameters": "step()",
+    "tuple of a helper": "f(jnp.ones(5))",
+    "running total": "f(jnp.ones((3, 2)))",
+    "value_and_grad": "f(nnx.Linear(1, 1, rngs=nnx.Rngs(0)), jnp.ones((1, 1)))",
+}
+
 
 def found(body: str) -> list[tuple[str, int]]:
     """Return the codes of NNX8 and the lines of all findings in a program."""
@@ -231,3 +255,11 @@ def test_traced(body: str) -> None:
     ]
     assert marked
     assert found(body) == marked
+
+
+@pytest.mark.parametrize("version", ["0.11", "0.12"])
+def test_truth(version: str, tmp_path: Path) -> None:
+    """What is left alone runs, and what is reported does not."""
+    programs = {name: f"{HEAD}{body}{CALLS.get(name, '')}\n" for name, body in (QUIET | LOUD).items()}
+    done = execute_all(version, programs, tmp_path / "batch")
+    assert {name for name, output in done.items() if output.code} == set(LOUD)

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, is_pure
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.values import Const
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -40,6 +41,12 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _captured(context: Context, function: FunctionFacts, name: str) -> bool:
+    """Say whether an inner function reads a parameter."""
+    own = set(context.bodies.nodes(function.scope))
+    return any(isinstance(n, ast.Name) and n.id == name and n not in own for n in ast.walk(function.node))
+
+
 def _unread(context: Context) -> Iterator[Finding]:
     """Yield the results of pure functions that are assigned to a parameter which nobody reads again."""
     for event in context.asked.calls():
@@ -55,6 +62,8 @@ def _unread(context: Context) -> Iterator[Finding]:
         home, _, word = name.rpartition(".")
         if not (name in TREE_MAPS or name in PURE or (home == "jax.numpy" and word)):
             continue
+        if isinstance(function.defaults.get(target.id), Const) or _captured(context, function, target.id):
+            continue  # a default filled in, or what an inner function reads
         if not any(
             isinstance(n, ast.Name)
             and n.id == target.id

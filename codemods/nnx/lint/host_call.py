@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
 from codemods.nnx.lint.places import traced_bodies, traced_calls
+from codemods.nnx.lint.traced import function_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Ref
 
@@ -22,6 +23,8 @@ _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState",
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context):
+        if _reports(event.scope):
+            continue
         called = name.removeprefix("builtins.") or _drawn(context, event)
         if name in _SETTINGS:
             continue  # read once, as settings are meant to be
@@ -31,6 +34,12 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
                 yield _found(function.scope, node, "os.environ")
+
+
+def _reports(scope: Scope) -> bool:
+    """Say whether a function only tells of the compilation, or measures it, by its name."""
+    function = function_of(scope)
+    return function is not None and any(word in function.name.lower() for word in ("log", "print", "warn", "timer"))
 
 
 def _found(scope: Scope, node: ast.AST, name: str) -> Finding:

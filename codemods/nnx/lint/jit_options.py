@@ -49,9 +49,25 @@ def _check(context: Context) -> Iterator[Finding]:
                     Fix(((source.path, edit),)),
                 )
     for root in compiled_roots(context):
+        if _abstract(root):
+            continue  # another class has the function that is meant
         yield from _numbers(root)
         for option in ("static_argnames", "donate_argnames"):
             yield from _names(root, option)
+
+
+def _abstract(root: Root) -> bool:
+    """Say whether a method only stands for those of other classes."""
+    body = root.function.node.body
+    return (
+        root.function.owner is not None
+        and isinstance(body, list)
+        and all(isinstance(s, ast.Raise | ast.Pass) or _text(s) for s in body)
+    )
+
+
+def _text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _names(root: Root, word: str) -> Iterator[Finding]:

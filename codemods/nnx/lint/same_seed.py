@@ -25,6 +25,10 @@ _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
 
 
+# parameters by which a function gets a key of its own, so that one made inside is for show
+_OWN = frozenset({"key", "rng", "rng_key", "rngs", "seed"})
+
+
 def _check(context: Context) -> Iterator[Finding]:
     mapped: dict[FunctionFacts, Root] = {}
     for root in context.traced.roots:
@@ -39,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal",
                     _HELP,
                 )
-            drawn = _equal_draws(context, root) if param is None else None
+            drawn = _equal_draws(context, root) if param is None and not _within(context, root) else None
             if drawn is not None:
                 yield finding(
                     RULE.code,
@@ -52,7 +56,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
         function = event.scope.function
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
-        if name not in _SEEDS or function not in mapped or not values:
+        if name not in _SEEDS or function not in mapped or not values or _OWN & set(function.params):
             continue
         if any(re.search("rng|key|seed", name) for name in function.params):
             continue  # what is made inside is an example of shapes, as a rule
@@ -64,6 +68,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{shown(function)} makes its seed itself, so that all members of the vmap are equal",
                 _HELP,
             )
+
+
+def _within(context: Context, root: Root) -> bool:
+    """Say whether a ``vmap`` goes over what another one makes: one may split what the other leaves alone."""
+    return any(
+        event.node.args[:1] == [root.node] or event.node in getattr(root.node, "args", ())[:1]
+        for event, _ in foreign(context, "vmap")
+    )
 
 
 def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:

@@ -135,7 +135,9 @@ def _between(context: Context, function: FunctionFacts, event: AttrEvent) -> boo
     if isinstance(statement, ast.AugAssign):
         return True
     value = getattr(statement, "value", None)
-    if value is not None and any(isinstance(n, ast.Attribute) and n.attr == event.node.attr for n in ast.walk(value)):
+    if isinstance(value, ast.BinOp) and any(
+        isinstance(n, ast.Attribute) and n.attr == event.node.attr for n in ast.walk(value)
+    ):
         return True
     calls = [e.node.lineno for e in context.flow.callers(function) if e.scope is event.scope]
     return bool(calls) and min(calls) < event.node.lineno < max(calls)

@@ -119,9 +119,8 @@ class Traced:
             place -= 1
         by_place = name in list(function.params)[: function.positional]
         return any(
-            event.value.starred
-            or any(k.arg in {None, name} for k in event.node.keywords)
-            or (by_place and len(event.node.args) > place)
+            any(k.arg == name for k in event.node.keywords)
+            or (by_place and not event.value.starred and len(event.node.args) > place)
             for event in self.calls_of(root)
         )
 

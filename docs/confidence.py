@@ -1,0 +1,137 @@
+"""How often lint rules were right in public projects: counts of the reviewed findings in ``docs/verdicts.csv``.
+
+``python docs/confidence.py TREE COMMIT REPORT.json`` prints the rows for the findings of a report that was made with
+``nnxmigrate lint --output-format json``; a reader then fills in the verdicts:
+
+- ``true``: the code is wrong there, or slow, and the message says why;
+- ``useless``: what is said holds, but nobody would change the code;
+- ``false``: nothing is wrong there.
+
+A row without a code says that a project was read in which nothing was found.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+VERDICTS = Path(__file__).parent / "verdicts.csv"
+COLUMNS = ("tree", "commit", "code", "place", "verdict", "date")
+KNOWN = ("true", "useless", "false")
+#: A rule of which so many findings were read, and a smaller share was right, does not run unless it is selected.
+ENOUGH, SHARE = 10, 0.95
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a reader found of one finding; ``code`` is empty for a project without findings."""
+
+    tree: str
+    commit: str
+    code: str
+    place: str
+    verdict: str
+    date: str
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The verdicts on one rule, or on all.
+
+    Attributes:
+        trees: how many projects were read.
+        findings: how many findings there were.
+        true: those that were right.
+        useless: those that were right and of no use.
+        date: when the last one was read.
+    """
+
+    trees: int
+    findings: int
+    true: int
+    useless: int
+    date: str
+
+    @property
+    def share(self) -> float:
+        """The share of findings that were not false."""
+        return (self.true + self.useless) / self.findings if self.findings else 1.0
+
+    def __str__(self) -> str:
+        """Return the counts in words."""
+        if not self.findings:
+            return f"not seen in {self.trees} public projects ({self.date})"
+        useless = f", {self.useless} of no use" if self.useless else ""
+        wrong = self.findings - self.true - self.useless
+        return (
+            f"{self.findings} findings in {self.trees} public projects were read: {self.true} right{useless}"
+            f"{f', {wrong} false' if wrong else ''} ({self.date})"
+        )
+
+
+def verdicts(file: Path = VERDICTS) -> list[Verdict]:
+    """Return all verdicts.
+
+    Raises:
+        ValueError: if a row is not as it should be.
+    """
+    with file.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    found = [Verdict(**{name: row[name] for name in COLUMNS}) for row in rows]
+    for one in found:
+        if one.code and one.verdict not in KNOWN:
+            raise ValueError(f"{one.place}: no verdict {one.verdict!r}")
+    return found
+
+
+def confidence(read: Sequence[Verdict], prefix: str = "NNX") -> Confidence:
+    """Return the counts of the rules whose codes begin with a prefix."""
+    chosen = [one for one in read if one.code and one.code.startswith(prefix)]
+    counts = {word: sum(one.verdict == word for one in chosen) for word in KNOWN}
+    date = max((one.date for one in read), default="")
+    return Confidence(len({one.tree for one in read}), len(chosen), counts["true"], counts["useless"], date)
+
+
+def table(read: Sequence[Verdict]) -> str:
+    """Return the page with the counts of every rule and the projects that were read."""
+    codes = sorted({one.code for one in read if one.code})
+    total = confidence(read)
+    lines = [
+        "# How often the lint rules are right",
+        "",
+        "Every finding of the default rules NNX8 in public projects, read by hand. Findings that a rule no longer makes",
+        "since they were read are left out. *Of no use* is what holds but nobody would change. A rule of which fewer",
+        "than 95 % of at least ten findings hold does not run unless it is selected.",
+        "",
+        f"All together: {total}.",
+        "",
+        "| rule | findings | right | of no use | false |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for code in codes:
+        one = confidence(read, code)
+        wrong = one.findings - one.true - one.useless
+        lines.append(f"| [{code}](rules/{code}.md) | {one.findings} | {one.true} | {one.useless} | {wrong} |")
+    lines += ["", "| project | commit |", "| --- | --- |"]
+    lines += [f"| {tree} | {commit} |" for tree, commit in sorted({(one.tree, one.commit[:12]) for one in read})]
+    return "\n".join(lines) + "\n"
+
+
+def rows(tree: str, commit: str, report: Path) -> Iterator[list[str]]:
+    """Yield the rows of a report's findings, with empty verdicts."""
+    today = datetime.date.today().isoformat()
+    findings = [one for one in json.loads(report.read_text())["findings"] if one["code"].startswith("NNX8")]
+    for one in findings:
+        cell = f"cell {one['start']['cell']}:" if "cell" in one["start"] else ""
+        yield [tree, commit, one["code"], f"{one['path']}:{cell}{one['start']['line']}", "", today]
+    if not findings:
+        yield [tree, commit, "", "", "", today]
+
+
+if __name__ == "__main__":
+    csv.writer(sys.stdout, lineterminator="\n").writerows(rows(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
