@@ -104,9 +104,9 @@ def table(read: Sequence[Verdict]) -> str:
     lines = [
         "# How often the lint rules are right",
         "",
-        "Every finding of the default rules NNX8 in public projects, read by hand. Findings that a rule no longer makes",
-        "since they were read are left out. *Of no use* is what holds but nobody would change. A rule of which fewer",
-        "than 95 % of at least ten findings hold does not run unless it is selected.",
+        "Every finding of the default rules NNX8 in public projects, read by hand. Those that a rule no longer makes",
+        "are left out. *Of no use* is what holds but nobody would change. A rule of which fewer than 95 % of at least",
+        "ten findings hold does not run unless it is selected.",
         "",
         f"All together: {total}.",
         "",

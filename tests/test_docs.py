@@ -24,7 +24,7 @@ def test_pages_are_up_to_date() -> None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    paths = [DOCS / "changes.md", *(DOCS / "rules").glob("*.md")]
+    paths = [DOCS / "changes.md", DOCS / "confidence.md", *(DOCS / "rules").glob("*.md")]
     written = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in paths}
     assert written == module.pages()
 
