@@ -123,3 +123,12 @@ def test_name_of_the_mark_follows_the_imports() -> None:
     text += "        self.a = [Linear(2, 2, rngs=r)]\n"
     assert "import Linear, Module, data\n" in (once := migrate_text(text, options("0.12")))
     assert "self.a = data([Linear(2, 2, rngs=r)])" in once
+
+
+def test_a_number_that_another_way_returns_is_left_alone() -> None:
+    """A number marked as data would be traced under nnx.jit."""
+    text = (
+        f"{HEAD}def both(x, n):\n    if x is None:\n        return n\n    return jnp.asarray(x), n\n\n\n"
+        "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.n = both(None, 3)\n"
+    )
+    assert migrate_text(text, options("0.12")) == text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.migration import codes, migrate_text, options
+from codemods.nnx.kinds import Kinds
+from tests.migration import codes, look, migrate_text, options
 
 HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n\nv = nnx.Param(jnp.ones(3))\ns = nnx.Variable('a')\n"
 HEAD += "m = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\n"
@@ -109,3 +110,14 @@ def test_assignments_that_stay(text: str) -> None:
 def test_leaves_of_a_state_by_the_names_that_layers_use(name: str) -> None:
     text = f"{HEAD}def f(model: nnx.Module):\n    return nnx.state(model)['x']['{name}'].value\n"
     assert migrate_text(text, options("0.12")) == text.replace(".value\n", "[...]\n")
+
+
+def test_a_value_that_cannot_be_followed_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain of values that is too long costs this place its new spelling, and not the whole rule."""
+
+    def endless(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(Kinds, "only", endless)
+    result = look("from flax import nnx\n\nv = nnx.Param(1)\nprint(v.value)\n", options("0.12", select=("NNX603",)))
+    assert (result.failures, result.findings) == ([], [])

@@ -266,7 +266,16 @@ class Attributes:
         if isinstance(callee.value, Attr) and callee.value.name == "init":  # the state of an optax transformation
             return Kind.TRANSFORM in self.context.kinds.of(Bound(callee.value.base, callee.frame))
         sources = self.context.sources.of(found) - {found}
-        return any(self.holds_data(source, depth + 1) for source in sources)
+        held = [source for source in sources if self.holds_data(source, depth + 1)]
+        # a number that another way returns must not become data, which is traced under nnx.jit
+        return bool(held) and all(source in held or self._harmless(source) for source in sources)
+
+    def _harmless(self, source: Bound) -> bool:
+        """Say whether a value may be marked as data as well as a container of data: None, or a container."""
+        value = source.value
+        if isinstance(value, Const):
+            return value.value is None
+        return isinstance(value, Sequence | Mapping | Comprehension | Changed)
 
     def _iterated(self, bound: Bound, depth: int) -> bool:
         """Say whether the elements that an iterable gives are data."""

@@ -28,7 +28,13 @@ class Variables:
 
     def is_variable(self, value: Value, scope: Scope) -> bool:
         """Say whether a value is a Variable on every way."""
-        bound = self.flow.here(value, scope)
+        try:
+            return self._is_variable(self.flow.here(value, scope))
+        except RecursionError:  # a value that is made of itself in a long chain: not known
+            self.flow.questions.unanswered += 1
+            return False
+
+    def _is_variable(self, bound: Bound) -> bool:
         if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound):
             return True
         sources = self.context.sources.of(bound)
@@ -60,6 +66,13 @@ class Variables:
     def holds_array(self, value: Value, scope: Scope) -> bool:
         """Say whether a Variable holds an array from its constructor on, whatever the project assigns to it."""
         bound = self.flow.here(value, scope)
+        try:
+            return self._holds_array(bound)
+        except RecursionError:
+            self.flow.questions.unanswered += 1
+            return False
+
+    def _holds_array(self, bound: Bound) -> bool:
         if self._is_leaf(bound):
             return True
         return self.arrays.holds_array(bound) and not self.context.sources.originals(bound) & self.reassigned
