@@ -1,11 +1,12 @@
 """Measure ``fix-ckpt`` beside a plain copy, Orbax's restore and save, and the guide's recipe as printed.
 
-    python benchmarks/checkpoint.py [--megabytes 54 2000] [--folder DIR]
+    python benchmarks/checkpoint.py [--megabytes 100 2000 4000] [--array 1000] [--folder DIR]
 
 Run in an environment with a new Flax; the checkpoint is written by that Flax with RNG state in the form of 0.10.
 Each way runs in a process of its own, on files in the page cache. Wall time is that of the work without imports;
 "storage" leaves out what Flax and XLA need to trace the model and to compile its RNG state, which no copy does. Peak
-memory is what the process had at most above its size after imports; bytes are those handed to the disk, after a sync.
+memory is what the process had at most above its size after imports; bytes written are those handed to the disk, after
+a sync, bytes read those that the process asked the system for. ``--array`` measures one array of so many megabytes.
 ``fix-ckpt`` is measured without verification, with it, and with hard links; it brings its files to the disk before it
 says that it is done, so ``cp -r`` is measured without and with a sync.
 """
@@ -46,23 +47,34 @@ class Size(NamedTuple):
     Attributes:
         layers: how many linear layers it has.
         width: features of each.
+        height: inputs of each; 0 for as many as features.
     """
 
     layers: int
     width: int
+    height: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Inputs of a layer: as many as its features, unless it is one large array."""
+        return self.height or self.width
 
 
 def main() -> None:
     """Measure all ways at all sizes and print a table for each size."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--megabytes", type=int, nargs="+", default=[54, 2000])
+    arguments.add_argument("--megabytes", type=int, nargs="+", default=[100, 2000, 4000])
+    arguments.add_argument("--array", type=int, nargs="*", default=[1000], help="megabytes of a single array")
     arguments.add_argument("--folder", type=pathlib.Path, help="where checkpoints are written; on the disk to measure")
-    arguments.add_argument("--way", nargs=4, help=argparse.SUPPRESS)
+    arguments.add_argument("--way", nargs=5, help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.way:
-        way, layers, width, folder = given.way
-        _way(way, Size(int(layers), int(width)), pathlib.Path(folder))
+        way, layers, width, height, folder = given.way
+        _way(way, Size(int(layers), int(width), int(height)), pathlib.Path(folder))
         return
+    for megabytes in given.array:
+        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+            _measure(Size(1, 4096, round(megabytes * 1e6 / (4 * 4096))), pathlib.Path(folder))
     for megabytes in given.megabytes:
         with tempfile.TemporaryDirectory(dir=given.folder) as folder:
             width = next(width for limit, width in WIDTHS.items() if megabytes <= limit)
@@ -74,7 +86,7 @@ def _measure(size: Size, folder: pathlib.Path) -> None:
     source = folder / "old"
     stored = sum(path.stat().st_size for path in source.rglob("*") if path.is_file())
     print(f"\n{size.layers} layers, {stored / 1e6:,.1f} MB on the disk")
-    heads = ("wall s", "storage s", "x cp -r", "x synced", "CPU s", "peak MB", "written MB", "x source")
+    heads = ("wall s", "storage s", "x cp -r", "x synced", "CPU s", "peak MB", "read MB", "written MB", "x source")
     print(f"{'':28}" + "".join(f"{head:>11}" for head in heads))
     copied: list[float] = []
     for title, way in WAYS.items():
@@ -85,7 +97,7 @@ def _measure(size: Size, folder: pathlib.Path) -> None:
         numbers = (
             f"{facts['wall']:11.2f}{storage:11.2f}{storage / copied[0]:11.1f}{storage / copied[-1]:11.1f}"
             f"{facts['cpu']:11.2f}{facts['peak'] / 1e6:11.0f}"
-            f"{facts['written'] / 1e6:11.2f}{facts['written'] / stored:11.3f}"
+            f"{facts['read'] / 1e6:11.1f}{facts['written'] / 1e6:11.2f}{facts['written'] / stored:11.3f}"
         )
         print(f"{title:28}{numbers}", flush=True)
         if stages:
@@ -94,7 +106,7 @@ def _measure(size: Size, folder: pathlib.Path) -> None:
 
 
 def _run(way: str, size: Size, folder: pathlib.Path) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--way", way, str(size.layers), str(size.width), str(folder)]
+    command = [sys.executable, __file__, "--way", way, str(size.layers), str(size.width), str(size.height), str(folder)]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(pathlib.Path(__file__).parents[1])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -111,13 +123,15 @@ def _way(way: str, size: Size, folder: pathlib.Path) -> None:
         return
     work = _work(way, size, old, new)  # imports
     os.sync()
-    baseline, written, cpu = _peak(), _written(), time.process_time()
+    baseline, written, read, cpu = _peak(), _counted("write_bytes"), _counted("rchar"), time.process_time()
     start = time.perf_counter()
     stages = work()
     wall = time.perf_counter() - start
     cpu = time.process_time() - cpu + resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    read = _counted("rchar") - read
     os.sync()
-    facts = {"wall": wall, "cpu": cpu, "peak": _peak() - baseline, "written": _written() - written, "stages": stages}
+    written = _counted("write_bytes") - written
+    facts = {"wall": wall, "cpu": cpu, "peak": _peak() - baseline, "read": read, "written": written, "stages": stages}
     print(json.dumps(facts))
 
 
@@ -188,7 +202,7 @@ def _model(size: Size, rngs: object) -> object:
     class Model(nnx.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             for number in range(size.layers):
-                setattr(self, f"layer{number}", nnx.Linear(size.width, size.width, rngs=rngs))
+                setattr(self, f"layer{number}", nnx.Linear(size.rows, size.width, rngs=rngs))
             self.dropout = nnx.Dropout(0.1, rngs=rngs)
 
     return Model()
@@ -215,11 +229,11 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _written() -> int:
-    """Return the bytes that this process and its children caused to be written."""
+def _counted(what: str) -> int:
+    """Return what the system counted of this process and its children, such as ``write_bytes``."""
     with open("/proc/self/io") as file:
         counts = dict(line.split(": ") for line in file)
-    return int(counts["write_bytes"])
+    return int(counts[what])
 
 
 if __name__ == "__main__":

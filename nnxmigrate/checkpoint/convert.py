@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from nnxmigrate.checkpoint.destination import Destination
-from nnxmigrate.checkpoint.distributed import is_leader, number, share, together, told_by_leader
+from nnxmigrate.checkpoint.distributed import gathered, is_leader, number, share, together, told_by_leader
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.estimate import Estimate, estimate, require_space
 from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder, is_remote, quiet_native
@@ -133,8 +133,20 @@ def _fill(job: Job, root: LocalFolder, journal: Journal, values: dict[Path, Any]
             job.compared += files.done.compared
             if is_leader():
                 _verify(job, root, values, progress)
+    _tell_shares(job)
     if job.done.resumed:
         job.notes.append(f"{job.done.resumed:,} bytes were there already, from a run that was interrupted")
+
+
+def _tell_shares(job: Job) -> None:
+    """Count what all processes of a job copied and compared."""
+    assert job.done is not None
+    copied = gathered(job.done.copied)
+    job.done.copied, job.compared = sum(copied), sum(gathered(job.compared))
+    job.done.resumed, job.done.linked = sum(gathered(job.done.resumed)), sum(gathered(job.done.linked))
+    if len(copied) > 1:
+        shares = ", ".join(f"{amount:,}" for amount in copied)
+        job.notes.append(f"{len(copied)} processes copied, in bytes: {shares}")
 
 
 def _run_remote(job: Job, values: dict[Path, Any], progress: Progress) -> None:
@@ -171,6 +183,7 @@ def _run_remote(job: Job, values: dict[Path, Any], progress: Progress) -> None:
     except CheckpointError as error:
         kept = f"what was copied stays there for the next run of the same command, or remove {job.destination}"
         raise CheckpointError(str(error), "; ".join(filter(None, (error.hint, kept)))) from error
+    _tell_shares(job)
     if objects.within:
         job.notes.append(f"{objects.within:,} bytes were copied by the store itself")
     if job.done.resumed:

@@ -109,6 +109,18 @@ def share(pieces: Iterable[tuple[int, str, T]]) -> list[T]:
     return own
 
 
+def gathered(amount: int) -> list[int]:
+    """Return what each process gives, in their order."""
+    if not _in_job():
+        return [amount]
+    import numpy
+    from jax.experimental import multihost_utils
+
+    halves = numpy.asarray([[amount >> 24, amount & 0xFFFFFF]], numpy.int32)  # JAX has no wider numbers by default
+    found = numpy.asarray(multihost_utils.process_allgather(halves)).reshape(-1, 2)
+    return [(int(high) << 24) + int(low) for high, low in found]
+
+
 def _all(failed: bool) -> list[bool]:
     """Wait for all processes; return what each of them says, in their order."""
     import numpy

@@ -46,8 +46,8 @@ class Folder(Protocol):
     def size(self, path: str) -> int | None:
         """Return the size of a file; None if there is no such file, or nobody knows."""
 
-    def facts(self, path: str) -> dict[str, Any] | None:
-        """Return what is known of a file without reading it; None if nothing is."""
+    def facts(self, path: str, fresh: bool = False) -> dict[str, Any] | None:
+        """Return what is known of a file without reading it; None if nothing is. Unless fresh, as it was listed."""
 
     def pieces(self, path: str, size: int) -> Iterator[bytes]:
         """Give a file's content in pieces of a size."""
@@ -98,7 +98,7 @@ class LocalFolder:
         except OSError:
             return None
 
-    def facts(self, path: str) -> dict[str, Any] | None:
+    def facts(self, path: str, fresh: bool = False) -> dict[str, Any] | None:
         """Return what is known of a file without reading it; None if there is no such file."""
         size = self.size(path)
         return None if size is None else {"size": size}
@@ -187,15 +187,33 @@ class RemoteFolder:
         facts = self.facts(path)
         return None if facts is None else facts.get("size")
 
-    def facts(self, path: str) -> dict[str, Any] | None:
-        """Return what the store says of a file without reading it; None if it cannot be asked or has no such file."""
+    def facts(self, path: str, fresh: bool = False) -> dict[str, Any] | None:
+        """Return what the store says of a file without reading it; None if it cannot be asked or has no such file.
+
+        Raises:
+            CheckpointError: if it refuses to answer.
+        """
         if self.driver is None:
             return None
+        if not fresh:
+            return self._details.get(path)
         try:
             facts: dict[str, Any] = self.driver.info(f"{self.url}/{path}")
         except FileNotFoundError:
             return None
+        except Exception as error:  # drivers raise what they like
+            raise CheckpointError(f"{self.url}/{path}: {_first_line(error)}", access_hint(self.scheme)) from error
         return facts
+
+    @cached_property
+    def _details(self) -> dict[str, dict[str, Any]]:
+        """What the store says of all files, asked once."""
+        try:
+            found = self.driver.find(self.url, detail=True)
+        except Exception as error:  # drivers raise what they like
+            raise CheckpointError(f"{self.url}: {_first_line(error)}", access_hint(self.scheme)) from error
+        head = self.url.partition("://")[2] + "/"
+        return {name.removeprefix(head): facts for name, facts in found.items()}
 
     def pieces(self, path: str, size: int) -> Iterator[bytes]:
         """Give a file's content in pieces of a size; all at once where the store does not tell how long it is."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder
+from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder, access_hint
 from nnxmigrate.checkpoint.transfer import PIECE, Progress, Transferred
 
 WORKERS = 8  # files in work at the same time
@@ -90,7 +90,9 @@ class ObjectTransfer:
         except CheckpointError:
             raise
         except Exception as error:  # drivers of stores raise what they like
-            raise CheckpointError(f"copying {pair.source}/{pair.path} failed: {_said(error)}") from error
+            scheme = next(one.scheme for one in (pair.destination, pair.source) if isinstance(one, RemoteFolder))
+            said = f"copying {pair.source}/{pair.path} failed: {_said(error)}"
+            raise CheckpointError(said, access_hint(scheme)) from error
 
     def _copy(self, pair: ObjectPair) -> None:
         size = pair.size
@@ -223,7 +225,7 @@ def _same_checksums(pair: ObjectPair, strict: bool) -> bool:
         pair: the file and its copy.
         strict: whether something must prove that they are equal; else nothing must prove that they are not.
     """
-    one, two = (folder.facts(path) for folder, path in ((pair.source, pair.path), (pair.destination, pair.copy)))
+    one, two = pair.source.facts(pair.path), pair.destination.facts(pair.copy, fresh=True)
     if one is None or two is None:
         return False
     if one.get("size") != two.get("size"):

@@ -182,7 +182,8 @@ class _Lines:
     def told(self, stage: str, count: int) -> None:
         now = time.monotonic()
         if stage != self._stage:
-            self._stage, self._done, self._start = stage, 0, now
+            self._start = now if self._stage else self._start
+            self._stage, self._done = stage, 0
         self._done += count
         if now - self._said < _EVERY:
             return

@@ -271,14 +271,16 @@ def _emit(job: Job, maker: Maker | None, options: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Orbax's log messages from the user's terminal."""
-    logger = logging.getLogger("absl")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    """Keep log messages of Orbax and of the drivers of stores from the user's terminal; errors are told in words."""
+    loggers = [logging.getLogger(name) for name in ("absl", "gcsfs", "s3fs", "fsspec", "botocore", "google")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR if logger.name == "absl" else logging.CRITICAL + 1)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 class _Failure(click.ClickException):

@@ -38,9 +38,8 @@ def environment(**more: str) -> dict[str, str]:
 def run(version: str, *arguments: str | pathlib.Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run Python under a Flax version and return what it did."""
     command = [str(python(version)), *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=600, check=False, **{"env": environment(), **options}
-    )
+    usual = {"env": environment(), "timeout": 600}
+    return subprocess.run(command, capture_output=True, text=True, check=False, **{**usual, **options})
 
 
 def run_code(version: str, code: str, *arguments: str | pathlib.Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import socket
 import subprocess
 
@@ -14,11 +15,16 @@ from tests.environments import python
 
 def pair(version: str, *arguments: str | pathlib.Path) -> list[tuple[int, str, str]]:
     """Run two processes; ``COORDINATOR`` and ``NUMBER`` are filled in. Return codes and outputs."""
+    return crowd(2, version, *arguments)
+
+
+def crowd(size: int, version: str, *arguments: str | pathlib.Path) -> list[tuple[int, str, str]]:
+    """Run several processes; ``COORDINATOR`` and ``NUMBER`` are filled in. Return codes and outputs."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         coordinator = f"localhost:{probe.getsockname()[1]}"
     jobs = []
-    for number in range(2):
+    for number in range(size):
         filled = [{"COORDINATOR": coordinator, "NUMBER": str(number)}.get(str(one), str(one)) for one in arguments]
         jobs.append(
             subprocess.Popen(
@@ -29,7 +35,7 @@ def pair(version: str, *arguments: str | pathlib.Path) -> list[tuple[int, str, s
                 text=True,
             )
         )
-    outputs = [job.communicate(timeout=300) for job in jobs]
+    outputs = [job.communicate(timeout=900) for job in jobs]
     return [(job.returncode, *output) for job, output in zip(jobs, outputs, strict=True)]
 
 
@@ -67,6 +73,29 @@ def test_all_processes_fail_together(tmp_path: pathlib.Path) -> None:
     assert (leader[0], follower[0]) == (2, 2)
     assert "exists already" in leader[2]
     assert "exists already" in follower[2]
+
+
+def test_four_processes_copy_a_share_each(tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "run"
+    for step in range(8):
+        shutil.copytree(FIXTURES / "trees" / "Large", source / str(step) / "default")
+        shutil.copy(FIXTURES / "forms" / "manager" / "10" / "_CHECKPOINT_METADATA", source / str(step))
+    options = ["--step", "all", "--distributed", "--coordinator", "COORDINATOR", "--processes", "4"]
+    ends: list[str | pathlib.Path] = [*options, "--process", "NUMBER"]
+    done = crowd(4, "0.12", "-m", "nnxmigrate.cli.fix_ckpt", source, tmp_path / "out", *ends)
+    assert [one[0] for one in done] == [0, 0, 0, 0], done[0][2]
+    said = next(line for line in done[0][1].splitlines() if "processes copied" in line)
+    shares = [int(number.replace(",", "")) for number in said.partition("in bytes: ")[2].split(", ")]
+    assert len(shares) == 4
+    assert min(shares) > 0.1 * sum(shares)
+    assert not any("wrote" in one[1] for one in done[1:])
+    alone = fix_ckpt("0.12", source, tmp_path / "alone", "--step", "all")
+    assert alone.returncode == 0, alone.stderr
+    names = [path.relative_to(tmp_path / "alone") for path in (tmp_path / "alone").rglob("ocdbt.process_*/d/*")]
+    assert len(names) >= 8
+    for name in names:
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+    assert not [path for path in tmp_path.rglob("*") if "nnxmigrate" in path.name]
 
 
 @pytest.mark.parametrize("version", NEW)

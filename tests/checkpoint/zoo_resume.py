@@ -1,0 +1,58 @@
+"""Convert checkpoints of the zoo and load them with the printed code; cases as JSON in, what their programs do out."""
+
+import contextlib
+import json
+import pathlib
+import sys
+import traceback
+from typing import Any
+
+import zoo_models as zoo  # type: ignore[import-not-found]
+from click.testing import CliRunner
+
+from nnxmigrate.cli.fix_ckpt import fix_ckpt
+from tests.checkpoint.support import fingerprint
+
+
+def resume(case: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
+    """Convert, load and go on."""
+    source, destination = folder / "checkpoint", folder / f"new-{zoo.flax.__version__}"
+    before = fingerprint(source)
+    arguments = [str(source), str(destination), "--json"]
+    names = ["make", case["model"], *([case["optimizer"]] if case["optimizer"] else [])]
+    if case["way"] == "split":
+        names.append("split")
+        arguments += ["--optimizer", "split"]
+    if case["way"] != "bare":
+        arguments += ["--model", f"{zoo.__file__}:{'__'.join(names)}"]
+    run = CliRunner().invoke(fix_ckpt, arguments)
+    if run.exit_code:
+        crash = "" if isinstance(run.exception, SystemExit) else "".join(traceback.format_exception(run.exception))
+        return {"error": f"exit {run.exit_code}: {run.stderr}{crash}"}
+    said = json.loads(run.stdout)
+    program: dict[str, Any] = {"MyModel": lambda rngs: zoo.make(case["model"])}
+    with contextlib.redirect_stdout(sys.stderr):
+        exec(said["load"], program)
+    made = (program["model"], program["optimizer"]) if case["way"] == "split" else program.get("optimizer")
+    made = made or program["model"]
+    arrays = zoo.arrays(made)
+    forward, losses = zoo.evaluate(made)
+    return {
+        "arrays": arrays,
+        "forward": forward,
+        "losses": losses,
+        "status": said["status"],
+        "untouched": fingerprint(source) == before,
+    }
+
+
+if __name__ == "__main__":
+    base = pathlib.Path(sys.argv[1])
+    results = {}
+    for one in json.load(sys.stdin):
+        try:
+            results[one["name"]] = resume(one, base / one["name"])
+        except Exception:
+            results[one["name"]] = {"error": traceback.format_exc()}
+    print()
+    print(json.dumps(results))
