@@ -84,6 +84,9 @@ def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) ->
 
         with _quiet():
             _fix(path, destination, as_json, {**_configured(), **_given(given)})
+    except KeyboardInterrupt:
+        click.echo("interrupted; nothing looks finished, and the same command goes on where it ended", err=True)
+        sys.exit(130)
     except ImportError as error:
         needed = "install what checkpoints need, under Python 3.11 or later: pip install 'nnxmigrate[ckpt]'"
         raise _Failure(f"{error}; {needed}") from error
