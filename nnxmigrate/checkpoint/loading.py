@@ -141,13 +141,16 @@ def _filters(job: Job, parts: Sequence[tuple[ItemJob, Plan]]) -> list[tuple[int,
 
     assert job.program is not None
     kinds: list[set[str]] = []
+    rng = False
     for _, plan in parts:
         target = job.program.target[plan.layout]
         paths = [*(kept.path for kept in plan.kept), *(leaf.path for leaf in plan.added)]
         kinds.append({target[path].variable for path in paths})
+        rng = rng or any(target[path].rng for path in paths)
+    rest = "..." if rng else "nnx.Not(nnx.RngState)"  # where no item has RNG state, the model's stays its own
     for order in itertools.permutations(range(len(parts))):
         last = order[-1]
-        texts = [_filter_text(kinds[at]) if at != last else "..." for at in order]
+        texts = [_filter_text(kinds[at]) if at != last else rest for at in order]
         if all(_first_match(kind, order, kinds, nnx) == at for at in order for kind in kinds[at]) and None not in texts:
             return [(at, str(text)) for at, text in zip(order, texts, strict=True)]
     return None
