@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Param, Value
@@ -192,6 +193,17 @@ class ModuleFacts:
     stars: list[str] = field(default_factory=list)
     values: dict[ast.AST, Value] = field(default_factory=dict)
     mutated: list[tuple[Value, Scope]] = field(default_factory=list)
+
+    @cached_property
+    def _by_scope(self) -> dict[Scope, list[CallEvent]]:
+        found: dict[Scope, list[CallEvent]] = {}
+        for event in self.calls:
+            found.setdefault(event.scope, []).append(event)
+        return found
+
+    def calls_in(self, scope: Scope) -> list[CallEvent]:
+        """Return the calls of a scope of the module, in order."""
+        return self._by_scope.get(scope, [])
 
     @property
     def name(self) -> str:

@@ -71,7 +71,7 @@ class CallSites:
         if self._constructions is None:
             self._index()
         assert self._constructions is not None
-        return [e for c, events in self._constructions.items() if cls in self.flow.classes.mro(c)[0] for e in events]
+        return [event for heir in self.flow.classes.heirs(cls) for event in self._constructions.get(heir, ())]
 
     def entries(self, function: FunctionFacts) -> list[Frame]:
         """Return the activations of a function that the project's calls make."""

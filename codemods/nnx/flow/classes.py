@@ -34,6 +34,7 @@ class Classes:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._mro: dict[ClassFacts, tuple[tuple[ClassFacts, ...], frozenset[str]]] = {}
+        self._heirs: dict[ClassFacts, tuple[ClassFacts, ...]] | None = None
         self._annotated: dict[Param, tuple[Bound, ...]] = {}
 
     def class_attribute(self, cls: ClassFacts, name: str) -> Bound | None:
@@ -71,6 +72,16 @@ class Classes:
         result = (tuple(classes), frozenset(foreign))
         self._mro[cls] = result
         return result
+
+    def heirs(self, cls: ClassFacts) -> tuple[ClassFacts, ...]:
+        """Return a class and the project's classes that derive from it."""
+        if self._heirs is None:
+            heirs: dict[ClassFacts, dict[ClassFacts, None]] = {}
+            for heir in self.flow.project.classes():
+                for parent in self.mro(heir)[0]:
+                    heirs.setdefault(parent, {})[heir] = None
+            self._heirs = {parent: tuple(found) for parent, found in heirs.items()}
+        return self._heirs.get(cls, ())
 
     def method(self, cls: ClassFacts, name: str) -> FunctionFacts | None:
         """Return the method of a class or its project's parents."""
@@ -173,9 +184,9 @@ class Classes:
 
     def super_constructor(self, init: FunctionFacts) -> CallEvent | None:
         """Return the call of ``super().__init__`` in a constructor."""
-        for event in init.scope.module.calls:
+        for event in init.scope.module.calls_in(init.scope):
             callee = event.value.callee
-            if event.scope is init.scope and isinstance(callee, Attr) and callee.name == "__init__":
+            if isinstance(callee, Attr) and callee.name == "__init__":
                 return event
         return None
 

@@ -94,7 +94,7 @@ class Moments:
         """
         family = set(self.flow.classes.mro(cls)[0])
         if not made:
-            family |= {c for c in self.flow.project.classes() if cls in self.flow.classes.mro(c)[0]}
+            family.update(self.flow.classes.heirs(cls))
         outer = list(self.flow.fields.stores_from_outside(cls, name))
         events = [
             event
