@@ -13,6 +13,7 @@ from codemods.nnx.findings import Analysis, Failure
 from codemods.nnx.options import Options
 from codemods.nnx.source import Source
 from nnxmigrate.cache.store import Cache
+from nnxmigrate.progress import begin
 
 #: Below this number of bytes a second process costs more than it saves.
 WORTH_A_POOL = 1_000_000
@@ -48,6 +49,9 @@ class Analyser:
 
     def __call__(self, groups: Sequence[Group]) -> Analysis:
         """Return what is found in all groups, in the order of the groups' files."""
+        size = sum(map(len, groups))
+        files = f"{size} file{'s' * (size != 1)}"
+        begin(f"analysing {files}")
         new = []
         for group in groups:
             if tuple(group) not in self._known:
@@ -56,7 +60,8 @@ class Analyser:
                     new.append(group)
                 else:
                     self._known[tuple(group)] = kept
-        for group, analysis in zip(new, self._analyses(new), strict=True):
+        for number, (group, analysis) in enumerate(zip(new, self._analyses(new), strict=True), 1):
+            begin(f"analysed {number} of {len(new)} parts, {files}")
             self._known[tuple(group)] = analysis
             if self._cache and not any(failure.internal for failure in analysis.failures):
                 self._cache.keep(analysis, *self._key(group, self._asked(group)))

@@ -15,6 +15,7 @@ from nnxmigrate.files.document import Document, Unreadable
 from nnxmigrate.files.imports import ImportGraph, module_names
 from nnxmigrate.files.python import read_python
 from nnxmigrate.outcome import FileOutcome, Status
+from nnxmigrate.progress import tell
 
 #: A file without these words matters only if it imports, or is imported by, one that has them.
 _MIGRATED = b"nnx"
@@ -108,6 +109,7 @@ def read(found: Iterable[Found], lint: bool = False) -> Files:
             break  # nothing that context would help to understand
         else:
             context.add(file.name)
+        tell(f"reading {file.name}")
         try:
             if file.problem:
                 raise Unreadable(file.problem)

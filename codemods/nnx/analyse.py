@@ -17,6 +17,9 @@ from codemods.nnx.rewrite import drafts
 from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
 
+#: Called with what is being done, if somebody watches.
+listener: Callable[[str], None] | None = None
+
 
 class Stopped(BaseException):
     """The analysis was told to stop; no Exception, so that nothing takes it for a defect."""
@@ -50,6 +53,8 @@ def analyse(
     for source in sources:
         if stop is not None and stop():
             raise Stopped
+        if listener is not None:
+            listener(f"parsing {source.path}")
         try:
             modules.append(source.facts)
         except SyntaxError as error:
@@ -71,6 +76,8 @@ def analyse(
     for rule in sorted(chosen(options), key=lambda rule: not rule.always):
         if stop is not None and stop():
             raise Stopped
+        if listener is not None:
+            listener(f"looking for {rule.code} ({rule.name})")
         context.options = replace(options, origin=VERSIONS[0]) if rule.always else options
         try:
             with nullcontext() if options.fixes else drafts():

@@ -17,6 +17,7 @@ from nnxmigrate.files.atomic import WriteFailed, Writer, write_all
 from nnxmigrate.files.discovery import Found, discover
 from nnxmigrate.files.document import Unreadable
 from nnxmigrate.outcome import FileOutcome, Outcome, Status, joined
+from nnxmigrate.progress import Progress, tell
 from nnxmigrate.project import Files, Project, chosen, concerned, read, read_document
 from nnxmigrate.report import Style, report
 from nnxmigrate.run import run_project
@@ -99,7 +100,7 @@ def _files(
     style: Style,
 ) -> tuple[Outcome, Style]:
     """Run over files, and do what the command asks for with what is left."""
-    from nnxmigrate.cli import remaining
+    from nnxmigrate.cli import advice, remaining
     from nnxmigrate.recorded import BASELINE, place
 
     guarded = None
@@ -108,7 +109,8 @@ def _files(
 
         guarded = Guarded(bool(choices.get("require_clean", "require-clean", False)))
     record = remaining.record_of(paths)
-    outcome, scope = examine(choices, paths, settings, guarded, record if command is not Command.SPEEDUP else None)
+    with Progress():
+        outcome, scope = examine(choices, paths, settings, guarded, record if command is not Command.SPEEDUP else None)
     if guarded is not None:
         warning = guarded.warning()
         if warning:
@@ -126,6 +128,10 @@ def _files(
         outcome = replace(outcome, left=[one for one in outcome.left if one.code == "NNX001"], notes=(note,))
     elif command is Command.LINT and baseline:
         outcome = remaining.without_baseline(outcome, baseline)
+    if command is Command.MIGRATE:
+        style = replace(style, next=tuple(advice.after_migrate(outcome, scope, settings, record.file)))
+    elif command is Command.LINT:
+        style = replace(style, next=tuple(advice.after_lint(outcome, scope, settings)))
     return outcome, style
 
 
@@ -174,6 +180,7 @@ def run_parts(
         return run_project(project, settings, writer), []
     from nnxmigrate.versions.parts import parts
 
+    tell("asking which versions the project wants")
     outcomes, every = [], []
     for wanted, part in parts(project, *choices.versions()):
         options = replace(settings.options, origin=wanted.origin, targets=wanted.targets)

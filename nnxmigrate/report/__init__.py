@@ -19,6 +19,7 @@ class Style:
         quiet: failures only.
         verbose: also what was fixed or skipped.
         statistics: counts by rule in place of single findings.
+        next: what the user may want to do next.
         undo: the command that takes back what was written, if there is one.
     """
 
@@ -26,6 +27,7 @@ class Style:
     quiet: bool = False
     verbose: bool = False
     statistics: bool = False
+    next: tuple[str, ...] = ()
     undo: str | None = None
 
 

@@ -28,6 +28,7 @@ def text(outcome: Outcome, style: Style) -> str:
             parts += (f"{file.path}: left out: {file.reason}" for file in _left_out(outcome))
         parts += map(visible_lines, (*outcome.flax, *outcome.notes))
         parts += _summary(outcome)
+        parts += (f"Next: {line}" for line in style.next)
         if style.undo:
             parts.append(f"Undo: {visible(style.undo)}")
     return "\n".join(parts)
@@ -35,8 +36,11 @@ def text(outcome: Outcome, style: Style) -> str:
 
 def _entry(one: Diagnostic) -> str:
     """Return a finding with its way out."""
+    from nnxmigrate.rules import severity
+
     mark = f" [{one.safety.value} fix]" if one.safety else ""
-    head = f"{click.style(one.place, bold=True)}: {click.style(one.code, fg='yellow')} {one.message}{mark}"
+    colour = {"error": "red", "warning": "yellow"}.get(severity(one.code), "cyan")
+    head = f"{click.style(one.place, bold=True)}: {click.style(one.code, fg=colour)} {one.message}{mark}"
     return f"{head}\n    {one.help}" if one.help else head
 
 
@@ -59,11 +63,22 @@ def _summary(outcome: Outcome) -> Iterator[str]:
     if left_out:
         words, files = counts[1]
         counts[1] = f"{words} ({len(left_out)} left out: {left_out[0].reason})", files
-    left = f"; {len(outcome.left)} finding{'s' * (len(outcome.left) != 1)} left" if outcome.left else ""
-    yield (", ".join(words for words, files in counts if files) or "no files") + left
-    unsafe = [one for one in outcome.left if one.safety is not None and one.safety.value == "unsafe"]
-    if unsafe:
-        yield f"{len(unsafe)} can be fixed with --unsafe-fixes; look at the result."
+    yield (", ".join(words for words, files in counts if files) or "no files") + _left(outcome)
+
+
+def _left(outcome: Outcome) -> str:
+    """Return how many findings are left, and how bad they are."""
+    if not outcome.left:
+        return ""
+    from codemods.nnx.rule import SEVERITIES
+    from nnxmigrate.rules import severity
+
+    found = Counter(severity(one.code) for one in outcome.left)
+    words = {"error": "errors", "warning": "warnings", "info": "infos"}
+    kinds = [
+        f"{found[kind]} {kind if found[kind] == 1 else words[kind]}" for kind in reversed(SEVERITIES) if found[kind]
+    ]
+    return f"; {len(outcome.left)} finding{'s' * (len(outcome.left) != 1)} left: {', '.join(kinds)}"
 
 
 def _left_out(outcome: Outcome) -> list[FileOutcome]:

@@ -35,7 +35,7 @@ def test_options_come_from_the_nearest_table(tree: Tree, monkeypatch: pytest.Mon
 def test_the_command_line_wins(tree: Tree) -> None:
     root = tree(project('exclude = ["src/gen"]\noutput-format = "json"'))
     result = call("src", "--exclude", "a.py", "--output-format", "text")
-    assert result.stdout.splitlines()[-1] == "1 file changed"
+    assert "1 file changed" in result.stdout.splitlines()
     assert (root / "src/gen/b.py").read_text() == HEAD + "new\n"
 
 

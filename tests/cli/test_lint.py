@@ -24,8 +24,8 @@ def test_findings_only(tree: Tree) -> None:
         "a.py:4:1: NNX103 the word MANUAL",
         "    use another word",
         "Flax 0.10 → 0.11 and 0.12 (the project does not say; --from and --to do)",
-        "1 file with findings; 3 findings left",
-        "1 can be fixed with --unsafe-fixes; look at the result.",
+        "1 file with findings; 3 findings left: 3 errors",
+        "Next: 1 of 3 can be fixed: `nnxmigrate lint --fix a.py`, with --unsafe-fixes 1 more.",
     ]
     assert (root / "a.py").read_text() == HEAD + "old\nrisky\nmanual\n"
 

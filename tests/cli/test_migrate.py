@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from nnxmigrate.cli import main
 from nnxmigrate.cli.common import codes
+from nnxmigrate.recorded import LEFT
 from tests.conftest import Tree
 
 pytestmark = pytest.mark.usefixtures("fake_rules")
@@ -31,7 +32,9 @@ def test_the_default_command_and_its_report(tree: Tree) -> None:
         "src/a.py:3:1: NNX103 the word MANUAL\n    use another word\n"
         "Flax 0.10 → 0.11 and 0.12 (the project does not say; --from and --to do)\n"
         "Fixed:\n      2  NNX101  nnx.Optimizer without a `wrt` keyword\n"
-        "1 file changed, 1 file unchanged (1 left out: uses no NNX); 1 finding left\n"
+        "1 file changed, 1 file unchanged (1 left out: uses no NNX); 1 finding left: 1 error\n"
+        f"Next: What is left is noted in src/{LEFT}: `nnxmigrate status` counts it down.\n"
+        "Next: Prove it with `nnxmigrate verify -- python ...`; `nnxmigrate fix-ckpt` converts checkpoints.\n"
     )
     assert (root / "src/a.py").read_text() == HEAD + "new; new\nmanual\n"
     assert (root / "c.py").read_text() == HEAD + "old"

@@ -1,0 +1,71 @@
+"""What the user may want to do next."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+from codemods.nnx.options import VERSIONS
+from nnxmigrate.cli.remaining import Scope
+from nnxmigrate.files.discovery import display
+from nnxmigrate.outcome import Outcome, Status
+from nnxmigrate.settings import Settings
+
+_FEW = 3
+
+
+def after_migrate(outcome: Outcome, scope: Scope, settings: Settings, record: str) -> Iterator[str]:
+    """Yield the next steps after `migrate`, the nearest first.
+
+    Args:
+        outcome: what it came to.
+        scope: what it looked at.
+        settings: what was asked for.
+        record: the file in which what is left is noted.
+    """
+    place = _place(scope.paths)
+    changed = outcome.by_status[Status.CHANGED]
+    if changed and not outcome.written:
+        yield f"`nnxmigrate {place}` makes these changes."
+    unsafe = sum(one.safety is not None and one.safety.value == "unsafe" for one in outcome.left)
+    if unsafe and not settings.unsafe_fixes:
+        yield f"{_of(unsafe, outcome)} can be fixed with --unsafe-fixes: `nnxmigrate --unsafe-fixes --diff {place}`."
+    if outcome.left and outcome.written and os.path.isfile(record):
+        yield f"What is left is noted in {display(record)}: `nnxmigrate status` counts it down."
+    if outcome.written and changed:
+        yield from _pins(scope, [file.path for file in changed])
+        yield "Prove it with `nnxmigrate verify -- python ...`; `nnxmigrate fix-ckpt` converts checkpoints."
+
+
+def after_lint(outcome: Outcome, scope: Scope, settings: Settings) -> Iterator[str]:
+    """Yield the next steps after `lint`."""
+    place = _place(scope.paths)
+    safe = sum(one.safety is not None and one.safety.value == "safe" for one in outcome.left)
+    unsafe = sum(one.safety is not None and one.safety.value == "unsafe" for one in outcome.left)
+    if safe and not settings.fix:
+        more = f", with --unsafe-fixes {unsafe} more" if unsafe else ""
+        yield f"{_of(safe, outcome)} can be fixed: `nnxmigrate lint --fix {place}`{more}."
+    elif unsafe and not settings.unsafe_fixes:
+        yield f"{_of(unsafe, outcome)} can be fixed: `nnxmigrate lint --fix --unsafe-fixes {place}`."
+
+
+def _of(count: int, outcome: Outcome) -> str:
+    if count == len(outcome.left):
+        return "It" if count == 1 else f"All {count}"
+    return f"{count} of {len(outcome.left)}"
+
+
+def _place(paths: Sequence[str]) -> str:
+    return shlex.join(paths) if len(paths) <= _FEW else f"{shlex.join(paths[:_FEW])} ..."
+
+
+def _pins(scope: Scope, changed: Iterable[str]) -> Iterator[str]:
+    """Yield what the pins of changed files say that keeps the new code from running."""
+    from nnxmigrate.versions.pins import pinned
+
+    goal = max((options.target for options in scope.options), key=VERSIONS.index, default=VERSIONS[-1])
+    folders = dict.fromkeys(os.path.dirname(os.path.abspath(path)) for path in changed)
+    said = dict.fromkeys(pin.why for folder in folders if (pin := pinned(folder)) and goal not in pin.allowed)
+    for why in said:
+        yield f"The pins still say {why}: `nnxmigrate doctor --bump` raises them, --diff shows how."
