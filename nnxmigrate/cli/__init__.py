@@ -43,6 +43,7 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command in front of arguments that begin with no command and no option of the group."""
+        ctx.meta["nnxmigrate.words"] = [*args]
         if args and args[0] not in (*COMMANDS, "--help", "-h", "--version"):
             args = ["migrate", *args]
         return super().parse_args(ctx, args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -72,6 +73,12 @@ def version(value: str, fail: Callable[[str], NoReturn] | None = None) -> str:
     if len(found) != 1:
         (fail or _bad)(f"{value!r} names more than one version")
     return found[0]
+
+
+def command_line() -> str:
+    """Return the command line as a user would write it."""
+    words = click.get_current_context().find_root().meta.get("nnxmigrate.words", [])
+    return shlex.join(["nnxmigrate", *words])
 
 
 def _bad(message: str) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codemods.nnx.options import Options
-from nnxmigrate.cli.common import Choices
+from nnxmigrate.cli.common import Choices, command_line
 from nnxmigrate.files.atomic import WriteFailed, Writer, write_all
 from nnxmigrate.files.discovery import Found, discover
 from nnxmigrate.files.document import Unreadable
@@ -84,7 +84,7 @@ def execute(
     if given["html"]:
         from nnxmigrate.report.html import page
 
-        _save(given["html"], page(outcome).encode("utf-8"))
+        _save(given["html"], page(outcome, command_line()).encode("utf-8"))
     text = report(outcome, style)
     if text:
         click.echo(text, err=stdout_taken)

@@ -199,6 +199,10 @@ def _pins(route: Route) -> None:
         except (OSError, WriteFailed) as error:
             raise _Stop(f"the pins could not be written: {error}") from error
         _commit(route, "raise the pins of Flax")
+    changed = {change.path for change in plan.changes}
+    for pins in reading.sets:
+        if pins.kind == "pins" and pins.path not in changed and pins.specifier("flax").contains("0.10.7"):
+            route.todo.append(f"{display(pins.path)} still allows Flax 0.10, on which the new code may not run")
     for stuck in plan.stuck:
         route.todo.append(f"write {stuck.package}{stuck.after} into {display(stuck.path)} by hand")
     for refresh in sorted({pins.refresh for pins in reading.sets if pins.kind == "lock" and pins.refresh}):

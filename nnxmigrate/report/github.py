@@ -6,10 +6,11 @@ import os
 
 from nnxmigrate.outcome import Diagnostic, Outcome, Status
 from nnxmigrate.report import Style
+from nnxmigrate.rules import severity
 
 
 def github(outcome: Outcome, style: Style) -> str:
-    """Return one command a finding; failures are errors, findings are warnings."""
+    """Return one command a finding; failures are errors, findings are as bad as their rules."""
     lines = [
         f"::error file={_property(_slashed(file.path))},title=nnxmigrate::{_message(file.reason)}"
         for file in outcome.by_status[Status.FAILED]
@@ -26,7 +27,8 @@ def _command(one: Diagnostic) -> str:
     place = "" if one.start.cell else f",col={one.start.column}"
     text = _message(f"{one.place}: {one.code} {one.message}" + (f"\n{one.help}" if one.help else ""))
     path = _property(_slashed(one.path))
-    return f"::warning file={path},line={one.start.file_line}{place},title=nnxmigrate ({one.code})::{text}"
+    kind = {"error": "error", "warning": "warning", "info": "notice"}[severity(one.code)]
+    return f"::{kind} file={path},line={one.start.file_line}{place},title=nnxmigrate ({one.code})::{text}"
 
 
 def _slashed(path: str) -> str:

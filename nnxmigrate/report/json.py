@@ -9,6 +9,7 @@ from nnxmigrate import __version__
 from nnxmigrate.files.document import Spot
 from nnxmigrate.outcome import Diagnostic, Outcome, Status
 from nnxmigrate.report import Style
+from nnxmigrate.rules import severity
 
 
 def json(outcome: Outcome, style: Style) -> str:
@@ -38,6 +39,7 @@ def _finding(one: Diagnostic) -> dict[str, Any]:
     ]
     return {
         **{key: getattr(one, key) for key in ("code", "path", "message", "help")},
+        "severity": severity(one.code),
         "start": _spot(one.start),
         "end": _spot(one.end),
         "fix": {"safety": one.safety.value, "edits": edits} if one.safety else None,

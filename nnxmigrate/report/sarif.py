@@ -16,9 +16,12 @@ from nnxmigrate.files.document import Spot
 from nnxmigrate.links import rule_url
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 from nnxmigrate.report import Style
-from nnxmigrate.rules import all_rules
+from nnxmigrate.rules import all_rules, severity
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+
+#: What the format calls the severities.
+LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def sarif(outcome: Outcome, style: Style) -> str:
@@ -51,6 +54,9 @@ def _driver() -> dict[str, Any]:
             "name": rule.name,
             "shortDescription": {"text": rule.summary},
             "fullDescription": {"text": rule.why},
+            "help": {"text": f"{rule.why}\nSource: {rule.source}"},
+            "defaultConfiguration": {"level": LEVELS[rule.level]},
+            "properties": {"tags": [rule.kind.value, f"flax-{rule.since}"]},
             **({"helpUri": rule_url(rule.code)} if rule_url(rule.code) else {}),
         }
         for rule in all_rules()
@@ -61,7 +67,7 @@ def _driver() -> dict[str, Any]:
 def _result(one: Diagnostic, fingerprint: str) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": one.code,
-        "level": "warning",
+        "level": LEVELS[severity(one.code)],
         "message": {"text": one.message + (f"\n{one.help}" if one.help else "")},
         "locations": [
             {"physicalLocation": {"artifactLocation": _uri(one.path), "region": _region(one.start, one.end)}}
