@@ -54,6 +54,10 @@ FLAX_RELEASES: tuple[Version, ...] = tuple(Version(text) for text in _ROWS)
 ORBAX_RELEASES: tuple[Version, ...] = tuple(
     Version(text) for text in ("0.8.0", "0.10.0", "0.11.5", "0.11.19", "0.11.25", "0.11.30", "0.12.8")
 )
+#: Releases of optax with which a jitted training step of nnx.Optimizer was run on Flax 0.10.7, 0.11.2 and 0.12.8.
+OPTAX_RELEASES: tuple[Version, ...] = tuple(
+    Version(text) for text in ("0.1.7", "0.1.9", "0.2.1", "0.2.2", "0.2.3", "0.2.4", "0.2.5", "0.2.6", "0.2.8")
+)
 
 MEASURED: dict[tuple[Version, Version], Outcome] = {
     (Version(flax), jax): _LETTERS[letter]
@@ -179,6 +183,13 @@ CAUTIONS = (
         "on 0.10 and on 0.12.8",
         "flax>=0.12.8,<0.13",
         r"\boptax\.masked\b|\bcontrib\.muon\b|\bimport\b.*\bmuon\b|\bimport\b.*\bmasked\b",
+    ),
+    Caution(
+        "optax",
+        SpecifierSet("<0.2.5"),
+        "optax.contrib.muon does not exist before optax 0.2.5",
+        "optax>=0.2.5",
+        r"\bcontrib\.muon\b|\bimport\b.*\bmuon\b",
     ),
     Caution(
         "orbax-checkpoint",

@@ -14,6 +14,7 @@ from nnxmigrate.doctor.compat import (
     FAILURES,
     FLAX_RELEASES,
     JAX_RELEASES,
+    OPTAX_RELEASES,
     ORBAX_RELEASES,
     TARGETS,
     Outcome,
@@ -93,6 +94,9 @@ def resolve(pins: PinSet) -> dict[str, Version]:
         if pins.names("orbax-checkpoint"):
             found["orbax-checkpoint"] = orbax
         break
+    for optax in _candidates(pins.exact("optax"), pins.specifier("optax"), OPTAX_RELEASES)[:1]:
+        if pins.names("optax"):
+            found["optax"] = optax
     return found
 
 
@@ -119,6 +123,7 @@ def judge(pins: PinSet, target: str | None, uses: Callable[[str], str | None]) -
         remarks = [Remark(Severity.NOTE, f"flax {asked} was not measured; known are {known}")]
     else:
         remarks = [*_pair(pins, flax, releases.get("jax")), *_python(pins, flax), *_cautions(releases, uses)]
+        remarks += _optax(pins, releases.get("optax"))
     if target is not None and (flax is None or family(flax) != target):
         what = "cannot be resolved" if flax is None else f"is {flax}"
         advice = f"flax{TARGETS[target].ranges['flax']} and jax{TARGETS[target].ranges['jax']}"
@@ -181,6 +186,16 @@ def _python(pins: PinSet, flax: Version) -> list[Remark]:
             f"requires-python {needed}",
         )
     ]
+
+
+def _optax(pins: PinSet, optax: Version | None) -> list[Remark]:
+    """Return what is to be said about the release of optax."""
+    known = f"{OPTAX_RELEASES[0]} to {OPTAX_RELEASES[-1]}"
+    if optax is None and pins.names("optax"):
+        return [Remark(Severity.NOTE, f"optax{pins.specifier('optax')} was not measured; known are {known}")]
+    if optax is None or OPTAX_RELEASES[0] <= optax <= OPTAX_RELEASES[-1]:
+        return []
+    return [Remark(Severity.NOTE, f"optax {optax} was not measured; known are {known}")]
 
 
 def _cautions(releases: dict[str, Version], uses: Callable[[str], str | None]) -> list[Remark]:

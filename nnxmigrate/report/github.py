@@ -27,7 +27,7 @@ def _command(one: Diagnostic) -> str:
     place = "" if one.start.cell else f",col={one.start.column}"
     text = _message(f"{one.place}: {one.code} {one.message}" + (f"\n{one.help}" if one.help else ""))
     path = _property(_slashed(one.path))
-    kind = {"error": "error", "warning": "warning", "info": "notice"}[severity(one.code)]
+    kind = {"error": "error", "warning": "warning"}.get(severity(one.code), "notice")
     return f"::{kind} file={path},line={one.start.file_line}{place},title=nnxmigrate ({one.code})::{text}"
 
 

@@ -24,7 +24,7 @@ td.number { text-align: right; }
 pre { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; padding: .5rem; font-size: 13px; }
 .add { background: var(--add); } .del { background: var(--del); } .mark { background: var(--mark); }
 summary { cursor: pointer; font-weight: 600; margin: .5rem 0; } .help, .meta { opacity: .8; }
-.error { color: #cf222e; } .warning { color: #9a6700; } .info { color: #0969da; }
+.error { color: #cf222e; } .warning { color: #9a6700; } .info, .hint { color: #0969da; }
 .filters { position: sticky; top: 0; background: Canvas; padding: .5rem 0; border-bottom: 1px solid var(--line); }
 [hidden] { display: none; }
 """
@@ -56,7 +56,8 @@ def page(outcome: Outcome, command: str = "", now: datetime | None = None) -> st
         command: the command line, as a user would write it.
         now: when it was run.
     """
-    counts = ", ".join(f"{len(files)} {status.value}" for status, files in outcome.by_status.items() if files)
+    words = {status: status.value for status in Status} | ({} if outcome.written else {Status.CHANGED: "would change"})
+    counts = ", ".join(f"{len(files)} {words[status]}" for status, files in outcome.by_status.items() if files)
     when = (now or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
     body = [f"<h1>nnxmigrate {__version__}</h1>", f'<p class="meta">{when}</p>']
     body += [f"<p><code>{escape(command)}</code></p>"] if command else []

@@ -21,7 +21,7 @@ from nnxmigrate.rules import all_rules, severity
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
 #: What the format calls the severities.
-LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+LEVELS = {"error": "error", "warning": "warning", "info": "note", "hint": "note"}
 
 
 def sarif(outcome: Outcome, style: Style) -> str:

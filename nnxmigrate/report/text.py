@@ -74,7 +74,7 @@ def _left(outcome: Outcome) -> str:
     from nnxmigrate.rules import severity
 
     found = Counter(severity(one.code) for one in outcome.left)
-    words = {"error": "errors", "warning": "warnings", "info": "infos"}
+    words = {"error": "errors", "warning": "warnings", "info": "infos", "hint": "hints"}
     kinds = [
         f"{found[kind]} {kind if found[kind] == 1 else words[kind]}" for kind in reversed(SEVERITIES) if found[kind]
     ]

@@ -251,3 +251,20 @@ def test_what_would_be_raised_is_shown(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / "requirements.txt").read_text() == "flax==0.10.7\njax==0.7.2\n"
     assert CliRunner().invoke(doctor, [".", "--bump", "--diff"]).exit_code == 2
     assert CliRunner().invoke(doctor, [".", "--to", "0.13"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("optax", "code", "said"),
+    [
+        ("optax==0.2.4", "import optax\n", "optax 0.2.4"),
+        ("optax==0.2.4", "import optax\ntx = optax.contrib.muon(0.1)\n", "muon does not exist before optax 0.2.5"),
+        ("optax==0.1.4", "", "optax 0.1.4 was not measured; known are 0.1.7 to 0.2.8"),
+        ("optax>=0.3", "", "optax>=0.3 was not measured"),
+    ],
+)
+def test_optax(tmp_path: Path, optax: str, code: str, said: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"flax==0.12.8\njax==0.10.2\n{optax}\n")
+    (tmp_path / "a.py").write_text(code)
+    result = CliRunner().invoke(doctor, [str(tmp_path)])
+    assert said in result.output
+    assert result.exit_code == int("muon" in said)
