@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -226,8 +227,8 @@ def test_a_broken_rule_under_real_flax(tree: Tree, monkeypatch: pytest.MonkeyPat
 
     render = Edit.__init__
 
-    def wrong(self: Edit, start: int, end: int, text: bytes, *more: object) -> None:
-        render(self, start, end, text.replace(b"wrt=nnx.Param", b"wrt=nnx.BatchStat"), *more)  # type: ignore[arg-type]
+    def wrong(self: Edit, start: int, end: int, text: bytes, **more: Any) -> None:
+        render(self, start, end, text.replace(b"wrt=nnx.Param", b"wrt=nnx.BatchStat"), **more)
 
     monkeypatch.setattr(Edit, "__init__", wrong)
     bad = call("verify", *sides, "--", "python", "train.py")
