@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.known import GRADIENTS
@@ -82,11 +82,12 @@ def of_nnx(flow: Flow, found: Gradient) -> bool:
     return name in GRADIENTS and name.startswith("flax.nnx.")
 
 
-def rivals(flow: Flow) -> bool:
-    """Say whether a class of the project's own has an ``update`` of gradients, so that such a call may be of it."""
+def rivals(flow: Flow) -> list[ModuleFacts]:
+    """Return the modules with a class that has an ``update`` of gradients and is no optimizer of NNX."""
+    found = []
     for cls in flow.project.classes():
         update = cls.methods.get("update")
         if update is not None and any("grad" in name for name in list(update.params)[1:2]):
             if not any(base.endswith(("nnx.Optimizer", "nnx.ModelAndOptimizer")) for base in flow.mro(cls)[1]):
-                return True
-    return False
+                found.append(cls.scope.module)
+    return found

@@ -47,7 +47,8 @@ def migrate(context: Context) -> Iterator[Finding]:
     _doubt(flow, groups, collected.unanswered)
     linked = {update.event for group in groups for update in group.updates}
     loose = list(loose_updates(flow, context.sources, linked))
-    doubtful = loose if rivals(flow) else []  # they may be of a class of the project's own
+    reach, others = Reach(flow.project), rivals(flow)  # they may be of a class of the project's own
+    doubtful = [u for u in loose if any(reach.meet(u.event.scope.module, module) for module in others)]
     groups, apart = _gathered(groups, [update for update in loose if update not in doubtful])
     taken: dict[Group, str] = {}
     names = {update: _presumed(flow, Spellings(identity), update) for update in apart}
