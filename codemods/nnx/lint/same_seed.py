@@ -180,8 +180,8 @@ def _drawn(context: Context, seed: Value, function: FunctionFacts) -> bool:
                 return False
             if last(name) not in NOT_CONSUMING:
                 return True
-        elif Kind.MODULE in kinds_of(context, event.value, function.scope):
-            return True
+        elif isinstance(seed, Call) and Kind.MODULE in kinds_of(context, event.value, function.scope):
+            return True  # a parameter may be a state that is merged
     return False
 
 

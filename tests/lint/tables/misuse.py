@@ -31,6 +31,12 @@ ensemble = nnx.vmap(make, in_axes=(None, 0))(nnx.Rngs(0), x)  # NNX836
         ),
         clean=(
             """\
+graphdef, state = nnx.split(model)
+def loss(p, v):
+    return nnx.merge(graphdef, p)(v).sum()
+y = jax.vmap(loss, in_axes=(None, 0))(state, jnp.ones((4, 3)))
+""",
+            """\
 def train(rng, rate):
     dummy = jax.random.key(0)
     shape = jax.random.normal(dummy, (3,)).shape
