@@ -196,14 +196,15 @@ class Taint:
             if isinstance(test.ops[0], ast.Is | ast.IsNot) and self._at(other, activation).none:
                 return self._at(test.left, activation).grade is Grade.UNKNOWN
             plain = isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn)
-            return plain and not activation.root and self._flag(test.left, activation)
-        return not activation.root and self._flag(test, activation)
+            return plain and self._flag(test.left, activation)
+        return self._flag(test, activation)
 
     def _flag(self, node: ast.expr, activation: Activation) -> bool:
-        return isinstance(node, ast.Name | ast.Attribute) and self._at(node, activation).grade in {
-            Grade.UNKNOWN,
-            Grade.PYTHON,
-        }
+        """Say whether a name's truth is not known here; what a transform is told to be static may have any."""
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return False
+        grade = self._at(node, activation).grade
+        return grade is Grade.UNKNOWN or (grade is Grade.PYTHON and not activation.root)
 
     # -- activations --------------------------------------------------------------------------------
 
