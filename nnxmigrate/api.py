@@ -63,7 +63,7 @@ def migrate(
 ) -> Result:
     """Rewrite code for a newer Flax.
 
-    The settings are those of the command line and its defaults; no configuration file is read.
+    The settings are the arguments: no configuration file is read, and versions are not taken from the project.
 
     >>> old = "from flax import nnx\\nopt = nnx.Optimizer(nnx.Linear(1, 1, rngs=nnx.Rngs(0)), tx)\\n"
     >>> print(migrate(old).text.splitlines()[1])
