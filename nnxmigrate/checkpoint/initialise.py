@@ -171,12 +171,14 @@ class Program:
                 tree = tree["model"] if part == "model" else {name: tree[name] for name in tree if name != "model"}
             if not pure:
                 return tree
-            states = (nnx.State,)
-            return jax.tree.map(
-                lambda one: nnx.to_pure_dict(one) if isinstance(one, states) else one,
-                tree,
-                is_leaf=lambda one: isinstance(one, states),
-            )
+            variables = tuple({nnx.Variable, getattr(nnx, "VariableState", nnx.Variable)})
+
+            def pure_of(one: Any) -> Any:
+                if isinstance(one, nnx.State):
+                    return nnx.to_pure_dict(one)
+                return next(iter(jax.tree.leaves(one)), None) if isinstance(one, variables) else one
+
+            return jax.tree.map(pure_of, tree, is_leaf=lambda one: isinstance(one, (nnx.State, *variables)))
 
         return make() if self.eager else jax.eval_shape(make)
 
