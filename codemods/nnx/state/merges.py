@@ -12,6 +12,7 @@ from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.copies import merged
+from codemods.nnx.state.lines import line
 from codemods.nnx.state.stateful import may_change
 from codemods.nnx.state.tracing import differentiated, traced_functions
 from codemods.nnx.values import Attr, Free, Item, Param, Star, Value
@@ -27,13 +28,13 @@ def check(context: Context) -> Iterator[Finding]:
     for alias in context.aliases:
         if alias.merged:
             said.add(alias.node)
-            changed, read = (getattr(node, "lineno", 0) for node in (alias.changed, alias.read))
+            changed, read = (line(context, node, alias.scope.module) for node in (alias.changed, alias.read))
             yield finding(
                 "NNX402",
                 alias.scope,
                 alias.node,
                 "the merged object shares the Variables of the state since Flax 0.11.2: "
-                f"what changes in line {changed} is read in line {read}",
+                f"what changes in {changed} is read in {read}",
                 "pass copy=True, or use nnx.clone",
                 merged(context, alias.scope, alias.node),
             )

@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.copies import snapshot, wrapped
+from codemods.nnx.state.lines import line
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -17,26 +18,22 @@ def check(context: Context) -> Iterator[Finding]:
     for alias in context.aliases:
         if alias.merged:
             continue
-        changed, read = alias.changed, alias.read
+        changed, read = (line(context, node, alias.scope.module) for node in (alias.changed, alias.read))
         if alias.handed:
             message = "since Flax 0.11 NNX transforms hand on the Variables of a state, no copies: "
-            message += f"line {_line(changed)} changes them"
+            message += f"{changed} changes them"
         elif alias.forward:
-            message = f"this state is no copy since Flax 0.11: it follows the change in line {_line(changed)}"
+            message = f"this state is no copy since Flax 0.11: it follows the change in {changed}"
         else:
-            message = f"this state is no copy since Flax 0.11: line {_line(changed)} changes the object behind it too"
+            message = f"this state is no copy since Flax 0.11: {changed} changes the object behind it too"
         yield finding(
             "NNX401",
             alias.scope,
             alias.node,
-            f"{message}, and line {_line(read)} reads the result",
+            f"{message}, and {read} reads the result",
             "take a copy with nnx.clone(...)",
             wrapped(context, alias.scope, alias.node) if alias.handed else snapshot(context, alias.scope, alias.node),
         )
-
-
-def _line(node: object) -> int:
-    return getattr(node, "lineno", 0)
 
 
 RULE = Rule(
