@@ -100,9 +100,9 @@ class Classes:
             if isinstance(callee.value, Class):
                 return callee.value.facts
             if isinstance(callee.value, Ref) and callee.value.name == "dataclasses.replace" and value.args:
-                return self.class_of(self.flow.follow(bound, value.args[0]))
+                return self._class_of_replaced(bound, self.flow.follow(bound, value.args[0]))
             if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
-                return self.class_of(Bound(callee.value.base, callee.frame))
+                return self._class_of_replaced(bound, Bound(callee.value.base, callee.frame))
             return None
         if isinstance(value, Param):
             if value is value.function.self_param:
@@ -128,6 +128,14 @@ class Classes:
                 self.flow.answers.classes[bound] = cls
             return cls
         return None
+
+    def _class_of_replaced(self, bound: Bound, original: Bound) -> ClassFacts | None:
+        """Return the class of what a copy with other fields was made of, which in a loop may be the copy itself."""
+        key = ("class", bound)
+        if self.flow.questions.under_way(key):
+            return None
+        with self.flow.questions.asking(key):
+            return self.class_of(original)
 
     def annotated(self, param: Param) -> tuple[Bound, ...]:
         """Return the classes that a parameter's annotation names: project's classes or foreign names."""

@@ -1,0 +1,39 @@
+"""Which class a value is an instance of, where the question comes back to itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods.nnx.context import Context
+from codemods.nnx.options import Options
+from codemods.nnx.project import Project
+from tests.migration import sources
+
+COPIES_OF_THEMSELVES = {
+    "global": "def step():\n    global config\n    config = config.replace(a=1)\n    return config.b\n",
+    "property": "class A:\n    @property\n    def c(self):\n        return self.c.replace(a=1)\n"
+    "    def f(self):\n        return self.c.b\n",
+    "field": "class A:\n    def __init__(self):\n        self.c = self.c.replace(a=1)\n"
+    "    def f(self):\n        return self.c.b\n",
+    "two fields": "class A:\n    def f(self):\n        self.c = self.d.replace(a=1)\n"
+    "    def g(self):\n        self.d = self.c.replace(b=1)\n    def h(self):\n        return self.d.x.y\n",
+}
+
+
+@pytest.mark.parametrize("text", COPIES_OF_THEMSELVES.values(), ids=list(COPIES_OF_THEMSELVES))
+def test_a_copy_of_itself_has_no_known_class(text: str) -> None:
+    project = Project([source.facts for source in sources({"m.py": text})])
+    flow = Context(project, Options()).flow
+    for event in project.attributes():
+        if event.node.attr in {"b", "y"}:
+            assert flow.class_of(flow.resolve(flow.here(event.base, event.scope))) is None
+
+
+def test_a_copy_is_of_the_class_of_its_original() -> None:
+    text = "class C:\n    a: int = 0\nc = C()\nd = c.replace(a=1).replace(a=2)\nd.b\n"
+    project = Project([source.facts for source in sources({"m.py": text})])
+    flow = Context(project, Options()).flow
+    base = next(e for e in project.attributes() if e.node.attr == "b")
+    found = flow.class_of(flow.resolve(flow.here(base.base, base.scope)))
+    assert found is not None
+    assert found.name == "C"
