@@ -29,7 +29,7 @@ def test_options_come_from_the_nearest_table(tree: Tree, monkeypatch: pytest.Mon
     result = call(".")
     assert (root / "src/a.py").read_text() == HEAD + "new\nsafe\n# TODO(nnxmigrate): NNX103 the word MANUAL\nmanual\n"
     assert (root / "src/gen/b.py").read_text() == HEAD + "old\n", "patterns are relative to pyproject.toml"
-    assert result.stdout.startswith("::warning file=a.py,line=5,col=1")
+    assert result.stdout.startswith("::error file=a.py,line=5,col=1")
 
 
 def test_the_command_line_wins(tree: Tree) -> None:

@@ -89,12 +89,17 @@ def test_nothing_found(tmp_path: Path, program: str) -> None:
     assert (runner.run("Lint").returncode, runner.run("Judge").returncode) == (0, 0)
 
 
-@pytest.mark.parametrize("inputs", [{"paths": "nowhere.py"}, {"paths": "a.py", "fail": "false"}])
+@pytest.mark.parametrize("inputs", [{"paths": "a.py"}, {"paths": "a.py", "fail": "false"}])
 def test_failures_fail(tmp_path: Path, program: str, inputs: dict[str, str]) -> None:
     repository(tmp_path, a=HEAD + "x = (\n")
     runner = Runner(tmp_path, program, **inputs)
     assert runner.run("Lint").returncode == 0
     assert runner.run("Judge").returncode == 2
+
+
+def test_a_missing_path_fails_at_once(tmp_path: Path, program: str) -> None:
+    repository(tmp_path, a=HEAD)
+    assert Runner(tmp_path, program, paths="nowhere.py").run("Lint").returncode == 2
 
 
 def test_a_wrong_argument_fails_at_once(tmp_path: Path, program: str) -> None:

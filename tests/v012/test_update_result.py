@@ -164,7 +164,7 @@ def test_what_is_left_alone_runs_under_the_releases(name: str, outputs: dict[str
 
 def test_nothing_is_said_before_0_12() -> None:
     assert "NNX618" not in codes(_program("lambda"), options("0.11"))
-    assert "NNX618" not in codes(_program("lambda"), options("0.12", origin="0.12"))
+    assert "NNX618" in codes(_program("lambda"), options("0.12", origin="0.12")), "it raises there"
 
 
 def test_all_branches_are_one_fix() -> None:
