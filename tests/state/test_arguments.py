@@ -72,7 +72,7 @@ def test_the_caller_keeps_what_it_had(name: str) -> None:
 
 
 #: A state in a field, changed by a compiled function: known to be missed.
-MISSED = pytest.param("held by an object", marks=pytest.mark.xfail(strict=False, reason="one copy is missing"))
+MISSED = pytest.param("held by an object", marks=pytest.mark.xfail(strict=True, reason="one copy is missing"))
 
 
 @pytest.mark.parametrize("name", [MISSED if name == "held by an object" else name for name in FIXED])
