@@ -27,7 +27,11 @@ from flax import nnx
 
 def signature(thing):
     try:
-        found = inspect.signature(thing)
+        if isinstance(thing, type) and thing.__init__ is not object.__init__:  # the metaclass takes anything
+            found = inspect.signature(thing.__init__)
+            found = found.replace(parameters=list(found.parameters.values())[1:])
+        else:
+            found = inspect.signature(thing)
     except (TypeError, ValueError):
         return ""
     plain = [p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else "...") for p in
