@@ -97,6 +97,11 @@ LEFT_ALONE = [
     "print(m(1))\n",
     "@jax.jit\ndef f(s):\n    m = nnx.merge(nnx.graphdef(model), s)\n    bump(m)\n    return nnx.state(m)\n"
     "s = nnx.state(model)\ns = f(s)\nnnx.update(model, s)\nprint(model(1))\n",
+    "g, params, rest = nnx.split(model, nnx.Param, ...)\nparams['bias'].value = jnp.ones(2)\n"
+    "nnx.update(other, params, rest)\n",
+    "v = nnx.Param(1)\ng, stats, params, rest = nnx.split(v, nnx.BatchStat, nnx.Param, ...)\n"
+    "params.value = 2\nnnx.update(v, stats, params, rest)\nprint(v.value)\n",
+    "params, rest = nnx.state(model, nnx.Param, ...)\nparams['bias'].value = jnp.ones(2)\nprint(rest)\n",
     "s = {'model': nnx.state}\nbump(model)\nprint(s)\n",
     "class Box:\n    def state(self, m):\n        return m\ns = Box().state(model)\nbump(model)\nprint(s)\n",
 ]

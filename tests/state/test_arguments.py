@@ -42,6 +42,17 @@ FIXED = {
     "held by an object": f"class Trainer:\n    def __init__(self):\n        self.state = nnx.state(model)\n\n"
     f"    def run(self):\n        f(self.state)\n\n\n@nnx.jit\n{BODY}trainer = Trainer()\n"
     "trainer.run()\ns = trainer.state",
+    "handed on by a helper": f"def run(s):\n    f(s)\n\n\n@nnx.jit\n{BODY}run(s)",
+    "in a dictionary": f"@nnx.jit\n{BODY}box = {{'s': s}}\n\n\ndef run():\n    f(box['s'])\n\n\nrun()",
+    "one of a list": f"@nnx.jit\n{BODY}def run(states):\n    for state in states:\n        f(state)\n\n\n"
+    "states = [nnx.state(model), nnx.state(model)]\nrun(states)\ns = states[0]",
+    "part of a split in a field": "@nnx.jit\ndef f(p, rest):\n    p['bias'].value = one\n\n\nclass Trainer:\n"
+    "    def __init__(self, model):\n        self.graphdef, self.params, self.rest = nnx.split(model, nnx.Param, ...)\n\n"
+    "    def run(self):\n        f(self.params, self.rest)\n\n\n"
+    "trainer = Trainer(model)\ntrainer.run()\ns = trainer.params",
+    "compiled in a field": "class Trainer:\n    def __init__(self, s):\n        self.s = s\n"
+    "        self.f = nnx.jit(self._f)\n\n    @staticmethod\n    def _f(s):\n        s['bias'].value = one\n\n"
+    "    def run(self):\n        self.f(self.s)\n\n\ntrainer = Trainer(s)\ntrainer.run()",
     "in a loop": "@nnx.jit\ndef f(s, x):\n    s['bias'].value = s['bias'].value + x\n    return s['bias'].value.sum()\n"
     "\n\nfor x in (1.0, 2.0):\n    print(f(s, x))",
     "returned": "@nnx.jit\ndef f(s):\n    s['bias'].value = one\n    return s\n\n\n"
@@ -71,11 +82,7 @@ def test_the_caller_keeps_what_it_had(name: str) -> None:
     assert migrate_text(text, options("0.11")) != text
 
 
-#: A state in a field, changed by a compiled function: known to be missed.
-MISSED = pytest.param("held by an object", marks=pytest.mark.xfail(strict=True, reason="one copy is missing"))
-
-
-@pytest.mark.parametrize("name", [MISSED if name == "held by an object" else name for name in FIXED])
+@pytest.mark.parametrize("name", FIXED)
 def test_the_caller_keeps_what_it_had_under_the_releases(name: str, outputs: dict[str, dict[str, Output]]) -> None:
     assert_same(outputs, name)
 

@@ -149,13 +149,18 @@ class Calls:
         """Return what a function gets that a transform of NNX runs: up to 0.10 a copy of a state."""
         found: set[Thing] = set()
         for thing in things:
-            if thing.kind is Kind.STATE:
+            if thing.kind is Kind.STATE or (thing.unknown and self._state(node)):
                 inner = self.run.library.copied(thing)
                 self.run.share(Share(node, self.run.scope, False, {thing}, {inner}, handed=True))
                 found.add(inner)
             else:
                 found.add(thing)
         return found
+
+    def _state(self, node: ast.expr) -> bool:
+        """Say whether an argument is a state, going by all that the project ever puts there."""
+        value = self.run.scope.module.values.get(node)
+        return value is not None and self.run.context.kinds.of(self.run.flow.here(value, self.run.scope)) == {Kind.STATE}
 
     def wrappers(self, call: Bound) -> Iterator[str]:
         """Yield the names of the transforms around the function that a call reaches."""

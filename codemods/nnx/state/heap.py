@@ -118,6 +118,7 @@ class Share:
         second: what it returned.
         params: whether only parameters are shared, so that a change of other Variables does not matter.
         handed: whether a transform of NNX handed the first on to the function that it runs.
+        part: which filter of the call chose the second; what different filters choose has no Variable in common.
     """
 
     site: ast.expr
@@ -127,6 +128,11 @@ class Share:
     second: set[Thing]
     params: bool = False
     handed: bool = False
+    part: int = 0
+
+    def apart(self, other: Share) -> bool:
+        """Say whether the second handles are parts of one split, so that no change comes from one to the other."""
+        return self.site is other.site and self.part != other.part
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,9 @@ class Heap:
             mine = above(changed)
             far: list[Share] = []
             for share in left:
+                if over and over[-1].apart(share):
+                    far.append(share)
+                    continue
                 for one, other, forward in ((share.first, share.second, True), (share.second, share.first, False)):
                     if not mine.isdisjoint(one) or not changed.isdisjoint(above(one)):
                         way = (*over, share)

@@ -201,7 +201,7 @@ class Library:
         source = args[0] if args else set()
         if len(filters) < 2:
             return {self._state(node, source, filters[0] if filters else None)}
-        parts = {str(i): {self._state(node, source, f)} for i, f in enumerate(filters)}
+        parts = {str(i): {self._state(node, source, f, i)} for i, f in enumerate(filters)}
         return {Thing(fields=parts, display=True)}
 
     def _split(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
@@ -212,10 +212,10 @@ class Library:
             whole.hold(ANY, {self._state(node, source, None)})
         else:
             for index, chosen in enumerate(filters, 1):
-                whole.hold(str(index), {self._state(node, source, chosen)})
+                whole.hold(str(index), {self._state(node, source, chosen, index)})
         return {whole}
 
-    def _state(self, node: ast.Call, source: set[Thing], chosen: ast.expr | None) -> Thing:
+    def _state(self, node: ast.Call, source: set[Thing], chosen: ast.expr | None, part: int = 0) -> Thing:
         """Return a state that shares the Variables of objects."""
         state = Thing(kind=Kind.STATE)
         value = self.scope.module.values.get(chosen) if chosen is not None else None
@@ -224,7 +224,7 @@ class Library:
             resolved = self.run.flow.resolve(self.run.flow.here(value, self.scope)).value
             params = getattr(resolved, "name", "") == "flax.nnx.Param"
         if source:
-            self.run.share(Share(node, self.scope, False, set(source), {state}, params))
+            self.run.share(Share(node, self.scope, False, set(source), {state}, params, part=part))
         return state
 
     def _merge(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
