@@ -47,7 +47,7 @@ FIXED = {
     "one of a list": f"@nnx.jit\n{BODY}def run(states):\n    for state in states:\n        f(state)\n\n\n"
     "states = [nnx.state(model), nnx.state(model)]\nrun(states)\ns = states[0]",
     "part of a split in a field": "@nnx.jit\ndef f(p, rest):\n    p['bias'].value = one\n\n\nclass Trainer:\n"
-    "    def __init__(self, model):\n        self.graphdef, self.params, self.rest = nnx.split(model, nnx.Param, ...)\n\n"
+    "    def __init__(self, m):\n        self.graphdef, self.params, self.rest = nnx.split(m, nnx.Param, ...)\n\n"
     "    def run(self):\n        f(self.params, self.rest)\n\n\n"
     "trainer = Trainer(model)\ntrainer.run()\ns = trainer.params",
     "compiled in a field": "class Trainer:\n    def __init__(self, s):\n        self.s = s\n"

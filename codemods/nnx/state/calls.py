@@ -159,8 +159,9 @@ class Calls:
 
     def _state(self, node: ast.expr) -> bool:
         """Say whether an argument is a state, going by all that the project ever puts there."""
-        value = self.run.scope.module.values.get(node)
-        return value is not None and self.run.context.kinds.of(self.run.flow.here(value, self.run.scope)) == {Kind.STATE}
+        run = self.run
+        value = run.scope.module.values.get(node)
+        return value is not None and run.context.kinds.of(run.flow.here(value, run.scope)) == {Kind.STATE}
 
     def wrappers(self, call: Bound) -> Iterator[str]:
         """Yield the names of the transforms around the function that a call reaches."""
