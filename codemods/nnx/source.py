@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from codemods.nnx.newer import parse
 from codemods.nnx.nodes import by_type, every
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ class Source:
         """The syntax tree.
 
         Raises:
-            SyntaxError: if the text is no Python of this interpreter's version.
+            SyntaxError: if the text is no Python, or if its syntax is too new to be read here.
             RecursionError: if it is nested too deeply.
         """
-        return ast.parse(self.data.decode("utf-8"), self.path)
+        return parse(self.data.decode("utf-8"), self.path)
 
     @cached_property
     def facts(self) -> ModuleFacts:
@@ -113,7 +114,8 @@ class Source:
         """Say whether the text at a node's position is the node; before Python 3.12 it is not within f-strings."""
         try:
             text = self.text(node)
-            return ast.dump(ast.parse(f"({text})", mode="eval").body) == _loaded(node)
+            body = parse(f"({text})", self.path).body[0]
+            return isinstance(body, ast.Expr) and ast.dump(body.value) == _loaded(node)
         except (SyntaxError, ValueError, IndexError):
             return False
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import warnings
 
+from codemods.nnx.newer import parse
 from nnxmigrate.files.document import Mask, commented
 
 #: Cell magics whose body is Python run in the notebook's own scope.
@@ -14,6 +14,7 @@ _PYTHON_CELLS = frozenset({"capture", "prun", "time", "timeit"})
 _STATEMENT = re.compile(rb"[ \t]*(%(?:time|timeit|prun|memit|mprun)(?:[ \t]+-\w+(?:[ \t]*\d+)?)*[ \t]+)(?=[^-\s])")
 _ASSIGNED = re.compile(rb"[ \t]*[\w.,\[\]'\" \t]+=[ \t]*([!%].*)")
 _LINE_MAGIC = re.compile(rb"[ \t]*([%!?].*)")
+_PLAIN = re.compile(rb"[!%]\w")  # a line that is hardly anything else than a magic
 _HELP = re.compile(rb"[ \t]*([^#\s].*\?)[ \t]*$")
 _CELL_MAGIC = re.compile(rb"[ \t]*%%(\w+)")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
@@ -47,6 +48,9 @@ def masked(cell: bytes) -> tuple[bytes, list[Mask]]:
         number, message = bad
         number = min(max(number, 1), len(lines)) - 1
         span = _mask_line(lines, number)
+        later = (n for n in range(number + 1, len(lines)) if _PLAIN.match(lines[n]))
+        if span is None and (after := next(later, None)) is not None:  # the error may be newer syntax before a magic
+            number, span = after, _mask_line(lines, after)
         if span is None:
             raise NotPython(f"line {number + 1}: {message}")
         begin, last, end = span
@@ -59,7 +63,7 @@ def _first_error(code: bytes) -> tuple[int, str] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(code.decode("utf-8"))
+            parse(code.decode("utf-8"))
     except SyntaxError as error:
         return error.lineno or 1, error.msg
     except (ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from codemods.nnx.newer import parse
 from codemods.nnx.options import VERSIONS
 from codemods.nnx.symbols import PUBLIC
 from nnxmigrate.files.document import Document
@@ -65,7 +66,7 @@ class _Walk:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tree = ast.parse(data)
+                tree = parse(data)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
         guarded = _asks(tree)
