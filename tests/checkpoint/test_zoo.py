@@ -16,6 +16,8 @@ from tests.checkpoint.zoo import READERS, Case, loaded, table, written, wrong
 #: Every how many-th case is tested here; 11 meets all writers and savers.
 EVERY = int(os.environ.get("NNXMIGRATE_TESTS_ZOO_EVERY", "11"))
 CASES = table()[::EVERY]
+#: One case of every optimizer that remembers something, loaded once more without that.
+FORGETFUL = list({case.optimizer: case for case in CASES if case.optimizer not in ("", "sgd")}.values())
 
 
 def test_the_table() -> None:
@@ -43,9 +45,17 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[pathlib.Path, dict
 @pytest.fixture(scope="module", params=READERS)
 def after(request: pytest.FixtureRequest, before: tuple[pathlib.Path, dict[str, Any]]) -> dict[str, Any]:
     """Return what the programs did after loading the converted checkpoints."""
-    return loaded(CASES, before[0], request.param)
+    return loaded(CASES, before[0], request.param, FORGETFUL)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_resumed(before: tuple[pathlib.Path, dict[str, Any]], after: dict[str, Any], case: Case) -> None:
     assert wrong(before[1][case.name], after[case.name]) == ""
+
+
+@pytest.mark.parametrize("case", FORGETFUL, ids=lambda case: case.name)
+def test_lost_memory_of_an_optimizer_shows(
+    before: tuple[pathlib.Path, dict[str, Any]], after: dict[str, Any], case: Case
+) -> None:
+    result = after[case.name]
+    assert wrong(before[1][case.name], {**result, "losses": result["forgotten"]}).startswith("other losses")

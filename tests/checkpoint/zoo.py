@@ -1,6 +1,6 @@
 """Many checkpoints, written by every Flax 0.10 and loaded by the printed code under newer ones.
 
-    python -m tests.checkpoint.zoo [--every N] [--writers 0.10.0 0.10.7] [--readers 0.11 0.12]
+    python -m tests.checkpoint.zoo [--every N] [--cases 3 25] [--writers 0.10.0 0.10.7] [--readers 0.11 0.12]
 
 Writes, converts and loads all cases, or every Nth, and prints which are wrong; the tests take some of them.
 """
@@ -105,9 +105,16 @@ def written(cases: Sequence[Case], folder: pathlib.Path) -> dict[str, Any]:
     return results
 
 
-def loaded(cases: Sequence[Case], folder: pathlib.Path, reader: str) -> dict[str, Any]:
-    """Convert and load checkpoints in one process under a newer Flax; return what their programs did then."""
-    own = [{**asdict(case), "name": case.name} for case in cases]
+def loaded(cases: Sequence[Case], folder: pathlib.Path, reader: str, forget: Sequence[Case] = ()) -> dict[str, Any]:
+    """Convert and load checkpoints in one process under a newer Flax; return what their programs did then.
+
+    Args:
+        cases: the checkpoints.
+        folder: where they are.
+        reader: the newer Flax.
+        forget: those which are loaded once more, to go on as if their optimizers had lost what they remember.
+    """
+    own = [{**asdict(case), "name": case.name, "forget": case in forget} for case in cases]
     done = run(reader, HERE / "zoo_resume.py", folder, input=json.dumps(own), timeout=3600)
     assert done.returncode == 0, done.stderr
     results: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -138,10 +145,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the cases and print which are wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--cases", nargs="+", type=int, default=list(range(COUNT)), help="numbers of cases")
     parser.add_argument("--writers", nargs="+", default=list(WRITERS))
     parser.add_argument("--readers", nargs="+", default=list(READERS))
     given = parser.parse_args(arguments)
-    cases = [case for case in table()[:: given.every] if case.writer in given.writers]
+    cases = [case for case in table()[:: given.every] if case.writer in given.writers and case.number in given.cases]
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         before = written(cases, pathlib.Path(folder))

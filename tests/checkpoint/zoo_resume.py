@@ -30,20 +30,27 @@ def resume(case: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
         crash = "" if isinstance(run.exception, SystemExit) else "".join(traceback.format_exception(run.exception))
         return {"error": f"exit {run.exit_code}: {run.stderr}{crash}"}
     said = json.loads(run.stdout)
-    program: dict[str, Any] = {"MyModel": lambda rngs: zoo.make(case["model"])}
-    with contextlib.redirect_stdout(sys.stderr):
-        exec(said["load"], program)
-    made = (program["model"], program["optimizer"]) if case["way"] == "split" else program.get("optimizer")
-    made = made or program["model"]
+    made = load(case, said["load"])
     arrays = zoo.arrays(made)
     forward, losses = zoo.evaluate(made)
+    forgotten = zoo.forgetful(load(case, said["load"])) if case.get("forget") else []
     return {
         "arrays": arrays,
         "forward": forward,
         "losses": losses,
+        "forgotten": forgotten,
         "status": said["status"],
         "untouched": fingerprint(source) == before,
     }
+
+
+def load(case: dict[str, Any], code: str) -> Any:
+    """Execute the printed code; return the model, the optimizer or both."""
+    program: dict[str, Any] = {"MyModel": lambda rngs: zoo.make(case["model"])}
+    with contextlib.redirect_stdout(sys.stderr):
+        exec(code, program)
+    made = (program["model"], program["optimizer"]) if case["way"] == "split" else program.get("optimizer")
+    return made or program["model"]
 
 
 if __name__ == "__main__":
