@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from codemods.nnx.newer import parse
+from codemods.nnx.nodes import every
 from codemods.nnx.options import VERSIONS
 from codemods.nnx.symbols import PUBLIC
 from nnxmigrate.files.document import Document
@@ -20,8 +21,12 @@ _SINCE: dict[str, str] = {
     if number
     for name in PUBLIC[version] - frozenset().union(*(PUBLIC[older] for older in VERSIONS[:number]))
 }
-#: Words of a file that make it worth parsing.
-_WORTH = re.compile(rb"\b(?:Optimizer|" + "|".join(sorted(_SINCE)).encode() + rb")\b")
+#: What a file must hold to be worth parsing: parsing every file of a project costs as much as some analyses.
+_WORTH = re.compile(
+    rb"\bOptimizer\b|\bflax\.nnx\s+import\b|\bnnx\s+as\b|(?i:opt(?:im(?:izer)?)?\s*\.\s*update\s*\()|\bnnx\s*\.\s*(?:"
+    + "|".join(sorted(_SINCE)).encode()
+    + rb")\b"
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ def traces(documents: Mapping[str, Document], names: Iterable[str]) -> Traces:
     needs, where, old = None, "", None
     for name in names:
         data = documents[name].text
-        if not _WORTH.search(data) or b"nnx" not in data:
+        if b"nnx" not in data or not _WORTH.search(data):
             continue
         found = _Walk(data)
         if found.old is not None and old is None:
@@ -69,10 +74,10 @@ class _Walk:
                 tree = parse(data)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
-        guarded = _asks(tree)
+        nodes = every(tree)
+        guarded = _asks(nodes)
         self._modules = {"nnx"}
         self._names: dict[str, str] = {}
-        nodes = list(ast.walk(tree))
         for node in nodes:
             self._bind(node, guarded)
         for node in nodes:
@@ -123,9 +128,9 @@ def _pure(node: ast.Call) -> bool:
     return "grad" in first or "state" in second or "update" in first
 
 
-def _asks(tree: ast.Module) -> bool:
+def _asks(nodes: Iterable[ast.AST]) -> bool:
     """Say whether a file asks for the version of Flax, or for a name, before it uses it."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr == "__version__":
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr"):
