@@ -58,6 +58,13 @@ def watched(clock: Clock) -> None:
     _method(Flow, "__init__", "the project's flow", clock)
     if hasattr(Context, "_distrust"):
         _method(Context, "_distrust", "distrusted containers", clock)
+    shared = Context.shared
+
+    def counted(context: Context, analysis: Callable[[Context], Any]) -> Any:
+        with clock.span(f"shared: {analysis.__module__.removeprefix('codemods.nnx.')}"):
+            return shared(context, analysis)
+
+    Context.shared = counted  # type: ignore[method-assign, assignment]
     for owner, words in ((Context, "shared: "), (Source, "source: ")):
         for name, member in list(vars(owner).items()):
             if isinstance(member, cached_property):

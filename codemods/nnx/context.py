@@ -1,9 +1,10 @@
-"""What the rules of one run share: the project, its value flow and the results of whole families."""
+"""What the rules of one run share: the project, its value flow and whatever families analyse once for all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kinds
@@ -13,14 +14,11 @@ from codemods.nnx.sources import Sources
 from codemods.nnx.values import Free, Param
 
 if TYPE_CHECKING:
-    from codemods.nnx.findings import Finding
     from codemods.nnx.lint.bodies import Bodies
     from codemods.nnx.lint.taint import Taint
     from codemods.nnx.lint.traced import Traced
-    from codemods.nnx.names.references import Reference
-    from codemods.nnx.rng.analysis import RngAnalysis
-    from codemods.nnx.state.aliases import Alias
-    from codemods.nnx.v012.data_marks import Mark
+
+_T = TypeVar("_T")
 
 
 class Context:
@@ -38,7 +36,21 @@ class Context:
         self.flow = Flow(project)
         self.sources = Sources(self.flow)
         self.kinds = Kinds(self.flow, self.sources)
+        self._shared: dict[Callable[[Context], Any], Any] = {}
         self._distrust()
+
+    def shared(self, analysis: Callable[[Context], _T]) -> _T:
+        """Return what an analysis of the whole project comes to, which is done when it is first asked for.
+
+        So rules share what their family has to find out, and this module need not know the families.
+
+        Args:
+            analysis: the analysis; the same function each time.
+        """
+        if analysis not in self._shared:
+            self._shared[analysis] = analysis(self)
+        found: _T = self._shared[analysis]
+        return found
 
     def _distrust(self) -> None:
         """Find the containers that are changed under another name than they were made, before any rule asks."""
@@ -51,27 +63,6 @@ class Context:
                 if not isinstance(value, Param | Free)
             }
         )
-
-    @cached_property
-    def optimizer_findings(self) -> tuple[Finding, ...]:
-        """Everything the optimizer family has to say; its rules share one analysis."""
-        from codemods.nnx.optimizer.migrate import migrate
-
-        return tuple(migrate(self))
-
-    @cached_property
-    def nnx_references(self) -> tuple[Reference, ...]:
-        """Where the project names things of ``flax.nnx`` that not every release has."""
-        from codemods.nnx.names.references import references
-
-        return tuple(references(self.flow))
-
-    @cached_property
-    def rng(self) -> RngAnalysis:
-        """Where random streams are made, split and kept."""
-        from codemods.nnx.rng.analysis import RngAnalysis
-
-        return RngAnalysis(self.flow, self.sources)
 
     @cached_property
     def bodies(self) -> Bodies:
@@ -93,17 +84,3 @@ class Context:
         from codemods.nnx.lint.taint import Taint
 
         return Taint(self.flow, self.kinds, self.traced, self.bodies)
-
-    @cached_property
-    def data_marks(self) -> tuple[Mark, ...]:
-        """Assignments of attributes that need ``nnx.data`` from Flax 0.12 on."""
-        from codemods.nnx.v012.data_marks import marks
-
-        return tuple(marks(self))
-
-    @cached_property
-    def aliases(self) -> tuple[Alias, ...]:
-        """Every call whose result shares Variables where that changes the program."""
-        from codemods.nnx.state.aliases import find
-
-        return tuple(find(self))

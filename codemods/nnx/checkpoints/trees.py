@@ -6,6 +6,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
+from codemods.nnx.optimizer.migrate import optimizer_findings
+from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Ref, Sequence, Value
 
 STREAMS = "streams"
@@ -85,7 +87,7 @@ class Trees:
 
     def object_moved(self, instance: Bound) -> bool:
         """Say whether an object holds layers whose streams moved; an optimizer held its model in 0.10."""
-        forks = self.context.rng.forks
+        forks = rng_analysis(self.context).forks
         for source in self.context.sources.originals(instance):
             if forks.held(source):
                 return True
@@ -101,7 +103,7 @@ class Trees:
 
     def _loses_model(self, instance: Bound) -> bool:
         """Say whether an optimizer is, and stays, a ``nnx.Optimizer``; the compatible class keeps the old tree."""
-        if any(found.code == "NNX103" for found in self.context.optimizer_findings):
+        if any(found.code == "NNX103" for found in optimizer_findings(self.context)):
             return False
         sources = self.context.sources.originals(instance)
         return any(self.flow.callee_name(source) == "flax.nnx.Optimizer" for source in sources)

@@ -8,7 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.names.dataclass_edits import Refused, module_fix, tree_classes
-from codemods.nnx.names.references import Reference, guarded
+from codemods.nnx.names.references import Reference, guarded, nnx_references
 from codemods.nnx.rule import Example, Kind, Rule
 
 _SUCCESSORS = {
@@ -25,7 +25,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     found: dict[ModuleFacts, list[Reference]] = {}
     newer = {event.node.func for event in context.project.calls() if event.node.args}
-    for reference in context.nnx_references:
+    for reference in nnx_references(context):
         if reference.base != "flax.nnx" or reference.last not in _SUCCESSORS or guarded(reference):
             continue
         if reference.last == "static" and reference.node in newer:
@@ -54,7 +54,7 @@ def _as_before(context: Context, module: ModuleFacts, references: list[Reference
 def _findings(context: Context, module: ModuleFacts, references: list[Reference]) -> Iterator[Finding]:
     fix, why = None, ""
     try:
-        if any(r.name.startswith("flax.nnx.dataclasses.") for r in context.nnx_references if r.scope.module is module):
+        if any(r.name.startswith("flax.nnx.dataclasses.") for r in nnx_references(context) if r.scope.module is module):
             raise Refused("flax.nnx.dataclasses is used as well")
         fix = module_fix(context, module, references)
     except Refused as reason:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.flow import Flow
@@ -41,6 +42,15 @@ class Reference:
     def last(self) -> str:
         """The name itself."""
         return self.name.rpartition(".")[2]
+
+
+def nnx_references(context: Context) -> tuple[Reference, ...]:
+    """Return where a project names things of ``flax.nnx`` that not every release has; rules share one search."""
+    return context.shared(_of_project)
+
+
+def _of_project(context: Context) -> tuple[Reference, ...]:
+    return tuple(references(context.flow))
 
 
 def references(flow: Flow, steady: bool = False) -> list[Reference]:

@@ -11,7 +11,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
-from codemods.nnx.names.references import Reference, guarded, newer
+from codemods.nnx.names.references import Reference, guarded, newer, nnx_references
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import PUBLIC
 from codemods.nnx.values import Attr, Call, Class, Free, Param, Ref
@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every use of ``nnx.Dict`` if a target lacks it; what can be rewritten is rewritten together."""
     if "0.11" not in context.options.targets:
         return
-    found = [r for r in context.nnx_references if r.name in _ALIASES]
+    found = [r for r in nnx_references(context) if r.name in _ALIASES]
     if not found:
         return
     if _of_012(context):
@@ -48,7 +48,7 @@ def check(context: Context) -> Iterator[Finding]:
 def _of_012(context: Context) -> bool:
     """Say whether the project has names that came with 0.12, so that its nnx.Dict is not the one of 0.10."""
     new = PUBLIC["0.12"] - PUBLIC["0.11"] - PUBLIC["0.10"]
-    return any(r.base == "flax.nnx" and r.last in new and not guarded(r) for r in context.nnx_references)
+    return any(r.base == "flax.nnx" and r.last in new and not guarded(r) for r in nnx_references(context))
 
 
 class _Plan:

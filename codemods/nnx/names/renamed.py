@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.names.references import Reference, module_edit, newer, renamed, spelled_module
+from codemods.nnx.names.references import Reference, module_edit, newer, nnx_references, renamed, spelled_module
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import MODULES, SYMBOLS, Symbol
 
@@ -19,7 +19,7 @@ _MOVED: dict[str, Symbol] = {name: symbol for symbol in MODULES for name in symb
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield references to names that some target does not have."""
-    for reference in context.nnx_references:
+    for reference in nnx_references(context):
         symbol = _ROWS.get(reference.name)
         if symbol is not None:
             yield from _symbol(context, reference, symbol)

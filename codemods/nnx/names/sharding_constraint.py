@@ -11,7 +11,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import new_import, spell_name
-from codemods.nnx.names.references import Reference
+from codemods.nnx.names.references import Reference, nnx_references
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Value
 
@@ -24,7 +24,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield uses of the function, which exists up to Flax 0.11.1."""
     if context.options.target == "0.10":
         return
-    found = [r for r in context.nnx_references if r.name in _NAMES]
+    found = [r for r in nnx_references(context) if r.name in _NAMES]
     if not found:
         return
     calls = {event.node.func: event for event in context.project.calls()}

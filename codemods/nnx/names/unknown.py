@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.names.references import guarded, newer
+from codemods.nnx.names.references import guarded, newer, nnx_references
 from codemods.nnx.options import VERSIONS
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import PUBLIC, SYMBOLS
@@ -30,7 +30,7 @@ _TOLD = frozenset(name.rpartition(".")[2] for symbol in SYMBOLS for name in symb
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield references to names of ``flax.nnx`` that some target does not have."""
-    for reference in context.nnx_references:
+    for reference in nnx_references(context):
         name = reference.last
         if reference.base != "flax.nnx" or name.startswith("_") or name in _ELSEWHERE | _TOLD or name == "dataclasses":
             continue

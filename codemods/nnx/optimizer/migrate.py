@@ -26,9 +26,18 @@ def family(code: str) -> Callable[[Context], Iterator[Finding]]:
     """Return the check of one rule of the family, all of which share one analysis."""
 
     def check(context: Context) -> Iterator[Finding]:
-        return (found for found in context.optimizer_findings if found.code == code)
+        return (found for found in optimizer_findings(context) if found.code == code)
 
     return check
+
+
+def optimizer_findings(context: Context) -> tuple[Finding, ...]:
+    """Return everything the family has to say; its rules share one analysis."""
+    return context.shared(_everything)
+
+
+def _everything(context: Context) -> tuple[Finding, ...]:
+    return tuple(migrate(context))
 
 
 def migrate(context: Context) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.optimizer.migrate import optimizer_findings
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.values import Attr, Call, Const, Item
@@ -73,7 +74,7 @@ def state_holder(context: Context, state: Bound) -> Bound | None:
 
 def _kept(context: Context) -> bool:
     """Say whether this run makes optimizers that hold their model."""
-    return any(f.code in {"NNX103", "NNX110"} and f.fix is not None for f in context.optimizer_findings)
+    return any(f.code in {"NNX103", "NNX110"} and f.fix is not None for f in optimizer_findings(context))
 
 
 RULE = Rule(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from codemods.nnx.context import Context
 from codemods.nnx.flow import Flow
 from codemods.nnx.rng.forks import Forks
 from codemods.nnx.rng.layouts import Layouts
@@ -12,8 +12,14 @@ from codemods.nnx.rng.origins import Origins
 from codemods.nnx.rng.splits import Split, Splits
 from codemods.nnx.sources import Sources
 
-if TYPE_CHECKING:
-    from codemods.nnx.context import Context
+
+def rng_analysis(context: Context) -> RngAnalysis:
+    """Return where random streams are made, split and kept; rules share one analysis."""
+    return context.shared(_of_project)
+
+
+def _of_project(context: Context) -> RngAnalysis:
+    return RngAnalysis(context.flow, context.sources)
 
 
 class RngAnalysis:
@@ -38,9 +44,3 @@ class RngAnalysis:
     def forks(self) -> Forks:
         """Which objects hold layers whose streams moved."""
         return Forks(self._flow, self._sources)
-
-    def migrates(self, context: Context) -> bool:
-        """Say whether a project has code of 0.10, and not only code that reads the same on both versions."""
-        from codemods.nnx.rng.rules import SIGNS
-
-        return bool(context.optimizer_findings) or any(next(rule.check(context), None) for rule in SIGNS)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.names.references import nnx_references
 from codemods.nnx.rule import Example, Kind, Rule
 
 
@@ -13,7 +14,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every mention of the removed functions."""
     if not context.options.crosses("0.11"):
         return
-    for reference in context.nnx_references:
+    for reference in nnx_references(context):
         if reference.base == "flax.nnx" and reference.last in {"fork", "ForkStates"}:
             yield finding(
                 RULE.code,

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.origins import Kept, Origin
+from codemods.nnx.rng.signs import migrates
 from codemods.nnx.rule import Example, Kind, Rule
 
 
@@ -20,10 +22,9 @@ def check(context: Context) -> Iterator[Finding]:
     """
     if not context.options.crosses("0.11"):
         return
-    shifted = [
-        origin for origin in context.rng.origins.made.values() if any(_shifts(context, origin, k) for k in origin.kept)
-    ]
-    if not shifted or not context.rng.migrates(context):
+    made = rng_analysis(context).origins.made.values()
+    shifted = [origin for origin in made if any(_shifts(context, origin, k) for k in origin.kept)]
+    if not shifted or not migrates(context):
         return
     edits = [edit for origin in shifted for edit in _edits(origin)]
     fix = Fix(tuple(edits), Safety.UNSAFE) if edits else None

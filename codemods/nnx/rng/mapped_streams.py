@@ -11,6 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
+from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.chains import MAPS, SPLIT, Step, chain, decorators
 from codemods.nnx.rng.layouts import Shape
 from codemods.nnx.rule import Example, Kind, Rule
@@ -55,8 +56,8 @@ def _collect(
     for step in steps:
         if step.name in MAPS:
             axis = _unmapped(context.flow, step, index)
-            if axis is not None and context.rng.layouts.of(argument) == {Shape.VECTOR}:
-                place = context.rng.layouts.events.get(axis[0])
+            if axis is not None and rng_analysis(context).layouts.of(argument) == {Shape.VECTOR}:
+                place = rng_analysis(context).layouts.events.get(axis[0])
                 if place is not None:
                     found[axis[1]] = (place.scope, axis[1])
 

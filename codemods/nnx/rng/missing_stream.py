@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.origins import Origin
 from codemods.nnx.rule import Example, Kind, Rule
 
@@ -15,7 +16,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every ``nnx.Rngs`` that lacks the stream of a layer."""
     if not context.options.crosses("0.11"):
         return
-    for origin in context.rng.origins.made.values():
+    for origin in rng_analysis(context).origins.made.values():
         needed = {k.layer.stream: k.layer.name.rpartition(".")[2] for k in origin.kept if k.layer.stream is not None}
         missing = sorted(stream for stream in needed if origin.source_of(stream) is None)
         if missing:

@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.rewrite import RewriteError, add_keyword
+from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.layouts import Shape
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Const
@@ -32,7 +33,7 @@ def _reseed(context: Context, event: CallEvent) -> Iterator[Finding]:
             message = "`policy` is an option of nnx.reseed since Flax 0.11, so a stream of that name cannot be reseeded"
             yield finding(RULE.code, event.scope, event.node, message, "rename the stream, or set its key and count")
         return
-    shapes = context.rng.layouts.of(context.flow.here(event.value.args[0], event.scope))
+    shapes = rng_analysis(context).layouts.of(context.flow.here(event.value.args[0], event.scope))
     if Shape.VECTOR in shapes:
         message = (
             "nnx.reseed refuses streams that have their own axis since Flax 0.11, unless told to match their shape"

@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
+from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Param
 
@@ -63,7 +64,7 @@ def _drawn(context: Context, event: CallEvent, callee: Attr, node: ast.Attribute
 
 def _own_stream(context: Context, rngs: Bound, name: str) -> bool:
     """Say whether every Rngs in question was made with a stream of that name, which hides the sampler."""
-    origins = context.rng.origins.of(rngs)
+    origins = rng_analysis(context).origins.of(rngs)
     return bool(origins) and all(o.streams is not None and name in o.streams for o in origins)
 
 

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.origins import Origin
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Const, Item, Value
@@ -112,7 +113,8 @@ def _stream(value: Value) -> tuple[Value, str] | None:
 
 def _forked(context: Context, rngs: Bound, names: set[str | None]) -> str | None:
     """Return a stream among ``names`` that layers have forked from a Rngs; None if there is none."""
-    return next((s for o in context.rng.origins.of(rngs) for s in _streams(o) if s in names or None in names), None)
+    origins = rng_analysis(context).origins.of(rngs)
+    return next((s for o in origins for s in _streams(o) if s in names or None in names), None)
 
 
 def _streams(origin: Origin) -> Iterator[str]:

@@ -13,6 +13,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.rewrite import RewriteError, add_keyword
+from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.filters import SCALAR_ONLY
 from codemods.nnx.rng.layouts import Shape
 from codemods.nnx.rng.splits import Split
@@ -28,7 +29,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every split that must go, or be narrowed to scalar streams."""
     if not context.options.crosses("0.11"):
         return
-    for split in context.rng.splits:
+    for split in rng_analysis(context).splits:
         # squeezed keys have no axis: what is split so is no stack
         squeezed = split.options.value.keyword("squeeze") is not None
         if Shape.VECTOR in split.shapes or (Shape.UNKNOWN in split.shapes and not squeezed):

@@ -41,6 +41,15 @@ class Alias:
     read: ast.AST
 
 
+def aliases(context: Context) -> tuple[Alias, ...]:
+    """Return every call whose result shares Variables where that changes the program; rules share one search."""
+    return context.shared(_of_project)
+
+
+def _of_project(context: Context) -> tuple[Alias, ...]:
+    return tuple(find(context))
+
+
 def find(context: Context) -> Iterator[Alias]:
     """Follow the project's programs and yield every such call once."""
     relevance = Relevance(context)

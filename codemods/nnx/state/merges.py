@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.state.aliases import aliases
 from codemods.nnx.state.copies import merged
 from codemods.nnx.state.lines import line
 from codemods.nnx.state.stateful import may_change
@@ -25,7 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     said = set()
-    for alias in context.aliases:
+    for alias in aliases(context):
         if alias.merged:
             said.add(alias.node)
             changed, read = (line(context, node, alias.scope.module) for node in (alias.changed, alias.read))

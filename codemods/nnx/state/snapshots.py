@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.state.aliases import aliases
 from codemods.nnx.state.copies import snapshot, wrapped
 from codemods.nnx.state.lines import line
 
@@ -15,7 +16,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every ``nnx.state`` or ``nnx.split`` whose result must be a copy."""
     if not context.options.crosses("0.11"):
         return
-    for alias in context.aliases:
+    for alias in aliases(context):
         if alias.merged:
             continue
         changed, read = (line(context, node, alias.scope.module) for node in (alias.changed, alias.read))

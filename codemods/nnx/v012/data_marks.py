@@ -35,6 +35,15 @@ class Mark:
     first: Store | None = None
 
 
+def data_marks(context: Context) -> tuple[Mark, ...]:
+    """Return the assignments of attributes that need ``nnx.data`` from Flax 0.12 on; rules share one search."""
+    return context.shared(_of_project)
+
+
+def _of_project(context: Context) -> tuple[Mark, ...]:
+    return tuple(marks(context))
+
+
 def marks(context: Context) -> list[Mark]:
     """Return the assignments of a project that need ``nnx.data``."""
     attributes = Attributes(context)

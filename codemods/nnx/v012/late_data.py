@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.v012.data_marks import fix
+from codemods.nnx.v012.data_marks import data_marks, fix
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield first assignments of what data replaces later."""
     if not context.options.crosses("0.12"):
         return
-    for mark in context.data_marks:
+    for mark in data_marks(context):
         if not mark.container and mark.first is not None:
             place, later = mark.store.event, mark.first.event
             name = later.scope.module.source.path
