@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnxmigrate.version import __version__
+
 if TYPE_CHECKING:
     from codemods.nnx.findings import Safety
     from nnxmigrate.api import Result, lint, migrate
     from nnxmigrate.outcome import Diagnostic, FileOutcome, Replacement, Status
     from nnxmigrate.own_rules import BadRules
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BadRules",

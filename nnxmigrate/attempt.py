@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from codemods.nnx.edits import Edit, merged, spliced
 from codemods.nnx.findings import Failure, Finding, Fix, Safety
 from codemods.nnx.source import Source
-from nnxmigrate.analysing import Analyser
+from nnxmigrate.analyser import Analyser
 from nnxmigrate.diagnose import diagnostic
 from nnxmigrate.files.document import Document, EditRefused, Unreadable
 from nnxmigrate.fixing import ABSENT, choose, moved

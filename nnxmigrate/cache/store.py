@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from nnxmigrate import __version__
+from nnxmigrate.version import __version__
 
 #: The folder's name beside a project.
 NAME = ".nnxmigrate_cache"

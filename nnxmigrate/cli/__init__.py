@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from nnxmigrate import __version__
+from nnxmigrate.version import __version__
 
 #: Where every command is and what it does, so that none has to be imported to list them.
 COMMANDS = {

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from html import escape
 
-from nnxmigrate import __version__
 from nnxmigrate.links import rule_url
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 from nnxmigrate.report.diff import patch
 from nnxmigrate.rules import all_rules, severity
+from nnxmigrate.version import __version__
 
 _CSS = """
 :root { color-scheme: light dark; --line: #8884; --add: #2da44e33; --del: #cf222e33; --mark: #9a670033; }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json as encoder
 from typing import Any
 
-from nnxmigrate import __version__
 from nnxmigrate.files.document import Spot
 from nnxmigrate.outcome import Diagnostic, Outcome, Status
 from nnxmigrate.report import Style
 from nnxmigrate.rules import severity
+from nnxmigrate.version import __version__
 
 
 def json(outcome: Outcome, style: Style) -> str:

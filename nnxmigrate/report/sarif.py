@@ -11,12 +11,12 @@ import os
 from typing import Any
 from urllib.parse import quote
 
-from nnxmigrate import __version__
 from nnxmigrate.files.document import Spot
 from nnxmigrate.links import rule_url
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 from nnxmigrate.report import Style
 from nnxmigrate.rules import all_rules, severity
+from nnxmigrate.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 

@@ -21,7 +21,6 @@ from pygls.lsp.server import LanguageServer
 from codemods.nnx.analyse import Stopped
 from codemods.nnx.findings import Finding
 from codemods.nnx.rule import Kind
-from nnxmigrate import __version__
 from nnxmigrate.files.document import Document, Unreadable
 from nnxmigrate.files.roots import project_root
 from nnxmigrate.links import rule_url
@@ -30,6 +29,7 @@ from nnxmigrate.server.cells import OpenNotebook, open_notebook
 from nnxmigrate.server.hover import code_at, explained, known
 from nnxmigrate.server.places import Places
 from nnxmigrate.server.workspace import Checked, Workspace, unsaved
+from nnxmigrate.version import __version__
 
 #: Seconds between the last key and the analysis, for the text that is edited and for the others that are open.
 SOON, LATER = 0.15, 0.6
