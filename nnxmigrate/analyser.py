@@ -1,4 +1,4 @@
-"""The analysis of a project's groups of files: kept from round to round and run to run, and done in processes that pay."""
+"""Analysing a project's groups of files: kept from round to round and run to run, in several processes if they pay."""
 
 from __future__ import annotations
 
