@@ -80,7 +80,7 @@ class Analyser:
         """Yield all that an analysis depends on, apart from this program."""
         yield from ("analysis", repr(self._options), repr(asked))
         for source in group:
-            yield from (source.path, repr((source.module, source.package, source.notebook)), source.data)
+            yield from (source.path, repr((source.module, source.package, source.notebook, source.cells)), source.data)
 
     def _analyses(self, groups: Sequence[Group]) -> Iterator[Analysis]:
         jobs = self._jobs or self._processes_that_pay(groups)

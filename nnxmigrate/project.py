@@ -156,7 +156,9 @@ def sources(documents: Mapping[str, Document]) -> dict[str, Source]:
     """Return the texts of documents as the analysis takes them, by name."""
     modules = module_names(list(documents))
     return {
-        name: Source(name, document.text, modules[name].name, modules[name].package, document.notebook)
+        name: Source(
+            name, document.text, modules[name].name, modules[name].package, document.notebook, document.cell_lines
+        )
         for name, document in documents.items()
     }
 

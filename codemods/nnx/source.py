@@ -31,6 +31,7 @@ class Source:
         module: dotted module name, used to resolve the project's own imports; None if unknown.
         package: whether the module is the ``__init__`` of a package.
         notebook: whether the text is made of a notebook's code cells.
+        cells: the lines of the text in which a notebook's code cells begin, ascending.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Source:
     module: str | None = None
     package: bool = False
     notebook: bool = False
+    cells: tuple[int, ...] = ()
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -76,7 +78,7 @@ class Source:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the text alone; the tree and the facts are found faster than they are sent."""
-        return Source, (self.path, self.data, self.module, self.package, self.notebook)
+        return Source, (self.path, self.data, self.module, self.package, self.notebook, self.cells)
 
     @cached_property
     def line_starts(self) -> list[int]:

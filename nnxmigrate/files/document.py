@@ -76,6 +76,11 @@ class Document:
     #: Whether the text is made of a notebook's cells.
     notebook = False
 
+    @property
+    def cell_lines(self) -> tuple[int, ...]:
+        """The lines of the text in which a notebook's code cells begin, ascending."""
+        return ()
+
     def render(self, edits: Sequence[Edit]) -> bytes:
         """Return the bytes of the file with edits of its text made; all other bytes stay.
 

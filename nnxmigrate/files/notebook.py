@@ -48,6 +48,12 @@ class Notebook(Document):
 
     notebook = True
 
+    @property
+    def cell_lines(self) -> tuple[int, ...]:
+        """The lines in which the cells begin."""
+        starts = {piece.cell: piece.start for piece in reversed(self.pieces)}
+        return tuple(sorted(self.text.count(b"\n", 0, start) + 1 for start in starts.values()))
+
     def spot(self, offset: int) -> Spot:
         """Return the cell and the line and column in it."""
         piece = self.pieces[self._piece_at(offset)]

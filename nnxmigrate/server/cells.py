@@ -41,6 +41,11 @@ class OpenNotebook(Document):
 
     notebook = True
 
+    @property
+    def cell_lines(self) -> tuple[int, ...]:
+        """The lines in which the cells begin."""
+        return tuple(self.line_and_column(cell.start)[0] for cell in self.cells)
+
     def cell_at(self, offset: int) -> Cell:
         """Return the cell that holds a byte, the earlier one at the line end between cells."""
         return self.cells[max(bisect_right(self.cells, offset, key=lambda cell: cell.start) - 1, 0)]

@@ -191,7 +191,7 @@ class Workspace:
         known = self._sources.get(name)
         if known is None or known.data != document.text:
             module = self._modules[name]
-            known = Source(name, document.text, module.name, module.package, document.notebook)
+            known = Source(name, document.text, module.name, module.package, document.notebook, document.cell_lines)
             self._sources[name] = known
         return known
 

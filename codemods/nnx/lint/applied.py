@@ -77,4 +77,4 @@ def _own(event: CallEvent, root: Root) -> int:
 
 def _unbound(event: CallEvent, root: Root) -> bool:
     """Say whether a method is called without an object before the dot, as what a transform made of it elsewhere."""
-    return not root.decorator and isinstance(event.node.func, ast.Name)
+    return not root.decorator and isinstance(event.node.func, ast.Name | ast.Call)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
-from codemods.nnx.lint.syntax import Path, inside, own_nodes, paths
+from codemods.nnx.lint.syntax import Path, behind, inside, own_nodes, paths
 from codemods.nnx.project import Project
 
 #: Context managers in whose blocks an error is expected or passed over.
@@ -25,6 +25,7 @@ class Bodies:
         self._project = project
         self._nodes: dict[Scope, tuple[ast.AST, ...]] = {}
         self._paths: dict[Scope, dict[ast.AST, Path]] = {}
+        self._behind: dict[Scope, dict[ast.AST, tuple[ast.If, ...]]] = {}
         self._asking: dict[Scope, bool] = {}
         self._tested: dict[ast.AST, frozenset[str]] = {}
         self._evidence: dict[FunctionFacts, dict[str, str]] = {}
@@ -40,6 +41,12 @@ class Bodies:
         if scope not in self._paths:
             self._paths[scope] = paths(scope.node)  # type: ignore[arg-type]
         return self._paths[scope]
+
+    def behind(self, node: ast.AST, scope: Scope) -> tuple[ast.If, ...]:
+        """Return the conditions before a node of a body under which it is not reached."""
+        if scope not in self._behind:
+            self._behind[scope] = behind(scope.node)  # type: ignore[arg-type]
+        return self._behind[scope].get(node, ())
 
     def guarded(self, node: ast.AST, scope: Scope) -> bool:
         """Say whether a node stands in a ``try`` that handles its errors, or where an error is expected."""

@@ -19,6 +19,7 @@ _GIVING_PYTHON = frozenset(
 _SAME_PARTS = frozenset({"list", "tuple", "sorted", "reversed", "set", "iter"})
 _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves"})
 _FLATTEN = frozenset({"jax.tree.flatten", "jax.tree_util.tree_flatten"})
+_SIZES = frozenset({"jax.lax.psum", "jax.lax.axis_size"})  # of a number, how many devices there are times it
 _SHAPES = frozenset({"jax.numpy.shape", "numpy.shape", "jax.numpy.broadcast_shapes", "numpy.broadcast_shapes"})
 
 
@@ -52,6 +53,8 @@ def known_result(name: str, call: Call, args: Sequence[Status], keywords: Mappin
         return PYTHON if all(status.static for status in every) else UNKNOWN
     if name == "jax.lax.axis_index":
         return ARRAY
+    if name in _SIZES:
+        return PYTHON if args and all(status.static for status in args) else UNKNOWN if not holding else TREE
     if name in STAGED_RESULTS:
         return ARRAY if holding or (level >= STAGED and every) else UNKNOWN
     return TREE if holding and gives_arrays(name) else UNKNOWN

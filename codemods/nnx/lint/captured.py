@@ -20,7 +20,11 @@ _TRAINING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax
 
 def _check(context: Context) -> Iterator[Finding]:
     for function, _ in traced_bodies(context, COMPILED):
-        if in_test(function.scope) or (_thunk(function) and not _updates(context, function)):
+        if (
+            in_test(function.scope)
+            or _at_once(context, function)
+            or (_thunk(function) and not _updates(context, function))
+        ):
             continue
         seen: set[str] = set()
         for node in context.bodies.nodes(function.scope):
@@ -34,6 +38,13 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"compiled code captures `{node.id}`: {shown(function)} goes on using its first values",
                         f"pass `{node.id}` as an argument",
                     )
+
+
+def _at_once(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is compiled where it is called, so that it is traced with the values of that moment."""
+    roots = context.traced.known[function].roots
+    called = {event.node.func for root in roots for event in context.bodies.calls.get(root.scope, ())}
+    return bool(roots) and all(not root.decorator and root.node in called for root in roots)
 
 
 def _thunk(function: FunctionFacts) -> bool:

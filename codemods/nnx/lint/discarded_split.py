@@ -10,11 +10,12 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import discarded
 from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.names import NOT_CONSUMING, last
+from codemods.nnx.lint.places import in_test
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in discarded(context, (*DRAWING, *NOT_CONSUMING)):
-        if name.startswith("jax.random."):
+        if name.startswith("jax.random.") and not in_test(event.scope):
             yield finding(
                 RULE.code,
                 event.scope,

@@ -33,13 +33,18 @@ def _check(context: Context) -> Iterator[Finding]:
             hit = len(value.args) == 1 and not value.keywords
         elif word == "repeat":
             count = value.argument(1, "repeats")
-            hit = count is not None and context.taint.of(count, event.scope) and not value.keyword(_SIZED[word])
+            hit = (
+                count is not None
+                and context.taint.of(count, event.scope)
+                and not value.keyword(_SIZED[word])
+                and not context.bodies.untraced(event.node, event.scope)
+            )
             if hit:
                 yield finding(RULE.code, event.scope, event.node, _WHAT, f"give {_SIZED[word]}=")
             continue
         else:
             hit = word in _SIZED and value.keyword(_SIZED[word]) is None
-        if hit and value.args and context.taint.of(value.args[0], event.scope):
+        if hit and event.node.args and context.taint.node(event.node.args[0], event.scope):
             help_ = "use jnp.where with three arguments" if word == "where" else f"give {_SIZED[word]}=, or use a mask"
             yield finding(RULE.code, event.scope, event.node, _WHAT, help_)
 

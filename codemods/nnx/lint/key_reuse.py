@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -13,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import Use, uses, varies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import exclusive, inside
+from codemods.nnx.lint.syntax import contradictory, exclusive, inside
 from codemods.nnx.values import Call, Loop, Value
 
 # keys and helpers of these names get the same key on purpose
@@ -91,7 +92,20 @@ def _related(one: Use, two: Use) -> bool:
     """Say whether two uses may draw the same numbers; the same helper with the same arguments is called for that."""
     if not (one.helper and two.helper) or one.name != two.name:
         return not _meant(one) if one.helper else True
-    return ast.dump(one.event.node) != ast.dump(two.event.node)
+    return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two)
+
+
+def _alike(one: Use, two: Use) -> bool:
+    """Say whether a helper is called for two parameters with nothing else changed, as for a pair that goes together."""
+    function = one.event.scope.function
+    first, second = one.event.node, two.event.node
+    if function is None or len(first.args) != len(second.args):
+        return False
+    if [(k.arg, ast.dump(k.value)) for k in first.keywords] != [(k.arg, ast.dump(k.value)) for k in second.keywords]:
+        return False
+    changed = [(a, b) for a, b in zip(first.args, second.args, strict=True) if ast.dump(a) != ast.dump(b)]
+    names = [node.id for pair in changed for node in pair if isinstance(node, ast.Name)]
+    return len(changed) == 1 and len(names) == 2 and set(names) <= set(function.params)
 
 
 def _text(use: Use) -> str:
@@ -102,7 +116,16 @@ def _together(one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str]
     first, second = paths.get(one.event.node), paths.get(two.event.node)
     if first is None or second is None:  # in a decorator or default
         return False
-    return not exclusive(first, second) and not _rebound(one, two) and not _paired(one, two)
+    if exclusive(first, second) or contradictory(first, second):
+        return False
+    return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two))
+
+
+def _in_other_cell(one: Use, two: Use) -> bool:
+    """Say whether two uses stand in different cells of a notebook, whose parts may each show something alone."""
+    scope = one.event.scope
+    cells = scope.module.source.cells
+    return scope.function is None and bisect(cells, one.event.node.lineno) != bisect(cells, two.event.node.lineno)
 
 
 def _rebound(one: Use, two: Use) -> bool:

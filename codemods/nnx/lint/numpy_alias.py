@@ -65,6 +65,7 @@ Readers and tools take `np` for numpy, whose arrays can be changed and whose fun
 `import numpy as np` further down changes the meaning of the whole module silently.
 """,
     source="JAX tutorial; the custom of JAX's own documentation",
+    default=False,
     check=_check,
     mended=(
         (

@@ -105,9 +105,12 @@ def in_test(scope: Scope) -> bool:
     return is_test(scope.module)
 
 
+_TESTS = frozenset({"test", "tests", "benchmark", "benchmarks"})  # folders
+
+
 def is_test(module: ModuleFacts) -> bool:
     """Say whether a module holds tests or benchmarks, by its name."""
     folder, _, name = module.source.path.replace("\\", "/").rpartition("/")
-    if folder.endswith(("benchmarks", "benchmark")) or name.startswith(("test_", "bench", "conftest")):
+    if _TESTS & set(folder.split("/")[-2:]) or name.startswith(("test_", "bench", "conftest")):
         return True
     return name.endswith("_test.py")

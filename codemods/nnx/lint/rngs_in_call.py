@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
@@ -16,6 +17,7 @@ from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.values import Call, Each, Item, Value
 
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
+_MODE = re.compile("stochastic|determin|training|is_train|eval|debug|test")
 _MAKING = ("init", "make", "build", "create", "setup", "reset", "from", "load", "restore", "example", "dummy")
 
 
@@ -29,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
             continue
         name = context.flow.callee_name(context.flow.here(event.value, event.scope))
-        if name not in _SEEDS:
+        if name not in _SEEDS or _fixed(context, event):
             continue
         if name != "flax.nnx.Rngs":
             if _drawn(context, event.value, event.scope, 0):
@@ -52,6 +54,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 "a new Rngs of a fixed seed at every call gives the same numbers at every call",
                 "make the Rngs once and pass it in, or keep it in the module",
             )
+
+
+def _fixed(context: Context, event: CallEvent) -> bool:
+    """Say whether a condition asks for a mode around a call, as one in which equal numbers are wanted."""
+    bodies, node = context.bodies, event.node
+    blocks = [block for block, arm in bodies.paths(event.scope).get(node, ()) if arm in {"body", "orelse"}]
+    conditions = [b for b in (*blocks, *bodies.behind(node, event.scope)) if isinstance(b, ast.If | ast.IfExp)]
+    return any(_MODE.search(ast.unparse(condition.test)) for condition in conditions)
 
 
 def _often(context: Context, function: FunctionFacts) -> bool:

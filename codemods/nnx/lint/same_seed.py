@@ -92,7 +92,7 @@ def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
         return None
     called = {event.value.callee for event in context.bodies.calls.get(function.scope, ()) if event.value.args}
     for param in unmapped:
-        if _drawn(context, param, function):
+        if _noise(context, param, function, {p.name for p in params} - {p.name for p in unmapped}):
             return param.name, "key"
         if param in called and not any(word in root.scope.module.source.data for word in _MODES):
             sources = context.sources.originals(context.flow.here(param, function.scope))
@@ -164,6 +164,19 @@ def _makes(context: Context, function: FunctionFacts, param: Param) -> bool:
         and any(v == param for v in (*value.args, *(v for _, v in value.keywords)))
         for value in returned
     ) or (function.name == "__init__" and function.owner is not None)
+
+
+def _noise(context: Context, key: Param, function: FunctionFacts, mapped: set[str]) -> bool:
+    """Say whether numbers are drawn for a part of the batch, in its shape: simulations may want the same numbers."""
+    for event in context.bodies.calls.get(function.scope, ()):
+        if event.value.argument(0, "key") is not key or len(event.node.args) < 2:
+            continue
+        name = context.flow.callee_name(context.flow.here(event.value, function.scope))
+        shapes = [n for a in event.node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Attribute)]
+        if name.startswith("jax.random.") and last(name) not in NOT_CONSUMING:
+            if any(n.attr == "shape" and isinstance(n.value, ast.Name) and n.value.id in mapped for n in shapes):
+                return True
+    return False
 
 
 def _drawn(context: Context, seed: Value, function: FunctionFacts) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, FunctionFacts
@@ -58,7 +59,9 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> int | Non
     }  # fmt: skip
     writers = {writer.name for writer in free.scope.remote.get(free.name, ()) if writer not in context.traced}
     calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names]
-    lines = sorted(call.lineno for call in calls)
+    made = function.node.lineno
+    again = min((d.lineno for d in nodes if _defines(d, function.name) and d.lineno > made), default=None)
+    lines = sorted(call.lineno for call in calls if made < call.lineno and (again is None or call.lineno < again))
     loops = [n for n in nodes if isinstance(n, ast.For | ast.While) and not inside(function.node, n)]
     for node in nodes:
         if not _binds(node, free.name) and not _calls(node, writers):
@@ -69,6 +72,10 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> int | Non
         if any(inside(node, loop) and any(inside(call, loop) for call in calls) for loop in loops):
             return line
     return None
+
+
+def _defines(node: ast.AST, name: str) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
 
 
 def _calls(node: ast.AST, names: set[str]) -> bool:

@@ -73,6 +73,71 @@ def exclusive(one: Path, two: Path) -> bool:
     return any(_leaves(node, arm) for node, arm in one[shared:])
 
 
+def contradictory(one: Path, two: Path) -> bool:
+    """Say whether two places stand under conditions of which one is the opposite of the other, in different blocks."""
+    held = {text for text, _ in _conditions(one)}
+    return any(opposite in held for _, opposite in _conditions(two))
+
+
+def _conditions(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the conditions that hold at a place, each with its opposite, as text."""
+    for block, arm in path:
+        if not isinstance(block, ast.If | ast.IfExp) or arm not in {"body", "orelse"}:
+            continue
+        parts = [block.test]
+        if isinstance(block.test, ast.BoolOp):
+            if isinstance(block.test.op, ast.And) is not (arm == "body"):
+                continue
+            parts = block.test.values
+        for part in parts:
+            text, opposite = _opposites(part)
+            yield (text, opposite) if arm == "body" else (opposite, text)
+
+
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
+}  # fmt: skip
+
+
+def _opposites(test: ast.expr) -> tuple[str, str]:
+    """Return a condition and its opposite as text."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _opposites(test.operand)[::-1]
+    text = ast.unparse(test)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        other = ast.Compare(test.left, [_OPPOSITE[type(test.ops[0])]()], test.comparators)
+        return text, ast.unparse(other)
+    return text, f"not {text}"
+
+
+def behind(function: FunctionNode | ast.Module) -> dict[ast.AST, tuple[ast.If, ...]]:
+    """Return for the nodes of a body the conditions before them, in their blocks, under which they are not reached."""
+    found: dict[ast.AST, tuple[ast.If, ...]] = {}
+
+    def within(node: ast.AST, guards: tuple[ast.If, ...]) -> None:
+        if guards:
+            found[node] = guards
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            return
+        for _, child in ast.iter_fields(node):
+            if isinstance(child, list):
+                block(child, guards)
+            elif isinstance(child, ast.AST):
+                within(child, guards)
+
+    def block(nodes: list[object], guards: tuple[ast.If, ...]) -> None:
+        for node in nodes:
+            if isinstance(node, ast.AST):
+                within(node, guards)
+            if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Return | ast.Raise):
+                guards = (*guards, node)
+
+    if not isinstance(function, ast.Lambda):
+        block([*function.body], ())
+    return found
+
+
 def _leaves(node: ast.AST, arm: str) -> bool:
     block = getattr(node, arm, None)
     return (

@@ -181,9 +181,21 @@ class Taint:
                 truth = self._truth(block.test, scope, activation)
                 if truth is None and self._open(block.test, activation):
                     return False
+                if truth and arm == "body" and self._left_out(block.test, scope):
+                    return False
                 if truth is not None and truth is (arm == "orelse"):
                     return False
-        return True
+        return not any(self._turned_back(guard.test, scope, activation) for guard in self._bodies.behind(node, scope))
+
+    def _turned_back(self, test: ast.expr, scope: Scope, activation: Activation) -> bool:
+        """Say whether a condition that ends the function asks for an argument left out, unless it was given."""
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
+            return False
+        if not isinstance(test.ops[0], ast.Is | ast.IsNot) or not self._at(test.comparators[0], activation).none:
+            return False
+        truth = self._truth(test, scope, activation)
+        asked = isinstance(scope.module.values.get(test.left), Param)
+        return asked and (truth is True or (truth is None and self._open(test, activation)))
 
     def _open(self, test: ast.expr, activation: Activation) -> bool:
         """Say whether a flag decides that is known while compiling, but not here: the branch may never be traced."""
@@ -194,10 +206,20 @@ class Taint:
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             other = test.comparators[0]
             if isinstance(test.ops[0], ast.Is | ast.IsNot) and self._at(other, activation).none:
-                return self._at(test.left, activation).grade is Grade.UNKNOWN
+                left = self._at(test.left, activation)
+                return left.const is None and left.grade in {Grade.UNKNOWN, Grade.PYTHON}
             plain = isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn)
             return plain and self._flag(test.left, activation)
         return self._flag(test, activation)
+
+    def _left_out(self, test: ast.expr, scope: Scope) -> bool:
+        """Say whether a test asks for an argument left out: what stands in for it is, as a rule, for calls from host
+        code, where values are known."""
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Is)):
+            return False
+        param = scope.module.values.get(test.left)
+        default = param.function.defaults.get(param.name) if isinstance(param, Param) else None
+        return isinstance(default, Const) and default.value is None
 
     def _flag(self, node: ast.expr, activation: Activation) -> bool:
         """Say whether a name's truth is not known here; what a transform is told to be static may have any."""

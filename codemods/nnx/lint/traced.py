@@ -203,7 +203,8 @@ class Traced:
 
     def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None) -> Root:
         given = frozenset(keyword for keyword, _ in callee.keywords)
-        skipped = len(callee.args) + (callee.receiver is not None)
+        taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
+        skipped = len(callee.args) + taken
         left = _untraced(callee.function, name, options, skipped, given)
         bound, partial = callee.receiver is not None, bool(callee.args or callee.keywords)
         return Root(

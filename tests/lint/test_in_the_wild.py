@@ -1,0 +1,201 @@
+"""Code as it stands in public projects, in which rules once found mistakes that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codemods.nnx.analyse import analyse
+from codemods.nnx.options import Options
+from codemods.nnx.source import Source
+from tests.batch import execute_all
+from tests.migration import look
+
+HEAD = """\
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+"""
+
+RIGHT = {
+    "a method taken from its class and mapped": """\
+class Box:
+    @staticmethod
+    def area(box): return box.sum()
+    def inside(self, other): return self > other
+
+print(jax.vmap(Box.inside, in_axes=(0, None))(jnp.ones(3), jnp.zeros(())))
+print(jax.vmap(jax.vmap(Box.inside, in_axes=(None, 0)), in_axes=(0, None))(jnp.ones(3), jnp.zeros(2)).shape)
+""",
+    "a static method of self with axes": """\
+class Draws:
+    logits = jnp.zeros((2, 3))
+
+    def sample(self, key, n):
+        return jax.vmap(self._scalar, in_axes=(0, None, 0))(jax.random.split(key), n, self.logits)
+
+    @staticmethod
+    def _scalar(key, n, logits):
+        return jnp.zeros((n, logits.shape[0])) + jax.random.normal(key)
+
+print(Draws().sample(jax.random.key(0), 4).shape)
+""",
+    "a flag bound before the function is mapped in a loop": """\
+def fill(flag, ts, ys):
+    if flag:
+        ys = ys + 1
+    return ys * ts
+
+def run(ts, ys, flag=False):
+    fn = functools.partial(fill, flag, ts)
+    for _ in range(ys.ndim - 1):
+        fn = jax.vmap(fn, in_axes=-1, out_axes=-1)
+    return fn(ys)
+
+print(run(jnp.ones(2), jnp.ones((2, 3))).shape)
+""",
+    "the number of devices": """\
+def send(x, name):
+    count = jax.lax.psum(1, name)
+    return jax.lax.ppermute(x, perm=[(i, (i + 1) % count) for i in range(count)], axis_name=name)
+
+print(jax.vmap(lambda x: send(x, "i"), axis_name="i")(jnp.arange(3)))
+""",
+    "a model captured by what is compiled and called at once": """\
+model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+print(jax.jit(lambda x: model(x))(jnp.ones((1, 2))).shape)
+""",
+    "draws under opposite conditions": """\
+def start(key, kind, noise):
+    u = 0.0
+    if kind == "abl" and noise > 0:
+        u = jax.random.normal(key)
+    if kind != "abl" and noise > 0:
+        u = u + jax.random.normal(key)
+    return u
+
+print(start(jax.random.key(0), "abl", 1.0))
+""",
+    "the same features for a pair of inputs": """\
+def features(rng, x, rank):
+    return x @ jax.random.normal(rng, (x.shape[1], rank))
+
+def pair(rng, x, y, rank):
+    first = features(rng, x, rank)
+    second = features(rng, y, rank)
+    return first, second
+
+print(pair(jax.random.key(0), jnp.ones((2, 3)), jnp.ones((4, 3)), 5)[1].shape)
+""",
+    "values computed while compiling": """\
+@jax.jit
+def states(x):
+    with jax.ensure_compile_time_eval():
+        parts = jnp.unique(jnp.array([1, 2, 2]))
+    return parts + x
+
+print(states(1))
+""",
+    "a size found where none is given": """\
+def pooled(x, n=None):
+    if n is None:
+        n = int(x.max()) + 1
+    return jnp.zeros(n) + x.sum()
+
+@functools.partial(jax.jit, static_argnames="n")
+def compiled(x, n):
+    return pooled(x, n)
+
+print(pooled(jnp.ones(2)).shape, compiled(jnp.ones(2), 3).shape)
+""",
+    "a way that ends before what compiled code cannot do": """\
+class Settings:
+    stop = None
+
+def run(x, stop=None):
+    if stop is None:
+        return x * 2
+    if float(x.max()) < stop:
+        return x
+    return x * 3
+
+@functools.partial(jax.jit, static_argnames="settings")
+def compiled(x, settings):
+    return run(x, stop=settings.stop)
+
+print(compiled(jnp.ones(2), Settings), run(jnp.ones(2), 3.0))
+""",
+    "one start for all members of a sweep": """\
+def rollout(key, size, steps):
+    return size * jax.random.normal(key, (3,)).sum()
+
+sweep = jax.vmap(rollout, in_axes=(None, 0, None))
+print(sweep(jax.random.key(0), jnp.arange(3.0), 10).shape)
+""",
+    "a mode without randomness": """\
+class Noise(nnx.Module):
+    def __init__(self, stochastic): self.stochastic = stochastic
+    def __call__(self, x, noise=None):
+        if self.stochastic and noise is not None:
+            return x + noise
+        else:
+            key = jax.random.key(0)
+            return x + jax.random.normal(key, x.shape)
+
+print(Noise(False)(jnp.ones(2)).shape)
+""",
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right(name: str) -> None:
+    """Nothing is found in code that is right."""
+    analysis = look(HEAD + RIGHT[name], Options(origin="0.12", targets=("0.12",), lint=True))
+    assert not analysis.failures
+    assert [(f.code, f.message) for f in analysis.findings if f.code.startswith("NNX8")] == []
+
+
+@pytest.mark.parametrize("version", ["0.10", "0.12"])
+def test_runs(version: str, tmp_path: Path) -> None:
+    """The code really is right."""
+    done = execute_all(version, {name: HEAD + text for name, text in RIGHT.items()}, tmp_path)
+    assert {name: output.err for name, output in done.items() if output.code} == {}
+
+
+CELLS = "import jax\nkey = jax.random.key(0)\na = jax.random.normal(key)\nb = jax.random.uniform(key)\n"
+
+
+@pytest.mark.parametrize(("cells", "found"), [((1, 4), False), ((1, 3), True), ((1,), True)])
+def test_key_in_other_cells(cells: tuple[int, ...], found: bool) -> None:
+    """A notebook may show two things with one key in two cells; in one cell it is a mistake."""
+    source = Source("main.ipynb", CELLS.encode(), "main", notebook=True, cells=cells)
+    codes = [f.code for f in analyse([source], Options(origin="0.12", targets=("0.12",), lint=True)).findings]
+    assert ("NNX830" in codes) is found
+
+
+STALE = """\
+import jax
+import jax.numpy as jnp
+
+scale = 1.0
+
+@jax.jit
+def scaled(x):
+    return x * scale
+
+scaled(jnp.ones(2))
+scale = 2.0
+{}
+scaled(jnp.ones(2))
+"""
+
+
+@pytest.mark.parametrize(("between", "found"), [("", True), ("@jax.jit\ndef scaled(x):\n    return x * scale", False)])
+def test_defined_again(between: str, found: bool) -> None:
+    """A function that is defined again after a variable changed reads the new value."""
+    codes = [f.code for f in look(STALE.format(between), Options(origin="0.12", targets=("0.12",), lint=True)).findings]
+    assert ("NNX807" in codes) is found
