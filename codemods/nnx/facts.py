@@ -125,6 +125,7 @@ class CallEvent:
         statement: the smallest statement around it.
         loops: the loops around it in its scope, outermost first.
         used: whether its result is used (it is not an expression statement).
+        node: the syntax of the call.
     """
 
     value: Call
@@ -133,11 +134,10 @@ class CallEvent:
     statement: ast.stmt
     loops: tuple[ast.AST, ...]
     used: bool
+    node: ast.Call = field(init=False)  # a field of its own, since rules ask for it millions of times
 
-    @property
-    def node(self) -> ast.Call:
-        """The syntax of the call."""
-        return self.value.node
+    def __post_init__(self) -> None:
+        self.node = self.value.node
 
 
 @dataclass(slots=True, eq=False)
