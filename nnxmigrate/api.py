@@ -14,6 +14,7 @@ from nnxmigrate.outcome import FileOutcome, Outcome, Status
 from nnxmigrate.project import Project, load, read_document
 from nnxmigrate.run import run_project
 from nnxmigrate.settings import Settings
+from nnxmigrate.versions.families import families
 
 Paths = os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -52,7 +53,7 @@ def migrate(
     code: str | Mapping[str, str] | Paths,
     *,
     origin: str = "0.10",
-    to: str | Sequence[str] = "0.11",
+    to: str | Sequence[str] = ("0.11", "0.12"),
     select: Collection[str] = (),
     ignore: Collection[str] = (),
     optimizer: str = "auto",
@@ -73,8 +74,9 @@ def migrate(
         code: a program's text; several texts by the names of their files, which may import each other; or a path or
             paths of files and folders. A string is always a text, a path is a :class:`pathlib.Path` or stands in a
             list.
-        origin: the Flax version that the code was written for: ``"0.10"``, ``"0.11"`` or ``"0.12"``.
-        to: the Flax version, or versions, that it shall run on.
+        origin: the Flax version that the code was written for: ``"0.10"``, ``"0.11"``, ``"0.12"`` or a release.
+        to: the Flax version, or versions, that it shall run on, as ``"0.12"``, ``"0.12.8"`` or ``"latest"``; by default
+            on both, as on the command line where a project says nothing.
         select: only these rules or families, as ``["NNX101", "NNX2"]``.
         ignore: not these rules or families.
         optimizer: the form of optimizers that are used without their model: ``"auto"``, ``"thread"`` or
@@ -100,7 +102,7 @@ def lint(
     code: str | Mapping[str, str] | Paths,
     *,
     origin: str = "0.10",
-    to: str | Sequence[str] = "0.11",
+    to: str | Sequence[str] = ("0.11", "0.12"),
     select: Collection[str] = (),
     ignore: Collection[str] = (),
     exclude: Sequence[str] = (),
@@ -135,11 +137,12 @@ def _options(
     """Return checked options."""
     from nnxmigrate.rules import code_of, known
 
-    wanted = {to} if isinstance(to, str) else set(to)
-    unknown = sorted({origin, *wanted} - set(VERSIONS))
-    if unknown or not wanted:
-        raise ValueError(f"unknown Flax version {', '.join(map(repr, unknown))}; known are {', '.join(VERSIONS)}")
-    targets = tuple(version for version in VERSIONS if version in wanted)
+    targets, unknown = families(to if isinstance(to, str) else ",".join(to))
+    origins, more = families(origin)
+    if unknown or more or not targets or len(origins) != 1:
+        asked = ", ".join(map(repr, (*more, *unknown) or ([origin] if targets else [to])))
+        raise ValueError(f"unknown Flax version {asked}; known are {', '.join(VERSIONS)} and `latest`")
+    origin = origins[0]
     if VERSIONS.index(targets[0]) < VERSIONS.index(origin):
         raise ValueError(f"cannot go back from Flax {origin} to {targets[0]}")
     wanted_codes, unwanted = (tuple(map(code_of, _several(some))) for some in (select, ignore))

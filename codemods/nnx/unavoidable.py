@@ -18,6 +18,7 @@ class Change:
         since: the Flax version in which it came.
         reason: why no rule reports it, a sentence.
         advice: what the user can do, a sentence.
+        shows: a regular expression found in all code that does it; empty if there is none.
     """
 
     family: int
@@ -25,6 +26,7 @@ class Change:
     since: str
     reason: str
     advice: str
+    shows: str = ""
 
 
 CHANGES: tuple[Change, ...] = (
@@ -47,7 +49,9 @@ CHANGES: tuple[Change, ...] = (
         "layers fork their stream: dropout masks differ from those of 0.10, and between layers that shared a stream",
         "0.11.0",
         "The counters of the old streams depended on the order of all calls, which no seed reproduces.",
-        "Renew expected values of tests that draw masks; initial weights can be kept, see NNX217.",
+        "Renew expected values of tests that draw masks, and compare runs without dropout, as after `model.eval()`; "
+        "initial weights can be kept, see NNX217.",
+        r"[Dd]ropout|num_heads",
     ),
     Change(
         2,
@@ -55,6 +59,7 @@ CHANGES: tuple[Change, ...] = (
         "0.11.0",
         "The layer draws from a fork of the stream instead of the stream.",
         "Pass `initial_carry`, or renew expected values; the default carry of zeros is the same.",
+        r"carry|RNN|Cell\b",
     ),
     Change(
         2,
@@ -62,6 +67,7 @@ CHANGES: tuple[Change, ...] = (
         "0.11.0",
         "The call is right on every version; only the numbers differ.",
         "Set `stream.key.value` and `stream.count.value` where the very keys of 0.10 are needed.",
+        r"\breseed\b",
     ),
     Change(
         2,
@@ -69,6 +75,7 @@ CHANGES: tuple[Change, ...] = (
         "0.11.0",
         "Attributes of a Rngs that are no streams are set from outside, under any name.",
         "Keep such attributes in an object of their own.",
+        r"\bin\s+[\w.]*rngs\b",
     ),
     Change(
         2,
@@ -76,6 +83,7 @@ CHANGES: tuple[Change, ...] = (
         "0.11.0",
         "As in plain NNX, the layer draws from a fork of the stream.",
         "Renew expected values of tests that draw masks.",
+        r"ToLinen|to_linen",
     ),
     Change(
         3,
@@ -111,6 +119,7 @@ CHANGES: tuple[Change, ...] = (
         "0.11.0",
         "The state is the same without it.",
         "Delete it.",
+        r"__data__",
     ),
     Change(
         4,
@@ -140,6 +149,7 @@ CHANGES: tuple[Change, ...] = (
         "0.11.0",
         "`.value` and metadata read the same; `.type` warns.",
         "Write `type(variable)` for `variable.type`.",
+        r"metadata_fn",
     ),
     Change(
         4,
@@ -147,6 +157,7 @@ CHANGES: tuple[Change, ...] = (
         "0.11.2",
         "The paths of a state that is loaded are known at run time only.",
         "Compare the paths of the state with those of `nnx.state(model)` before the update.",
+        r"\bnnx\.update\b|\bimport\b.*\bupdate\b",
     ),
     Change(
         5,
@@ -168,6 +179,7 @@ CHANGES: tuple[Change, ...] = (
         "0.11.2",
         "They are Linen's; the calls are right on every version.",
         "Expect a NamedSharding in tests on CPU.",
+        r"sharding_constraint|logical_constraint",
     ),
     Change(
         5,
@@ -189,6 +201,7 @@ CHANGES: tuple[Change, ...] = (
         "0.12.4",
         "The old keyword still works, and the new one does not before 0.12.4.",
         "Rename it once the code needs no older release.",
+        r"\bsharding\s*=",
     ),
     Change(
         7,
@@ -196,6 +209,7 @@ CHANGES: tuple[Change, ...] = (
         "0.12.0",
         "NNX619 renames what code reads from the state; checkpoints that hold streams of such modules see it too.",
         "Save `nnx.state(model, nnx.Param)`, or rename that part of the state after restoring it.",
+        r"ToNNX|to_nnx",
     ),
     Change(
         7,
@@ -203,5 +217,6 @@ CHANGES: tuple[Change, ...] = (
         "0.11.0",
         "The file, not the code, is of the old release; it holds the names of its classes and attributes.",
         "Write a checkpoint with Orbax, or a dict of arrays, under the old release.",
+        r"pickle",
     ),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -48,10 +51,33 @@ class Commands(click.Group):
             args = ["migrate", *args]
         return super().parse_args(ctx, args)
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments; what they hold is made harmless in the words of a refusal."""
+        with _harmless():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what the user or files say is made harmless in the words of a refusal."""
+        with _harmless():
+            return super().invoke(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    try:
+        yield
+    except click.ClickException as error:
+        from nnxmigrate.visible import visible_lines
+
+        vars(error)["message"] = visible_lines(error.message)
+        raise
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 
 from codemods.nnx.options import VERSIONS
 from nnxmigrate.cli.remaining import Scope
 from nnxmigrate.files.discovery import display
 from nnxmigrate.outcome import Outcome, Status
 from nnxmigrate.settings import Settings
+
+#: Whether a route is walked, which takes the next steps by itself.
+WALKING: ContextVar[bool] = ContextVar("WALKING", default=False)
 
 _FEW = 3
 
@@ -26,14 +30,14 @@ def after_migrate(outcome: Outcome, scope: Scope, settings: Settings, record: st
     """
     place = _place(scope.paths)
     changed = outcome.by_status[Status.CHANGED]
-    if changed and not outcome.written:
+    if changed and not outcome.written and not WALKING.get():
         yield f"`nnxmigrate {place}` makes these changes."
     unsafe = sum(one.safety is not None and one.safety.value == "unsafe" for one in outcome.left)
     if unsafe and not settings.unsafe_fixes:
         yield f"{_of(unsafe, outcome)} can be fixed with --unsafe-fixes: `nnxmigrate --unsafe-fixes --diff {place}`."
     if outcome.left and outcome.written and os.path.isfile(record):
         yield f"What is left is noted in {display(record)}: `nnxmigrate status` counts it down."
-    if outcome.written and changed:
+    if outcome.written and changed and not WALKING.get():
         yield from _pins(scope, [file.path for file in changed])
         yield "Prove it with `nnxmigrate verify -- python ...`; `nnxmigrate fix-ckpt` converts checkpoints."
 

@@ -32,9 +32,10 @@ from nnxmigrate.settings import Settings
 def lint(paths: tuple[str, ...], **given: Any) -> None:
     """Report mistakes in NNX code, and what the versions asked for no longer accept.
 
-    PATHS are files and folders. Nothing is changed without --fix. Exit status: 0 if there are no findings, 1 if
-    there are, 2 after a failure.
+    PATHS are files and folders, by default the working directory. Nothing is changed without --fix. Exit status: 0
+    if there are no findings, 1 if there are, 2 after a failure.
     """
+    paths = paths or (".",)
     choices = Choices(paths, given)
     settings = Settings(
         options=replace(choices.options(lint=True), fixes=given["fix"]),

@@ -36,6 +36,7 @@ class Route:
         ask: whether the user is asked before something is written.
         commit: whether every step is committed.
         program: the command that `verify` runs.
+        options: options that `verify` gets.
         todo: what is left for a person at the end.
     """
 
@@ -46,6 +47,7 @@ class Route:
     ask: bool
     commit: bool
     program: Sequence[str]
+    options: Sequence[str] = ()
     todo: list[str] = field(default_factory=list)
 
     @property
@@ -68,6 +70,8 @@ class Route:
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
 @click.option("--commit-per-step", is_flag=True, help="Commit in git what every step changed.")
 @click.option("--verify", "program", metavar="COMMAND", help="What proves the migration.")
+@click.option("--with", "extra", multiple=True, metavar="REQUIREMENT", help="Install this as well to prove it.")
+@click.option("--extra", "extras", multiple=True, metavar="NAME", help="Install this extra of the project, too.")
 def upgrade(
     path: Path,
     origin: str | None,
@@ -76,6 +80,8 @@ def upgrade(
     yes: bool,
     commit_per_step: bool,
     program: str | None,
+    extra: tuple[str, ...],
+    extras: tuple[str, ...],
 ) -> None:
     """Walk the whole route to a newer Flax: versions, code, pins, checkpoints, proof, and what is left.
 
@@ -86,7 +92,12 @@ def upgrade(
     ask = not yes and not dry_run
     if ask and not sys.stdin.isatty():
         raise click.UsageError("upgrade writes files: say --yes, or --dry-run to see the plan")
-    route = Route(path, origin, target, dry_run, ask, commit_per_step, shlex.split(program or ""))
+    if (extra or extras) and not program:
+        raise click.UsageError("--with and --extra are for --verify, which is not given")
+    options = [
+        word for name, given in (("--with", extra), ("--extra", extras)) for one in given for word in (name, one)
+    ]
+    route = Route(path, origin, target, dry_run, ask, commit_per_step, _words(program), options)
     if commit_per_step and not dry_run:
         _check_clean(route)
     steps: Sequence[tuple[str, Callable[[Route], None]]] = (
@@ -112,17 +123,32 @@ def upgrade(
     click.echo("  the plan ends here; nothing was written" if dry_run else "  the route ends here")
 
 
+def _words(program: str | None) -> list[str]:
+    """Return the words of the command that proves the migration, if it can be run."""
+    from nnxmigrate.verify.running import runnable
+
+    try:
+        words = shlex.split(program or "")
+    except ValueError as error:
+        raise click.UsageError(f"--verify: {error}") from error
+    reason = runnable(words) if words else None
+    if reason:
+        raise click.UsageError(f"--verify: {reason}")
+    return words
+
+
 def _again(route: Route, program: str | None) -> str:
     words = ["nnxmigrate", "upgrade", display(str(route.path)), *route.versions]
     words += ["--yes"] * (not route.ask and not route.dry) + ["--commit-per-step"] * route.commit
-    words += ["--verify", program] if program else []
+    words += ["--verify", program, *route.options] if program else []
     return shlex.join(words)
 
 
 def _run(arguments: list[str]) -> int:
     """Run another command of this program, and return its exit status."""
-    from nnxmigrate.cli import main
+    from nnxmigrate.cli import advice, main
 
+    advice.WALKING.set(True)
     try:
         main.main(arguments, prog_name="nnxmigrate", standalone_mode=False)
     except SystemExit as end:
@@ -130,6 +156,8 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return 2
+    finally:
+        advice.WALKING.set(False)
     return 0
 
 
@@ -183,7 +211,9 @@ def _errors_left(route: Route) -> bool:
 
 def _pins(route: Route) -> None:
     from nnxmigrate.doctor import bump, project
+    from nnxmigrate.doctor.compat import TARGETS
     from nnxmigrate.files.atomic import WriteFailed, write_all
+    from nnxmigrate.versions.pins import forget
 
     reading = project.read(route.path)
     goal = _goal(route)
@@ -198,11 +228,15 @@ def _pins(route: Route) -> None:
             write_all(plan.contents)
         except (OSError, WriteFailed) as error:
             raise _Stop(f"the pins could not be written: {error}") from error
+        forget()
         _commit(route, "raise the pins of Flax")
     changed = {change.path for change in plan.changes}
     for pins in reading.sets:
         if pins.kind == "pins" and pins.path not in changed and pins.specifier("flax").contains("0.10.7"):
             route.todo.append(f"{display(pins.path)} still allows Flax 0.10, on which the new code may not run")
+    if not reading.sets:
+        wanted = TARGETS[goal].exact
+        route.todo.append(f"install what the new code needs: pip install flax=={wanted['flax']} jax=={wanted['jax']}")
     for stuck in plan.stuck:
         route.todo.append(f"write {stuck.package}{stuck.after} into {display(stuck.path)} by hand")
     for refresh in sorted({pins.refresh for pins in reading.sets if pins.kind == "lock" and pins.refresh}):
@@ -239,8 +273,7 @@ def _prove(route: Route) -> None:
         click.echo('  no command given; --verify "python train.py --steps 5" runs it before and after, and compares')
         route.todo.append("prove it: nnxmigrate verify -- python train.py")
         return
-    words = ["verify", "--project", str(route.path), *route.versions]
-    words += ["--to", _goal(route)] if not route.target else []
+    words = ["verify", "--project", str(route.path), *route.versions, *route.options]
     start = _start(route)
     words += ["--old", start] if start else []
     words += ["--", *route.program]

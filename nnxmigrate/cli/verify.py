@@ -20,6 +20,7 @@ from nnxmigrate.outcome import Outcome
 from nnxmigrate.settings import Settings
 
 if TYPE_CHECKING:
+    from nnxmigrate.project import Project
     from nnxmigrate.verify.suspects import Suspect
     from nnxmigrate.verify.verify import Result
     from nnxmigrate.versions.choose import Chosen
@@ -35,12 +36,17 @@ _SHOWN = 8
     help="Folder of the project. [the one around the working directory]",
 )
 @click.option("--old", metavar="COMMIT", help="Where the code is that is not migrated yet. [see above]")
-@click.option("--from", "origin", metavar="VERSION", help="Flax of the old code. [what the project says, else 0.10]")
-@click.option("--to", "target", metavar="VERSION", help="Flax of the new code. [what the project says, else 0.12]")
+@click.option(
+    "--from", "origin", metavar="VERSION", help="Flax of the old code, as 0.10 or 0.10.4. [what the project says]"
+)
+@click.option(
+    "--to", "target", metavar="VERSION", help="Flax of the new code, as 0.12 or 0.12.8. [what the project says]"
+)
 @click.option("--unsafe-fixes", is_flag=True, help="Also make fixes that may change behaviour.")
 @click.option("--compare", "files", multiple=True, metavar="GLOB", help="Also compare files that the program writes.")
 @click.option("--rtol", default=1e-3, show_default=True, help="Numbers may differ by this part of their size.")
 @click.option("--atol", default=1e-5, show_default=True, help="Or by this.")
+@click.option("--stderr", "errors", is_flag=True, help="Compare what is printed to stderr, too, such as a log.")
 @click.option("--ignore-lines", metavar="REGEX", help="Lines of the output that are not compared.")
 @click.option("--seed", default=0, show_default=True, help="Seed of Python's and NumPy's generators.")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds for each run.")
@@ -48,6 +54,9 @@ _SHOWN = 8
 @click.option("--copy-limit", default=2.0, show_default=True, help="Gigabytes that are copied at most.")
 @click.option("--python", metavar="VERSION", help="Version of the environments' interpreter.")
 @click.option("--with", "extra", multiple=True, metavar="REQUIREMENT", help="Install this as well.")
+@click.option(
+    "--extra", "extras", multiple=True, metavar="NAME", help="Install this extra or group of the project too."
+)
 @click.option("--old-python", type=click.Path(exists=True, path_type=Path), help="Interpreter for the old code.")
 @click.option("--new-python", type=click.Path(exists=True, path_type=Path), help="Interpreter for the new code.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -60,14 +69,13 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
 
     This runs your code, in two copies of the project below the system's folder for temporary files, with environments
     made by uv from the project's own pins with only Flax, JAX and what must move with them exchanged. It uses the CPU
-    and the same seeds. Nothing in your tree is written.
+    and the same seeds. Nothing in your tree is written. Variables that uv knows apply, such as UV_TORCH_BACKEND=cpu.
 
     The files as they are count as the old code if nnxmigrate would change them; else as the new code, and the old code
     is the last commit. --old names another one. Exit status: 0 if nothing differs, 1 if something does, 2 if that
     cannot be said.
     """
     from nnxmigrate.verify.compare import Tolerance
-    from nnxmigrate.verify.environments import usual_python
     from nnxmigrate.verify.running import runnable
     from nnxmigrate.verify.verify import CannotVerify, Plan
     from nnxmigrate.verify.verify import verify as run
@@ -76,9 +84,14 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
     if reason:
         raise click.UsageError(reason)
     project = given["project"] or Path(project_root(os.getcwd()) or os.getcwd())
+    project = project.resolve()
+    below = os.path.relpath(os.getcwd(), project)
+    below = "." if below.startswith("..") else below
+    quiet = given["as_json"]
     choices = Choices([str(project)], {"origin": given["origin"], "targets": given["target"]})
-    versions = _versions(project, choices, given)
-    choices = Choices([str(project)], {"origin": versions[0], "targets": versions[1]})
+    chosen, several = _of_program(project, choices, command, below)
+    if several and not quiet:
+        click.echo(f"  versions of the part that the program is in: {chosen}", err=True)
     would = migrated(project, choices, given["unsafe_fixes"], write=False)
     old = given["old"]
     done = not would.fixed
@@ -89,7 +102,7 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
     except re.error as error:
         raise click.UsageError(f"--ignore-lines: {error}") from error
     plan = Plan(
-        project.resolve(),
+        project,
         command,
         old,
         done or given["old"] is not None,
@@ -99,17 +112,25 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
         given["timeout"],
         given["install_timeout"],
         int(given["copy_limit"] * 1e9),
-        given["python"] or usual_python(),
+        given["python"],
         given["extra"],
+        given["extras"],
+        below,
+        given["errors"],
         (given["old_python"], given["new_python"]),
+        (_release(given["origin"]), _release(given["target"])),
     )
-    quiet = given["as_json"]
+
+    def origin(root: Path) -> str:
+        return choices.versions()[0] or _of_program(root, Choices([str(root)], {}), command, below)[0].origin
+
     if not quiet:
         click.echo(f"This runs `{' '.join(command)}` twice, in copies; nothing in {project} is written.", err=True)
     try:
         result = run(
             plan,
-            (versions[0], versions[1][-1]),
+            origin,
+            chosen.targets[-1],
             lambda root, write: migrated(root, choices, given["unsafe_fixes"], write=write),
             lambda words: None if quiet else click.echo(f"  {words} ...", err=True),
         )
@@ -118,6 +139,11 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
         sys.exit(2)
     click.echo(json.dumps(record(result), indent=2) if quiet else text(result))
     sys.exit(0 if result.same else 1)
+
+
+def _release(text: str | None) -> str | None:
+    """Return the release of Flax that the user names; None if it is a family or nothing."""
+    return text if text and re.fullmatch(r"\d+\.\d+\.\d+", text) else None
 
 
 def migrated(root: Path, choices: Choices, unsafe: bool, *, write: bool) -> Outcome:
@@ -130,14 +156,24 @@ def migrated(root: Path, choices: Choices, unsafe: bool, *, write: bool) -> Outc
     return run_parts(load(discover([str(root)])), settings, choices)[0]
 
 
-def _versions(project: Path, choices: Choices, given: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """Return the families that the old code was written for, and that the new one shall run on."""
-    found = _chosen(project, choices)
+def _of_program(project: Path, choices: Choices, command: Sequence[str], below: str) -> tuple[Chosen, bool]:
+    """Return the versions of the part of a project that the program is in, and whether there are several parts."""
+    from nnxmigrate.files.discovery import discover
+    from nnxmigrate.project import load
+    from nnxmigrate.verify.program import program
+    from nnxmigrate.versions.parts import parts
+
+    found = parts(load(discover([str(project)])), *choices.versions())
     if not found:
         raise click.UsageError(f"{project} holds no NNX code")
-    chosen = found[0]
-    origin = chosen.origin if chosen.origin not in chosen.targets or given["origin"] else "0.10"
-    return origin, chosen.targets
+    place = os.path.realpath(program(command, project / below, project))
+
+    def near(part: Project) -> tuple[bool, int]:
+        files = [os.path.realpath(path) for path in part.paths.values() if part.paths]
+        own = [path for name, path in part.paths.items() if name in part.documents and name not in part.context]
+        return place in files, sum(os.path.realpath(path).startswith(os.path.dirname(place) + os.sep) for path in own)
+
+    return max(found, key=lambda pair: near(pair[1]))[0], len(found) > 1
 
 
 def _chosen(project: Path, choices: Choices) -> list[Chosen]:
@@ -162,9 +198,7 @@ def text(result: Result) -> str:
     """Return a result for people."""
     lines = [f"old: {result.recipes[0]}", f"new: {result.recipes[1]}"]
     if result.same:
-        lines_of = f"{len(result.old.out.splitlines())} lines of output"
-        what = f"{len(result.old.tests)} tests" if result.old.tests else lines_of
-        lines.append(f"Verified: {what} agree; {_count(result.changed, 'finding')} fixed, {result.left} left.")
+        lines.append(f"{_agreed(result)}; {_count(result.changed, 'finding')} fixed, {result.left} left.")
         return "\n".join(lines)
     lines += _differences(result)
     if result.suspects:
@@ -177,8 +211,23 @@ def text(result: Result) -> str:
         lines.append("By rule: " + ", ".join(f"{code} {n}" for code, n in _tests_by_rule(result).most_common()))
     if not blamed:
         lines.append("No rule changed code that had run by then.")
-    lines += _unavoidable(blamed)
+    lines += _unavoidable(blamed, result.ran)
     return "\n".join(lines)
+
+
+def _agreed(result: Result) -> str:
+    """Say what agrees, and no more than that."""
+    if result.old.tests:
+        passed = sum(outcome == "passed" for outcome in result.old.tests.values())
+        if not passed:
+            return f"Not proven: none of {_count(len(result.old.tests), 'test')} passed before"
+        return f"Verified: {_count(passed, 'test')} that passed before {'pass' if passed > 1 else 'passes'} after"
+    printed = len([line for line in result.old.out.splitlines() if line.strip()])
+    if printed or result.compared:
+        files = f" and {_count(result.compared, 'file')}" if result.compared else ""
+        return f"Verified: {_count(printed, 'line')} of output{files} agree"
+    hint = "--stderr compares its log" if result.old.err.strip() else "print a loss, or name files with --compare"
+    return f"Not proven: the program ran to its end on both sides, but printed nothing to compare ({hint})"
 
 
 def _differences(result: Result) -> Iterator[str]:
@@ -189,7 +238,8 @@ def _differences(result: Result) -> Iterator[str]:
         yield from (f"    {line}" for line in result.new.err.strip().splitlines()[-6:])
         yield from _explained(result.new.err)
     if result.difference:
-        yield f"The outputs differ first in line {result.difference.line}: {result.difference.why}"
+        what = "outputs" if result.difference.stream == "stdout" else "logs on stderr"
+        yield f"The {what} differ first in line {result.difference.line}: {result.difference.why}"
         yield f"  - {result.difference.old}"
         yield f"  + {result.difference.new}"
     yield from (f"The file {name} differs: {why}" for name, why in result.files)
@@ -217,15 +267,17 @@ def _tests_by_rule(result: Result) -> Counter[str]:
     return Counter(code for found in result.by_test.values() for code in {one.code for one in found})
 
 
-def _unavoidable(found: Sequence[Suspect]) -> Iterator[str]:
-    """Yield what changes without any rule being able to tell, in the families concerned."""
+def _unavoidable(found: Sequence[Suspect], code: str) -> Iterator[str]:
+    """Yield what changes without any rule being able to tell, in the families concerned, and in code that does it."""
     from codemods.nnx.unavoidable import CHANGES
 
     families = {int(one.code[3]) for one in found} | {2}
     changes = [change for change in CHANGES if change.family in families and "Nothing needs doing" not in change.advice]
-    if changes:
-        yield "What changes unavoidably (docs/changes.md), if the program does it:"
-        yield from (f"  {change.what}. {change.advice}" for change in changes[:_SHOWN])
+    for title, sure in (("What changes unavoidably in code like this", True), ("and, if the program does it", False)):
+        some = [one for one in changes if bool(one.shows) is sure and re.search(one.shows, code)]
+        if some:
+            yield f"{title} (docs/changes.md):"
+            yield from (f"  {change.what}. {change.advice}" for change in some[:_SHOWN])
 
 
 def _count(number: int, noun: str) -> str:

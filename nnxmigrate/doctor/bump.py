@@ -9,7 +9,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from nnxmigrate.doctor.compat import TARGETS, Outcome, Target, outcome, python_required
+from nnxmigrate.doctor.compat import CAUTIONS, TARGETS, Outcome, Target, beside_jax, excludes, outcome, python_required
 from nnxmigrate.doctor.judge import family, resolve
 from nnxmigrate.doctor.pins import Pin, PinSet, specifier
 
@@ -88,9 +88,11 @@ def _changes(pins: PinSet, version: str | None) -> Iterator[Change]:
     if tuple(flax.release[:2]) > tuple(int(part) for part in goal.split(".")) and not _open(pins):
         return  # pins are raised, never lowered
     target = TARGETS[goal]
+    jax = resolve(pins).get("jax")
+    fits = family(flax) == goal and jax is not None and outcome(flax, jax) is Outcome.OK and not _warned(flax)
     raised = []
     for pin in pins.pins:
-        if pin.package == "flax" and flax not in specifier(target.ranges["flax"]):
+        if pin.package == "flax" and not (fits or flax in specifier(target.ranges["flax"])):
             new = _text(pin, target)
             raised.append(replace(pin, specifier=specifier(new), text=new))
             yield Change(pin.path, "flax", pin.text, new)
@@ -98,8 +100,11 @@ def _changes(pins: PinSet, version: str | None) -> Iterator[Change]:
             raised.append(pin)
     after = resolve(replace(pins, pins=tuple(raised)))
     works = "jax" in after and outcome(after["flax"], after["jax"]) is Outcome.OK
+    jax = after.get("jax") if works else Version(target.exact["jax"])
+    needed = beside_jax(jax) if jax is not None else {}
     for pin in pins.pins:
         old = pin.package == "orbax-checkpoint" and after.get(pin.package, _ORBAX) < _ORBAX
+        old |= pin.package in needed and excludes(pin.specifier, needed[pin.package])
         if old or (pin.package in ("jax", "jaxlib") and not works):
             yield Change(pin.path, pin.package, pin.text, _text(pin, target))
         elif pin.package == "python":
@@ -111,6 +116,11 @@ def _changes(pins: PinSet, version: str | None) -> Iterator[Change]:
         exact = flax_pin.path.endswith(".ipynb")  # `<` and `>` mean something else to a shell
         text = f"=={target.exact['jax']}" if exact else target.ranges["jax"]
         yield Change(flax_pin.path, "jax", None, text, flax_pin.text)
+
+
+def _warned(flax: Version) -> bool:
+    """Say whether something is wrong with a release, whatever the code."""
+    return any(one.package == "flax" and not one.uses and flax in one.releases for one in CAUTIONS)
 
 
 def _open(pins: PinSet) -> bool:

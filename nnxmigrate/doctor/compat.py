@@ -105,6 +105,31 @@ def jax_required(flax: Version) -> SpecifierSet:
     return SpecifierSet(">=0.4.27")
 
 
+def beside_jax(jax: Version) -> dict[str, SpecifierSet]:
+    """Return what a release of JAX declares to need of packages that projects pin, which installers obey."""
+    for since, numpy, scipy in (
+        ("0.10.0", ">=2.0", ">=1.14"),
+        ("0.7.2", ">=2.0", ">=1.13"),
+        ("0.6.0", ">=1.26", ">=1.12"),
+        ("0.5.0", ">=1.25", ">=1.11.1"),
+    ):
+        if jax >= Version(since):
+            return {"numpy": SpecifierSet(numpy), "scipy": SpecifierSet(scipy)}
+    return {"numpy": SpecifierSet(">=1.24"), "scipy": SpecifierSet(">=1.10")}
+
+
+def excludes(allowed: SpecifierSet, needed: SpecifierSet) -> bool:
+    """Say whether no release can be in both of two ranges of numpy or scipy."""
+    named = {part.version.removesuffix(".*") for part in (*allowed, *needed)}
+    tried = {
+        *named,
+        *(f"{one}.1" for one in named),
+        *(f"{major}.{minor}" for major in (1, 2, 3) for minor in range(40)),
+    }
+    both = allowed & needed
+    return not any(both.contains(one, prereleases=True) for one in tried)
+
+
 def python_required(package: str, version: Version) -> SpecifierSet:
     """Return the Python that a release of ``flax`` or ``jax`` declares to need."""
     since = {"flax": "0.11.0", "jax": "0.7.0"}.get(package)
@@ -125,9 +150,10 @@ class Target:
 
 
 def _target(flax: str, flax_range: str, jax: str, jax_range: str) -> Target:
+    beside = {name: str(needed) for name, needed in beside_jax(Version(jax)).items()}
     return Target(
-        {"flax": flax_range, "jax": jax_range, "jaxlib": jax_range, "orbax-checkpoint": ">=0.11.27"},
-        {"flax": flax, "jax": jax, "jaxlib": jax, "orbax-checkpoint": "0.12.8"},
+        {"flax": flax_range, "jax": jax_range, "jaxlib": jax_range, "orbax-checkpoint": ">=0.11.27", **beside},
+        {"flax": flax, "jax": jax, "jaxlib": jax, "orbax-checkpoint": "0.12.8", "numpy": "2.4.6", "scipy": "1.17.1"},
     )
 
 

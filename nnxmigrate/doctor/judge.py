@@ -18,6 +18,8 @@ from nnxmigrate.doctor.compat import (
     ORBAX_RELEASES,
     TARGETS,
     Outcome,
+    beside_jax,
+    excludes,
     jax_required,
     jax_that_runs,
     outcome,
@@ -124,6 +126,7 @@ def judge(pins: PinSet, target: str | None, uses: Callable[[str], str | None]) -
     else:
         remarks = [*_pair(pins, flax, releases.get("jax")), *_python(pins, flax), *_cautions(releases, uses)]
         remarks += _optax(pins, releases.get("optax"))
+        remarks += _beside(pins, releases.get("jax"))
     if target is not None and (flax is None or family(flax) != target):
         what = "cannot be resolved" if flax is None else f"is {flax}"
         advice = f"flax{TARGETS[target].ranges['flax']} and jax{TARGETS[target].ranges['jax']}"
@@ -186,6 +189,17 @@ def _python(pins: PinSet, flax: Version) -> list[Remark]:
             f"requires-python {needed}",
         )
     ]
+
+
+def _beside(pins: PinSet, jax: Version | None) -> list[Remark]:
+    """Return what is to be said about pins of packages that JAX needs."""
+    found = []
+    for package, needed in (beside_jax(jax) if jax is not None else {}).items():
+        allowed = pins.specifier(package)
+        if pins.names(package) and excludes(allowed, needed):
+            message = f"jax {jax} needs {package}{needed}, which {package}{allowed} excludes: installers refuse"
+            found.append(Remark(Severity.ERROR, message, _how(pins, f"{package}{needed}")))
+    return found
 
 
 def _optax(pins: PinSet, optax: Version | None) -> list[Remark]:

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 #: The packages that matter here.
-PACKAGES = ("flax", "jax", "jaxlib", "optax", "orbax-checkpoint")
+PACKAGES = ("flax", "jax", "jaxlib", "optax", "orbax-checkpoint", "numpy", "scipy")
 
 _REQUIREMENT = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?P<extras>\[[^\]]*\])?\s*(?P<spec>[^;@#]*?)\s*(?:;.*)?(?:\s#.*)?$"

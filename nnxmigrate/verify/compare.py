@@ -64,12 +64,14 @@ class Difference:
         old: the old line.
         new: the new line.
         why: what differs, in words.
+        stream: where it was printed: ``stdout`` or ``stderr``.
     """
 
     line: int
     old: str
     new: str
     why: str
+    stream: str = "stdout"
 
 
 def first_difference(old: str, new: str, tolerance: Tolerance) -> Difference | None:

@@ -8,19 +8,23 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from nnxmigrate.doctor.compat import TARGETS, Outcome, jax_required, outcome
+from nnxmigrate.doctor.compat import FLAX_RELEASES, Outcome, jax_required, outcome
 from nnxmigrate.doctor.judge import family, resolve
-from nnxmigrate.doctor.pins import PinSet
+from nnxmigrate.doctor.pins import PinSet, ranged
 from nnxmigrate.doctor.project import reader
 
-#: What moves with Flax; everything else stays as the project pins it.
-MOVING = frozenset({"flax", "jax", "jaxlib", "orbax-checkpoint", "optax"})
+#: What is set for each side; everything else stays as the project pins it, if it can.
+MOVING = frozenset({"flax", "jax", "jaxlib"})
 #: Releases to take where a project pins none.
 USUAL = {"0.10": ("0.10.7", "0.7.2"), "0.11": ("0.11.2", "0.7.2"), "0.12": ("0.12.8", "0.10.2")}
 _PYTHONS = ("3.11", "3.12", "3.13")  # that run every release of Flax from 0.10.7 on
@@ -40,11 +44,17 @@ class Recipe:
         flax: the release of Flax.
         jax: the release of JAX.
         others: the project's other requirements.
+        options: options of the installer: where packages come from.
+        constraints: what bounds packages without asking for them.
+        moved: requirements of the project that give way, as they stand.
     """
 
     flax: str
     jax: str
-    others: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
 
     @property
     def requirements(self) -> list[str]:
@@ -55,94 +65,155 @@ class Recipe:
         return f"flax {self.flax}, jax {self.jax}"
 
 
-def usual_python() -> str:
-    """Return the version of the running interpreter, which is there, if Flax runs on it; else one that Flax runs on."""
+def python_for(folder: Path, top: Path) -> str:
+    """Return the version of the interpreter for a project.
+
+    It is the running one, which is there, if Flax runs on it and the project takes it; else one that both take.
+    """
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return running if running in _PYTHONS else _PYTHONS[0]
+    allowed = SpecifierSet()
+    for pins in pins_of(folder, top):
+        allowed &= pins.specifier("python")
+    good = [one for one in _PYTHONS if any(allowed.contains(f"{one}.{patch}") for patch in range(40))]
+    return running if running in good or (not good and running in _PYTHONS) else (good or _PYTHONS)[0]
 
 
-def recipes(sets: Sequence[PinSet], others: Sequence[str], origin: str, target: str) -> tuple[Recipe, Recipe]:
-    """Return what the environments of the old and of the new code hold.
-
-    JAX stays the same where one release runs both, so that numbers can be compared.
+def recipe(
+    pins: Sequence[PinSet], version: str, beside: str | None = None, *, exact: str | None = None, oldest: bool = False
+) -> Recipe:
+    """Return which Flax and which JAX an environment holds.
 
     Args:
-        sets: the project's pins and locks that name Flax.
-        others: its other requirements.
-        origin: the Flax that the old code was written for.
-        target: the Flax that the new code shall run on.
+        pins: the sets of pins and locks of one side that name Flax.
+        version: the Flax that its code is for.
+        beside: the JAX of the other side, which is kept if it runs both, so that numbers can be compared.
+        exact: the release that the user names.
+        oldest: whether the oldest release that the pins allow is taken, not the newest.
     """
-    flax, jax = USUAL[origin]
-    for pins in sorted(sets, key=lambda pins: pins.kind != "lock"):
-        releases = resolve(pins)
-        if "flax" in releases and family(releases["flax"]) == origin:
-            flax = str(releases["flax"])
-            found = releases.get("jax")
-            jax = str(found) if found and outcome(releases["flax"], found) is Outcome.OK else _jax_for(flax, target)
-            break
-    new_flax = TARGETS[target].exact["flax"] if target in TARGETS else USUAL[target][0]
-    same = outcome(Version(new_flax), Version(jax)) is Outcome.OK and Version(jax) in jax_required(Version(new_flax))
-    new_jax = jax if same else USUAL[target][1]
-    return Recipe(flax, jax, tuple(others)), Recipe(new_flax, new_jax, tuple(others))
+    if exact:
+        flax = Version(exact)
+        return Recipe(exact, beside if beside and _runs(flax, beside) else _jax_for(flax))
+    for one in sorted(pins, key=lambda one: one.kind != "lock"):
+        releases = [release for release in _allowed(one) if family(release) == version]
+        if not releases:
+            continue
+        flax = releases[-1 if oldest else 0]
+        found = resolve(replace(one, pins=(*one.pins, *filter(None, [ranged("flax", f"=={flax}", one.path)])))).get(
+            "jax"
+        )
+        if found is not None and outcome(flax, found) is Outcome.OK:
+            kept = beside if beside and one.exact("jax") is None and _runs(flax, beside, one) else str(found)
+            return Recipe(str(flax), kept)
+        return Recipe(str(flax), beside if beside and _runs(flax, beside) else _jax_for(flax))
+    usual, jax = USUAL[version]
+    return Recipe(usual, beside if beside and _runs(Version(usual), beside) else jax)
 
 
-def _jax_for(flax: str, target: str) -> str:
-    """Return a JAX that runs a Flax, if possible one that runs the target, too."""
-    for candidate in (USUAL[target][1], "0.7.2", "0.6.2", "0.8.1", "0.10.2"):
-        if outcome(Version(flax), Version(candidate)) is Outcome.OK:
+def _allowed(pins: PinSet) -> list[Version]:
+    """Return the releases of Flax that a set allows, the newest first."""
+    exact = pins.exact("flax")
+    if exact is not None:
+        return [exact]
+    return [one for one in reversed(FLAX_RELEASES) if pins.specifier("flax").contains(one, prereleases=True)]
+
+
+def _runs(flax: Version, jax: str, pins: PinSet | None = None) -> bool:
+    if pins is not None and not (pins.specifier("jax") & pins.specifier("jaxlib")).contains(jax):
+        return False
+    return outcome(flax, Version(jax)) is Outcome.OK and Version(jax) in jax_required(flax)
+
+
+def _jax_for(flax: Version) -> str:
+    """Return a JAX that runs a Flax."""
+    for candidate in ("0.7.2", "0.6.2", "0.8.1", "0.9.0", "0.10.2"):
+        if _runs(flax, candidate):
             return candidate
     return USUAL["0.10"][1]
 
 
-def requirements(project: Path) -> list[str]:
-    """Return what a project requires besides Flax and what moves with it, as its files have it."""
-    found: list[str] = []
-    for name in ("pyproject.toml", "requirements.txt", "setup.cfg"):
-        path = project / name
-        if path.is_file():
-            found += _listed(path)
-        if found:
-            break
-    kept = []
-    for line in dict.fromkeys(found):
-        match = _NAME.match(line)
-        if match and re.sub(r"[-_.]+", "-", match["name"]).lower() not in MOVING:
-            kept.append(line)
-    return kept
+def others(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return requirements without those of Flax and JAX, which are set for each side."""
+    return tuple(line for line in dict.fromkeys(lines) if not _moves(line))
 
 
-def _listed(path: Path) -> list[str]:
-    if path.name == "requirements.txt":
-        lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in path.read_text(encoding="utf-8").splitlines())
-        return [line for line in lines if line and not line.startswith("-")]
-    if path.name == "setup.cfg":
-        import configparser
-
-        parser = configparser.ConfigParser(interpolation=None)
-        parser.read_string(path.read_text(encoding="utf-8"))
-        text = parser.get("options", "install_requires", fallback="")
-        return [line.strip() for line in text.splitlines() if line.strip()]
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
-    listed = table.get("project", {}).get("dependencies", [])
-    return [item for item in listed if isinstance(item, str)]
+def _moves(line: str) -> bool:
+    match = _NAME.match(line)
+    return match is None or canonicalize_name(match["name"]) in MOVING
 
 
-def pins_of(project: Path) -> list[PinSet]:
-    """Return the sets of pins at the top of a project that name Flax."""
-    sets = []
-    for path in sorted(project.iterdir()):
-        function = reader(path) if path.is_file() and path.suffix != ".ipynb" else None
-        if function is not None:
-            try:
-                sets += [pins for pins in function(path) if pins.names("flax")]
-            except (OSError, ValueError):
-                continue
-    return sets
+def pins_of(folder: Path, top: Path) -> list[PinSet]:
+    """Return the nearest sets of pins, at or above a folder of a project, that name Flax."""
+    folder, top = folder.resolve(), top.resolve()
+    for place in [folder, *(above for above in folder.parents if folder != top and above.is_relative_to(top))]:
+        sets = []
+        for path in sorted(place.iterdir()):
+            function = reader(path) if path.is_file() and path.suffix != ".ipynb" else None
+            if function is not None:
+                try:
+                    sets += [pins for pins in function(path) if pins.names("flax")]
+                except (OSError, ValueError):
+                    continue
+        if sets:
+            return sets
+    return []
+
+
+def settled(one: Recipe, extra: Sequence[str], python: str, limit: float) -> Recipe:
+    """Return a recipe that can be installed: requirements that do not go with its Flax and JAX give way.
+
+    Args:
+        one: what is wanted.
+        extra: more requirements, which the user named and which stay.
+        python: version of the interpreter.
+        limit: seconds after which it is given up.
+
+    Raises:
+        NoEnvironment: if it cannot be installed even so.
+    """
+    if (_home(one, extra, python) / ".ready").exists():
+        return one
+    first = _refusal(one, extra, python, limit)
+    if not first:
+        return one
+    loose = {line: _loosened(line) for line in one.others}
+    free = replace(one, others=tuple(loose.values()), constraints=())
+    if _refusal(free, extra, python, limit):
+        raise NoEnvironment(first)
+    moved: list[str] = []
+    kept: list[str] = []
+    for line in one.others:  # what can stay as it is does, one after the other
+        rest = [loose[later] for later in one.others[len(kept) + 1 :]]
+        trial = replace(free, others=(*kept, line, *rest))
+        stays = line == loose[line] or not _refusal(trial, extra, python, limit)
+        kept.append(line if stays else loose[line])
+        moved += [] if stays else [line]
+    return replace(free, others=tuple(kept), moved=tuple(moved))
+
+
+def _loosened(line: str) -> str:
+    """Return a requirement that allows every release."""
+    try:
+        wanted = Requirement(line)
+    except InvalidRequirement:
+        return line
+    if wanted.url:
+        return line
+    extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
+    return f"{wanted.name}{extras}" + (f"; {wanted.marker}" if wanted.marker else "")
+
+
+def _refusal(one: Recipe, extra: Sequence[str], python: str, limit: float) -> str:
+    """Return why an installer refuses a recipe; empty if it does not."""
+    command = [*_uv(), "pip", "compile", "--quiet", "--no-header", "--python-version", python, *one.options]
+    with tempfile.TemporaryDirectory() as folder:
+        asked, bounds = Path(folder, "asked.in"), Path(folder, "bounds.txt")
+        asked.write_text("\n".join([*one.requirements, *extra]) + "\n", encoding="utf-8")
+        bounds.write_text("\n".join(one.constraints) + "\n", encoding="utf-8")
+        try:
+            _run([*command, "--constraint", str(bounds), str(asked)], limit)
+        except NoEnvironment as error:
+            return str(error) or "it cannot be installed"
+    return ""
 
 
 def make(recipe: Recipe, extra: Sequence[str], python: str, limit: float) -> Path:
@@ -157,18 +228,24 @@ def make(recipe: Recipe, extra: Sequence[str], python: str, limit: float) -> Pat
     Raises:
         NoEnvironment: if uv is missing, or the packages cannot be installed.
     """
-    wanted = [*recipe.requirements, *extra]
-    digest = hashlib.sha256("\n".join((python, *wanted)).encode()).hexdigest()[:12]
-    home = _base() / f"flax-{recipe.flax}-{digest}"
+    home = _home(recipe, extra, python)
     exe = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = home / ".ready"
     if ready.exists():
         return exe
     uv = _uv()
     _run([*uv, "venv", "--quiet", "--clear", "--python", python, str(home)], limit)
+    bounds = home / "constraints.txt"
+    bounds.write_text("\n".join(recipe.constraints) + "\n", encoding="utf-8")
+    wanted = [*recipe.options, "--constraint", str(bounds), *recipe.requirements, *extra]
     _run([*uv, "pip", "install", "--quiet", "--python", str(exe), *wanted], limit)
     ready.touch()
     return exe
+
+
+def _home(recipe: Recipe, extra: Sequence[str], python: str) -> Path:
+    parts = (python, *recipe.requirements, *extra, *recipe.options, *recipe.constraints)
+    return _base() / f"flax-{recipe.flax}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:12]}"
 
 
 def _uv() -> list[str]:

@@ -77,7 +77,7 @@ def run(
     shutil.copy(Path(__file__).with_name("tracer.py"), tracer)
     notes, tests = work / "entered.jsonl", work / "tests.xml"
     words = [word.replace(str(project), str(root)) if str(project) in word else word for word in command]
-    words = _python_words(words)
+    words = python_words(words)
     if is_pytest(command):
         words += ["-p", "no:cacheprovider", "-p", "no:xdist", f"--junitxml={tests}"]
     call = [str(python), str(tracer), str(notes), str(root), str(seed), *words]
@@ -87,7 +87,7 @@ def run(
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
-        "PYTHONPATH": os.pathsep.join(str(path) for path in (root, root / "src") if path.is_dir()),
+        "PYTHONPATH": os.pathsep.join(map(str, _importable(root, root / below, command))),
         "PATH": os.pathsep.join((str(python.parent), os.environ.get("PATH", ""))),
     }
     try:
@@ -111,7 +111,18 @@ def run(
     return side
 
 
-def _python_words(words: list[str]) -> list[str]:
+def _importable(root: Path, folder: Path, command: Sequence[str]) -> list[Path]:
+    """Return the folders that a project's own modules are imported from: of the part that the program is in, too."""
+    from nnxmigrate.files.roots import MARKS
+    from nnxmigrate.verify.program import program
+
+    place = program(command, folder, root)
+    parts = [above for above in (place, *place.parents) if any((above / mark).is_file() for mark in MARKS)]
+    places = [part for part in parts if part != root and part.is_relative_to(root)]
+    return [path for one in (*places, root) for path in (one, one / "src") if path.is_dir()]
+
+
+def python_words(words: list[str]) -> list[str]:
     """Return what the interpreter runs: a script, or `-m` and a module."""
     first = Path(words[0]).name
     if first in ("pytest", "py.test"):
@@ -126,7 +137,7 @@ def _python_words(words: list[str]) -> list[str]:
 
 def runnable(command: Sequence[str]) -> str | None:
     """Return why a command cannot be run here; None if it can."""
-    words = _python_words(list(command))
+    words = python_words(list(command))
     if not words:
         return "name a script or `-m` and a module behind `python`"
     if words[0].startswith("-") and words[0] != "-m":

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nnxmigrate.outcome import Diagnostic, Outcome, Status
 from nnxmigrate.verify import copies, environments, running
 from nnxmigrate.verify.compare import Difference, Tolerance, file_differences, first_difference
+from nnxmigrate.verify.modules import PACKAGES, imported
+from nnxmigrate.verify.program import program
 from nnxmigrate.verify.suspects import Suspect, suspects
+from nnxmigrate.verify.wanted import wanted
 
 
 class CannotVerify(Exception):
@@ -33,9 +38,13 @@ class Plan:
         limit: seconds for each run.
         install_limit: seconds for making each environment.
         copy_limit: bytes of the project.
-        python: version of the environments' interpreter.
+        python: version of the environments' interpreter; None for what the project takes.
         extra: more requirements.
+        extras: extras and groups of the project that are installed as well.
+        below: the folder that the command is run in, relative to the project.
+        errors: whether what is printed to stderr is compared, too.
         pythons: interpreters to use instead of making environments.
+        releases: the releases of Flax that the user names, for each side.
     """
 
     project: Path
@@ -48,9 +57,13 @@ class Plan:
     limit: float = 600
     install_limit: float = 1800
     copy_limit: int = 2_000_000_000
-    python: str = "3.11"
+    python: str | None = None
     extra: Sequence[str] = ()
+    extras: Sequence[str] = ()
+    below: str = "."
+    errors: bool = False
     pythons: tuple[Path | None, Path | None] = (None, None)
+    releases: tuple[str | None, str | None] = (None, None)
 
 
 @dataclass
@@ -68,6 +81,8 @@ class Result:
         by_test: the same for every test that broke.
         changed: how many findings were fixed on the way.
         left: how many are left.
+        compared: how many streams and files were compared beside the output.
+        ran: the text of the old files that ran.
     """
 
     recipes: tuple[str, str]
@@ -80,6 +95,8 @@ class Result:
     by_test: dict[str, list[Suspect]] = field(default_factory=dict)
     changed: int = 0
     left: int = 0
+    compared: int = 0
+    ran: str = ""
 
     @property
     def same(self) -> bool:
@@ -90,12 +107,15 @@ class Result:
 Migrate = Callable[[Path, bool], Outcome]
 
 
-def verify(plan: Plan, versions: tuple[str, str], migrate: Migrate, tell: Callable[[str], None]) -> Result:
+def verify(
+    plan: Plan, origin: Callable[[Path], str], target: str, migrate: Migrate, tell: Callable[[str], None]
+) -> Result:
     """Run a program on both sides and compare.
 
     Args:
         plan: what is compared.
-        versions: the Flax of the old and of the new code.
+        origin: returns the Flax that the code in a folder was written for.
+        target: the Flax of the new code.
         migrate: migrates a folder, or only says what would change.
         tell: called with what is being done.
 
@@ -103,39 +123,66 @@ def verify(plan: Plan, versions: tuple[str, str], migrate: Migrate, tell: Callab
         CannotVerify: if one side cannot be made, or the old program fails.
     """
     try:
-        pythons, words = _pythons(plan, versions, tell)
         with tempfile.TemporaryDirectory(prefix="nnxmigrate-verify-", ignore_cleanup_errors=True) as folder:
-            top = Path(folder).resolve()
-            return _compared(plan, top, pythons, words, migrate, tell)
+            return _compared(plan, Path(folder).resolve(), (origin, target), migrate, tell)
     except (environments.NoEnvironment, copies.CopyFailed) as error:
         raise CannotVerify(str(error)) from error
 
 
 def _pythons(
-    plan: Plan, versions: tuple[str, str], tell: Callable[[str], None]
+    plan: Plan, roots: tuple[Path, Path], versions: tuple[str, str], tell: Callable[[str], None]
 ) -> tuple[tuple[Path, Path], tuple[str, str]]:
     """Return the interpreters of both sides, and what they hold in words."""
-    made = environments.recipes(environments.pins_of(plan.project), environments.requirements(plan.project), *versions)
-    extra = [*plan.extra]
-    if running.is_pytest(plan.command) and not any(one.startswith("pytest") for one in made[0].others):
-        extra.append("pytest")
+    recipes: list[environments.Recipe | None] = []
+    beside = None
+    python = plan.python
+    sides = zip(roots, versions, plan.releases, plan.pythons, strict=True)
+    for number, (root, version, exact, given) in enumerate(sides):
+        if given is not None:
+            recipes.append(None)
+            continue
+        folder = program(plan.command, root / plan.below, root)
+        folder = folder if folder.is_dir() else folder.parent
+        python = python or environments.python_for(folder, root)
+        oldest = number == 0 and versions[0] == versions[1]  # else both sides were the same
+        one = environments.recipe(environments.pins_of(folder, root), version, beside, exact=exact, oldest=oldest)
+        beside = one.jax
+        try:
+            found = wanted(folder, root, plan.extras)
+        except KeyError as error:
+            raise CannotVerify(f"--extra {error.args[0]}: the project declares no such extra or group") from error
+        tell(f"resolving what goes with {one}")
+        one = replace(
+            one,
+            others=environments.others(found.lines),
+            constraints=environments.others(found.constraints),
+            options=tuple(found.indexes),
+        )
+        one = environments.settled(one, _extra(plan, one), python, plan.install_limit)
+        for line in one.moved:
+            tell(f"{line} does not go together with {one}: another release of it is taken")
+        recipes.append(one)
     pythons, words = [], []
-    for recipe, given in zip(made, plan.pythons, strict=True):
-        if given is None:
+    for recipe, given in zip(recipes, plan.pythons, strict=True):
+        if recipe is not None:
             tell(f"environment with {recipe}")
-            given = environments.make(recipe, extra, plan.python, plan.install_limit)
-            words.append(str(recipe))
-        else:
-            words.append(str(given))
+            given = environments.make(recipe, _extra(plan, recipe), python or "", plan.install_limit)
+        assert given is not None
+        words.append(str(recipe or given))
         pythons.append(given)
     return (pythons[0], pythons[1]), (words[0], words[1])
+
+
+def _extra(plan: Plan, one: environments.Recipe) -> list[str]:
+    """Return what is installed besides what the project requires."""
+    tests = running.is_pytest(plan.command) and not any(re.match(r"pytest\b(?!-)", line) for line in one.others)
+    return [*plan.extra, *(["pytest"] if tests else [])]
 
 
 def _compared(
     plan: Plan,
     top: Path,
-    pythons: tuple[Path, Path],
-    words: tuple[str, str],
+    versions: tuple[Callable[[Path], str], str],
     migrate: Migrate,
     tell: Callable[[str], None],
 ) -> Result:
@@ -152,15 +199,16 @@ def _compared(
     failed = [f"{file.path}: {file.reason}" for file in outcome.by_status[Status.FAILED] if file.internal]
     if failed:
         raise CannotVerify("the copy cannot be migrated: " + "; ".join(failed))
-    below = os.path.relpath(os.getcwd(), plan.project)
-    below = "." if below.startswith("..") else below
+    if plan.pythons[1] is None:
+        _raise_pins(roots[1], versions[1])
+    pythons, words = _pythons(plan, roots, (versions[0](roots[0]), versions[1]), tell)
     sides = []
     for number, side in enumerate(("old", "new")):
         tell(f"running the {side} program with {words[number]}")
         sides.append(
             running.run(
                 roots[number],
-                below,
+                plan.below,
                 plan.command,
                 pythons[number],
                 project=plan.project,
@@ -169,10 +217,13 @@ def _compared(
                 work=top / f"{side}-notes",
             )
         )
-        if number == 0 and sides[0].code != 0 and not sides[0].tests:
-            what = f"took more than {plan.limit:.0f} s (--timeout)" if sides[0].code is None else "failed"
+        first = sides[0]
+        if number == 0 and first.code != 0 and "passed" not in first.tests.values():
+            what = f"took more than {plan.limit:.0f} s (--timeout)" if first.code is None else "failed"
             raise CannotVerify(
-                f"the old program {what} with {words[0]}, so there is nothing to compare with:\n{_tail(sides[0].err)}"
+                f"the old program {what} with {words[0]}, so there is nothing to compare with:\n"
+                f"{_tail(first.out if first.tests else first.err)}"
+                f"{_missing(plan, roots[0], pythons[0], first.out + first.err)}"
             )
     result = Result(words, sides[0], sides[1], changed=len(outcome.fixed), left=len(outcome.left))
     # findings that were fixed have their places in the old text; those that are left in the text that was written
@@ -183,9 +234,42 @@ def _compared(
     return result
 
 
+def _unlike(plan: Plan, roots: tuple[Path, Path], old: str, new: str) -> Difference | None:
+    return first_difference(old.replace(str(roots[0]), ""), new.replace(str(roots[1]), ""), plan.tolerance)
+
+
+def _raise_pins(root: Path, target: str) -> None:
+    """Raise the pins of a copy to what its code is for, as the user will."""
+    from nnxmigrate.doctor import bump, project
+
+    for path, content in bump.plan(project.read(root).sets, target).contents.items():
+        Path(path).write_bytes(content)
+
+
+def _missing(plan: Plan, root: Path, python: Path, error: str) -> str:
+    """Return what to add to the call if modules are missing that the project imports."""
+    if "ModuleNotFoundError" not in error:
+        return ""
+    names = [name for name in imported(root) if name not in _own_modules(root)]
+    code = "import importlib.util as u, sys; print(*[n for n in sys.argv[1:] if u.find_spec(n) is None])"
+    done = subprocess.run([str(python), "-c", code, *names], capture_output=True, text=True, check=False)
+    missing = done.stdout.split()
+    if not missing:
+        return ""
+    options = " ".join(f"--with {PACKAGES.get(name, name)}" for name in missing)
+    folder = program(plan.command, root / plan.below, root)
+    extras = wanted(folder if folder.is_dir() else folder.parent, root).extras
+    also = f"; the project declares --extra {', --extra '.join(sorted(extras))}" if extras else ""
+    return f"\nIts code imports what is not installed there; name what the program needs: {options}{also}"
+
+
+def _own_modules(root: Path) -> set[str]:
+    """Return the names of modules that lie in a project."""
+    return {path.stem for path in root.rglob("*.py")} | {path.parent.name for path in root.rglob("*.py")}
+
+
 def _moved(one: Diagnostic, roots: tuple[Path, Path]) -> Diagnostic:
     """Return a finding with the paths of the old copy: the same places before anything was written."""
-    from dataclasses import replace
 
     def old(path: str) -> str:
         return os.path.abspath(path).replace(str(roots[1]), str(roots[0]), 1)
@@ -212,11 +296,18 @@ def _judge(
         for name in result.tests:
             result.by_test[name] = suspects(base, fixed, left, old.entered, test=name)
     else:
-        texts = (old.out.replace(str(roots[0]), ""), new.out.replace(str(roots[1]), ""))
-        result.difference = first_difference(*texts, plan.tolerance)
+        result.difference = _unlike(plan, roots, old.out, new.out)
+        if plan.errors and result.difference is None:
+            found = _unlike(plan, roots, old.err, new.err)
+            result.difference = found and replace(found, stream="stderr")
+    files = {roots[0] / one.path for one in old.entered}
+    result.ran = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file())
+    names = {path for pattern in plan.files for path in roots[0].glob(pattern)}
+    result.compared = len(names) + (plan.errors and bool(old.err.strip()))
     result.files = file_differences(roots[0], roots[1], plan.files, plan.tolerance, python)
     if result.difference or result.files or (old.code != new.code and not result.tests):
-        printed = result.difference.line - 1 if result.difference else None
+        where = result.difference
+        printed = where.line - 1 if where is not None and where.stream == "stdout" else None
         result.suspects = suspects(base, fixed, left, old.entered, printed)
 
 

@@ -66,6 +66,12 @@ def of_notebook(path: str) -> Statement | None:
     return next((said for pins in _read(Path(path)) if (said := _statement(pins)) is not None), None)
 
 
+def forget() -> None:
+    """Forget what files said, after they were changed."""
+    for remembering in (pinned, locked, of_notebook, holders, _sets):
+        remembering.cache_clear()
+
+
 def climb(folder: str) -> Iterator[str]:
     """Yield a folder and those above it, up to the top of its repository or, without one, of its project."""
     above = [folder]

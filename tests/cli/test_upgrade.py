@@ -57,7 +57,7 @@ def test_the_plan_writes_nothing(project: Path) -> None:
         "Flax 0.10 → 0.11 and 0.12 (flax==0.10.7 in requirements.txt)",
         "1 file would change",
         "requirements.txt: flax ==0.10.7 -> ==0.12.8",
-        "would run: nnxmigrate verify --project . --to 0.12 -- python train.py",
+        "would run: nnxmigrate verify --project . -- python train.py",
         "nothing was written",
     ):
         assert part in result.output, part
@@ -71,6 +71,36 @@ def test_the_whole_route(project: Path) -> None:
     assert (project / "requirements.txt").read_text() == "flax==0.12.8\njax==0.10.2\n"
     assert "prove it: nnxmigrate verify" in result.output
     assert "Nothing is left to do." in result.output
+    assert "Flax 0.12 (flax==0.12.8 in requirements.txt)\nNothing" in result.output, "what the raised pins say"
+    assert "Next:" not in result.output, "the route takes the next steps itself"
+
+
+def test_a_project_without_pins_is_told_what_to_install(project: Path) -> None:
+    (project / "requirements.txt").unlink()
+    result = call("upgrade", "--yes", ".")
+    assert "install what the new code needs: pip install flax==0.12.8 jax==0.10.2" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--verify", "make train"], "--verify: make is no Python program"),
+        (["--verify", "python 'train.py"], "--verify: No closing quotation"),
+        (["--with", "einops"], "--with and --extra are for --verify"),
+    ],
+)
+def test_refusals_come_before_anything_is_written(project: Path, arguments: list[str], message: str) -> None:
+    before = contents(project)
+    result = call("upgrade", "--yes", *arguments, ".")
+    assert result.exit_code == 2
+    assert message in result.output
+    assert contents(project) == before
+
+
+def test_what_is_installed_to_prove_it_is_handed_on(project: Path) -> None:
+    options = ["--with", "einops", "--extra", "dev", "--verify", "python train.py"]
+    result = call("upgrade", "--dry-run", *options, ".")
+    assert "verify --project . --with einops --extra dev -- python train.py" in result.output
 
 
 def test_it_stops_at_what_needs_a_person_and_goes_on(project: Path) -> None:

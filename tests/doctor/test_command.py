@@ -42,6 +42,13 @@ def requirements(folder: Path, text: str) -> Path:
         ("flax", (), 0, "note: flax has no upper bound"),
         ("flax<0.12.1,>=0.11\njax<0.8", (), 0, "flax 0.12.0, jax 0.7.2"),
         ("flax==0.9.0", (), 0, "was not measured"),
+        (
+            "flax==0.12.8\njax==0.10.2\nnumpy<2",
+            (),
+            1,
+            "jax 0.10.2 needs numpy>=2.0, which numpy<2 excludes: installers",
+        ),
+        ("flax==0.10.7\njax==0.6.2\nnumpy<2", (), 0, "works"),
         ("flax==0.12.8\njax==0.11.0", (), 0, "note: flax 0.12.8 with jax 0.11.0 was not measured"),
         ("flax==0.10.7\njax==0.7.2", ("--to", "0.11"), 1, "fails: flax is 0.10.7, not 0.11"),
         ("flax==0.11.2\njax==0.7.2", ("--to", "0.11"), 0, "While you migrate, keep jax==0.7.2"),
@@ -147,6 +154,17 @@ BUMPS = {
     "extras": ("requirements.txt", "flax[all] ==0.10.7 ; a\njax<0.8\n", "flax[all] ==0.11.2 ; a\njax<0.8\n"),
     "comments": ("requirements.txt", "# flax==0.10.7\nflax==0.10.7\njax<0.8", "# flax==0.10.7\nflax==0.11.2\njax<0.8"),
     "newer stays": ("requirements.txt", "flax==0.12.8\njax==0.10.2\n", "flax==0.12.8\njax==0.10.2\n"),
+    "numpy and scipy that the new jax excludes": (
+        "requirements.txt",
+        "flax==0.10.4\njax[tpu]==0.5.1\nnumpy==1.26.4\nscipy<1.12\n",
+        "flax==0.11.2\njax[tpu]==0.7.2\nnumpy==2.4.6\nscipy>=1.13\n",
+    ),
+    "numpy that it takes": (
+        "requirements.txt",
+        "flax==0.10.4\njax==0.5.1\nnumpy>=1.26,<3\nscipy\n",
+        "flax==0.11.2\njax==0.7.2\nnumpy>=1.26,<3\nscipy\n",
+    ),
+    "of that family, and fails": ("requirements.txt", "flax==0.11.1\njax==0.8.3\n", "flax==0.11.2\njax==0.7.2\n"),
     "orbax": (
         "requirements.txt",
         "flax==0.11.2\njax<0.8\norbax-checkpoint<0.11\n",
@@ -202,6 +220,15 @@ def test_bump(tmp_path: Path, name: str, before: str, after: str) -> None:
     assert first.exit_code == (1 if before == after else 0)
     run(tmp_path, "--to", "0.11", "--bump")
     assert path.read_bytes().decode() == after
+
+
+def test_pins_that_work_stay(tmp_path: Path) -> None:
+    """A release of the family that is asked for, which works with its JAX, is not raised for the sake of it."""
+    path = tmp_path / "requirements.txt"
+    for text, goal in (("flax==0.11.1\njax==0.7.2\n", "0.11"), ("flax == 0.12.4\njax == 0.9.0\n", "0.12")):
+        path.write_text(text)
+        assert run(tmp_path, "--to", goal, "--bump").exit_code == 0
+        assert path.read_text() == text
 
 
 def test_bump_never_changes_locks(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ PROJECT = """
 name = "x"
 keywords = ["flax"]
 requires-python = ">=3.11"
-dependencies = ["Flax [all] ==0.10.7 ; python_version > '3'", "numpy", "flaxformer==1"]
+dependencies = ["Flax [all] ==0.10.7 ; python_version > '3'", "numba", "flaxformer==1"]
 [project.optional-dependencies]
 gpu = ["jax[cuda12]>=0.6"]
 docs = ["sphinx"]

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from nnxmigrate.doctor.pins import PinSet, ranged
+from nnxmigrate.verify import environments as made
 from nnxmigrate.verify.compare import Tolerance, file_differences, first_difference
-from nnxmigrate.verify.environments import recipes, requirements
+from nnxmigrate.verify.environments import Recipe, recipe
+from nnxmigrate.verify.program import program
 from nnxmigrate.verify.running import runnable
+from nnxmigrate.verify.wanted import wanted
 from tests import environments, fake
 from tests.cli.test_migrate import call
 from tests.conftest import Tree
@@ -63,7 +66,8 @@ def test_a_broken_rule_is_named_with_its_line(project: Path, monkeypatch: pytest
     monkeypatch.setattr(fake, "COMMON", _Wrong())
     status, record = verify("--", "python", "main.py")
     assert status == 1
-    assert record["difference"] == {"line": 4, "old": "loss 0.25", "new": "loss 0.375", "why": "0.25 became 0.375"}
+    where = {"line": 4, "old": "loss 0.25", "new": "loss 0.375", "stream": "stdout"}
+    assert record["difference"] == {**where, "why": "0.25 became 0.375"}
     suspects = record["suspects"]
     assert isinstance(suspects, list)
     assert [suspects[0][key] for key in ("code", "path", "line", "function")] == ["NNX106", "lib.py", 11, "second"]
@@ -72,7 +76,7 @@ def test_a_broken_rule_is_named_with_its_line(project: Path, monkeypatch: pytest
     shown = call("verify", *own, "--", "python", "main.py").stdout
     assert "The outputs differ first in line 4: 0.25 became 0.375\n  - loss 0.25\n  + loss 0.375\n" in shown
     assert "  NNX106 lib.py:11 in second: return shared\n" in shown
-    assert "What changes unavoidably (docs/changes.md)" in shown
+    assert "What changes unavoidably" not in shown, "no code here that does it"
 
 
 class _Wrong(dict[str, bytes]):
@@ -170,16 +174,183 @@ def test_arrays_are_compared(tmp_path: Path) -> None:
 
 
 def test_environments_move_nothing_but_what_must(tree: Tree) -> None:
+    text = "flax==0.10.4\njax[cpu]==0.5.3\nnumpy<2  # why\noptax==0.2.4\nabsl-py==2.1\n-r more/other.txt\n-e .\n"
     root = tree(
-        {"requirements.txt": "flax==0.10.4\njax[cpu]==0.5.3\nnumpy<2  # why\noptax\nabsl-py==2.1\n-r other.txt\n"}
+        {
+            "requirements.txt": text + "-c bounds.txt\n--extra-index-url https://example.org/simple\n",
+            "more/other.txt": "einops\\\n>=0.7\n-r ../requirements.txt\n",
+            "bounds.txt": "scipy<1.14\nflax<0.11\n",
+        }
     )
-    assert requirements(root) == ["numpy<2", "absl-py==2.1"]
-    pins = [one for one in (ranged("flax", "==0.10.7", "r"), ranged("jax", "==0.7.2", "r")) if one]
-    old, new = recipes([PinSet("r", "r", tuple(pins))], ["absl-py"], "0.10", "0.11")
-    assert (old.flax, old.jax, new.flax, new.jax) == ("0.10.7", "0.7.2", "0.11.2", "0.7.2"), "JAX stays"
-    old, new = recipes([PinSet("r", "r", tuple(pins))], [], "0.10", "0.12")
-    assert (new.flax, new.jax) == ("0.12.8", "0.10.2"), "JAX must move"
-    assert recipes([], [], "0.10", "0.12")[0].requirements == ["flax==0.10.7", "jax==0.7.2", "jaxlib==0.7.2"]
+    found = wanted(root, root)
+    assert made.others(found.lines) == ("numpy<2", "optax==0.2.4", "absl-py==2.1", "einops>=0.7")
+    assert made.others(found.constraints) == ("scipy<1.14",)
+    assert found.indexes == ["--extra-index-url=https://example.org/simple"]
+
+
+def _pins(**texts: str) -> list[PinSet]:
+    return [PinSet("r", "r", tuple(one for name, text in texts.items() if (one := ranged(name, text, "r"))))]
+
+
+def test_flax_and_jax_of_each_side() -> None:
+    pins = _pins(flax="==0.10.7", jax="==0.7.2")
+    assert recipe(pins, "0.10") == Recipe("0.10.7", "0.7.2")
+    assert recipe(pins, "0.11", "0.7.2") == Recipe("0.11.2", "0.7.2"), "JAX stays where it runs both"
+    assert recipe([], "0.12", "0.7.2") == Recipe("0.12.8", "0.10.2"), "JAX must move"
+    assert recipe([], "0.10").requirements == ["flax==0.10.7", "jax==0.7.2", "jaxlib==0.7.2"]
+    assert recipe(_pins(flax=">=0.10.2"), "0.10").flax == "0.10.7", "not the newest that the range allows"
+    assert recipe(_pins(flax="<0.10.6"), "0.10").flax == "0.10.5"
+    assert recipe(_pins(flax="==0.12.4", jax="==0.9.0"), "0.12", "0.10.2") == Recipe("0.12.4", "0.9.0")
+    inside = _pins(flax=">=0.12.2,<0.12.7")
+    assert recipe(inside, "0.12", "0.9.0") == Recipe("0.12.6", "0.9.0")
+    assert recipe(inside, "0.12", oldest=True).flax == "0.12.2"
+    assert recipe(inside, "0.12", "0.9.0", exact="0.12.4") == Recipe("0.12.4", "0.9.0")
+    assert recipe(pins, "0.12", "0.7.2", exact="0.12.8") == Recipe("0.12.8", "0.10.2")
+
+
+@pytest.mark.parametrize(
+    ("files", "extras", "lines"),
+    [
+        (
+            {
+                "pyproject.toml": "[project]\nname='p'\ndependencies=['a','b>1']\n"
+                "[project.optional-dependencies]\ntest=['c','p[more]']\nmore=['d']\n"
+                "[dependency-groups]\ndev=['e',{include-group='lint'}]\nlint=['f']\n"
+            },
+            ["test", "dev"],
+            ["a", "b>1", "c", "d", "e", "f"],
+        ),
+        (
+            {
+                "pyproject.toml": "[tool.poetry.dependencies]\npython='^3.10'\na='^1.2'\nb={version='*',extras=['x']}\n"
+                "c={path='../c'}\nd={version='1.0',optional=true}\n[tool.poetry.group.dev.dependencies]\ne='~1.4'\n"
+            },
+            ["dev"],
+            ["a<2,>=1.2", "b[x]", "e<1.5,>=1.4"],
+        ),
+        (
+            {"pyproject.toml": "[tool.black]\n", "setup.cfg": "[options]\ninstall_requires =\n  a\n  b==1\n"},
+            [],
+            ["a", "b==1"],
+        ),
+        (
+            {"setup.py": "from setuptools import setup\nsetup(keywords=['k'], install_requires=['a', 'b'])\n"},
+            [],
+            ["a", "b"],
+        ),
+        ({"Pipfile": "[packages]\na='*'\nb='==1.0'\n"}, [], ["a", "b==1.0"]),
+        (
+            {"environment.yml": "dependencies:\n  - python=3.11\n  - pip:\n    - a\n    - b==1\n  - c\n"},
+            [],
+            ["a", "b==1"],
+        ),
+        (
+            {
+                "pyproject.toml": "[project]\nname='p'\ndynamic=['dependencies']\n"
+                "[tool.setuptools.dynamic]\ndependencies={file=['need.txt']}\n",
+                "need.txt": "a\n-r b.txt\n",
+                "b.txt": "b\n",
+            },
+            [],
+            ["a", "b"],
+        ),
+        ({}, [], []),
+    ],
+)
+def test_what_a_project_requires(
+    tree: Tree, files: dict[str, str | bytes], extras: list[str], lines: list[str]
+) -> None:
+    root = tree(files)
+    assert wanted(root, root, extras).lines == lines
+
+
+def test_extras_that_are_not_declared(tree: Tree) -> None:
+    root = tree({"pyproject.toml": "[project]\nname='p'\ndependencies=['a']\n"})
+    with pytest.raises(KeyError):
+        wanted(root, root, ["nope"])
+
+
+def test_the_nearest_requirements_count(tree: Tree) -> None:
+    root = tree(
+        {
+            "requirements.txt": "flax==0.12.8\ntop\n",
+            "one/requirements.txt": "flax==0.10.7\nfirst\n",
+            "one/sub/train.py": "",
+            "one/src/pkg/go.py": "",
+            "two/train.py": "",
+            "tests/test_a.py": "",
+        }
+    )
+    assert wanted(root / "one/sub", root).lines == ["flax==0.10.7", "first"]
+    assert wanted(root / "two", root).lines == ["flax==0.12.8", "top"]
+    assert [str(one.exact("flax")) for one in made.pins_of(root / "one/sub", root)] == ["0.10.7"]
+    assert program(["python", "one/sub/train.py", "-x"], root, root) == root / "one/sub/train.py"
+    assert program(["python", "-m", "pkg.go"], root / "one/src", root) == root / "one/src/pkg/go.py"
+    assert program(["pytest", "-k", "x", "tests/test_a.py::test_b"], root, root) == root / "tests/test_a.py"
+    assert program(["python", "nowhere.py"], root / "two", root) == root / "two"
+
+
+def test_pins_that_do_not_go_together_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only those that must: the rest stays as the project has it."""
+    monkeypatch.setenv("NNXMIGRATE_VERIFY_ENVS", str(Path.cwd() / "envs"))
+
+    def refusal(one: Recipe, *_: object) -> str:
+        return "numpy is too old" if "numpy==1.26.4" in one.others else ""
+
+    monkeypatch.setattr(made, "_refusal", refusal)
+    one = Recipe("0.12.8", "0.10.2", ("einops==0.7", "numpy==1.26.4", "tqdm", "absl-py==2.1"))
+    found = made.settled(one, [], "3.11", 10)
+    assert found.others == ("einops==0.7", "numpy", "tqdm", "absl-py==2.1")
+    assert found.moved == ("numpy==1.26.4",)
+    monkeypatch.setattr(made, "_refusal", lambda *_: "there is no einops")
+    with pytest.raises(made.NoEnvironment, match="there is no einops"):
+        made.settled(one, [], "3.11", 10)
+
+
+def test_the_part_that_the_program_is_in_decides(project: Path, tree: Tree) -> None:
+    """In a repository with several parts, the versions are those of the program's own part."""
+    tree(
+        {
+            "pyproject.toml": "[project]\nname='p'\ndependencies=['flax==0.12.8']\n",
+            "old/requirements.txt": "flax==0.10.7\n",
+            "old/go.py": "from flax import nnx\nprint(1)\n",
+        }
+    )
+    own = ["--old-python", sys.executable, "--new-python", sys.executable]
+    result = call("verify", *own, "--", "python", "old/go.py")
+    assert "versions of the part that the program is in: " in result.stderr
+    assert "Flax 0.10 → 0.11 and 0.12 (flax==0.10.7 in old/requirements.txt)" in result.stderr
+    assert "Flax 0.12 (" in call("verify", *own, "--", "python", "main.py").stderr
+
+
+def test_what_prints_nothing_is_not_called_proven(project: Path) -> None:
+    own = ["--old-python", sys.executable, "--new-python", sys.executable]
+    (project / "quiet.py").write_text("import lib, logging\nlogging.warning('loss %s', lib.first() / 4)\n")
+    result = call("verify", *own, "--", "python", "quiet.py")
+    assert "\nNot proven: the program ran to its end on both sides, but printed nothing" in result.stdout
+    assert "--stderr compares its log" in result.stdout
+    assert "\nVerified: " in call("verify", *own, "--stderr", "--", "python", "quiet.py").stdout
+
+
+def test_a_difference_in_the_log_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "quiet.py").write_text("import lib, logging\nlogging.warning('loss %s', lib.second() / 4)\n")
+    monkeypatch.setattr(fake, "COMMON", _Wrong())
+    assert verify("--", "python", "quiet.py")[0] == 0
+    status, record = verify("--stderr", "--", "python", "quiet.py")
+    assert status == 1
+    difference = record["difference"]
+    assert isinstance(difference, dict)
+    assert (difference["stream"], difference["why"]) == ("stderr", "0.5 became 0.75")
+
+
+def test_missing_modules_are_all_named(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[project]\nname='p'\n[project.optional-dependencies]\nplot=['x']\n")
+    (project / "other.py").write_text("import cv2_not_there, lib\nfrom absent_too.x import y\n")
+    (project / "go.py").write_text("import cv2_not_there\n")
+    own = ["--old-python", sys.executable, "--new-python", sys.executable]
+    result = call("verify", *own, "--", "python", "go.py")
+    assert result.exit_code == 2
+    assert "--with absent_too --with cv2_not_there; the project declares --extra plot" in result.stderr
 
 
 def test_commands() -> None:
