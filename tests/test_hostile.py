@@ -91,11 +91,18 @@ def _loop(path: Path) -> None:
     path.symlink_to(path.name)
 
 
+def _chain(path: Path) -> None:
+    """Make a link that is followed a thousand times, where the system gives up after some forty."""
+    for number in range(1000):
+        (path.parent / f"m{number}.py").symlink_to(f"m{number + 1}.py")
+    path.symlink_to("m0.py")
+
+
 def _pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize(("make", "code"), [(_folder, 0), (_dangling, 0), (_loop, 0), (_pipe, 2)])
+@pytest.mark.parametrize(("make", "code"), [(_folder, 0), (_dangling, 0), (_loop, 0), (_chain, 0), (_pipe, 2)])
 def test_what_is_no_file(tree: Tree, make: Callable[[Path], None], code: int) -> None:
     root = tree({"a_good.py": HEAD + OLD, "z_good.py": HEAD + OLD})
     make(root / "m_case.py")

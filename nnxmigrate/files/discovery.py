@@ -70,21 +70,26 @@ def discover(
         named = not os.path.isdir(path)
         walk = None if named else _Walk(path, suffixes, excluded)
         for candidate in walk.files() if walk else (path,):
-            real = os.path.realpath(candidate)
+            real = _real(candidate)
             if real not in seen:
                 seen.add(real)
                 problem = _problem(candidate) or (None if named else _astray(candidate, real, path))
                 yield Found(candidate, display(candidate), named, problem)
         for folder, reason in walk.unread.items() if walk else ():
-            if os.path.realpath(folder) not in seen:
-                seen.add(os.path.realpath(folder))
+            if _real(folder) not in seen:
+                seen.add(_real(folder))
                 yield Found(folder, display(folder), named=True, problem=f"this folder cannot be read: {reason}")
     root = project_root(common_folder({os.path.abspath(path) for path in paths}) or os.curdir)
     if root is None or os.path.realpath(root) in map(os.path.realpath, paths):
         return  # there is no project around the paths, or it was named itself
     for candidate in _Walk(root, PYTHON + NOTEBOOK, excluded).files():
-        if os.path.realpath(candidate) not in seen and os.path.isfile(candidate):
+        if _real(candidate) not in seen and os.path.isfile(candidate):
             yield Found(candidate, display(candidate), named=False, context=True)
+
+
+def _real(path: str) -> str:
+    """Return where a path leads; the path itself if the system follows it nowhere, as a chain of a thousand links."""
+    return os.path.realpath(path) if os.path.exists(path) else os.path.abspath(path)
 
 
 def _astray(candidate: str, real: str, top: str) -> str | None:
