@@ -40,7 +40,7 @@ def analyse(
         options: what is asked for.
         asked: the paths of the sources that findings are wanted of, the same as if all were; None for all. The
             others are only read to understand these.
-        stop: asked before every source and every rule whether to go on no further.
+        stop: asked many times a second whether to go on no further.
 
     Raises:
         Stopped: if ``stop`` said so.
@@ -48,11 +48,15 @@ def analyse(
     Returns:
         Findings in order of path and position, and the sources that failed.
     """
+
+    def poll() -> None:
+        if stop is not None and stop():
+            raise Stopped
+
     result = Analysis()
     modules: list[ModuleFacts] = []
     for source in sources:
-        if stop is not None and stop():
-            raise Stopped
+        poll()
         if listener is not None:
             listener(f"parsing {source.path}")
         try:
@@ -69,13 +73,12 @@ def analyse(
     if not modules:
         return result
     subjects = None if asked is None else Modules([module for module in modules if module.source.path in asked])
-    context = Context(Project(modules), options, subjects)
+    context = Context(Project(modules), options, subjects, None if stop is None else poll)
     found: list[Finding] = []
     defects: dict[str, Failure] = {}
     # first those that look at the code as if it came from the oldest version: they share analyses with others
     for rule in sorted(chosen(options), key=lambda rule: not rule.always):
-        if stop is not None and stop():
-            raise Stopped
+        poll()
         if listener is not None:
             listener(f"looking for {rule.code} ({rule.name})")
         context.options = replace(options, origin=VERSIONS[0]) if rule.always else options

@@ -69,6 +69,7 @@ class Session:
         self._versions: dict[str, int | None] = {}
         self._open: dict[str, str] = {}  # path: address
         self._known: dict[str, _Known] = {}
+        self._shown: dict[str, Checked] = {}  # what the editor shows, perhaps not all that there is
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stops: dict[str, threading.Event] = {}
         self._complaint = ""
@@ -116,6 +117,7 @@ class Session:
         self._stop(path)
         del self._open[path]
         known_before = self._known.pop(path, None)
+        self._shown.pop(path, None)
         self._versions.pop(uri, None)
         self._thread.submit(self._workspace(path).overlay, path, None)
         for address in _addresses(uri, known_before.checked.document if known_before else None):
@@ -159,6 +161,12 @@ class Session:
         workspace, uri = self._workspace(path), self._open[path]
         versions = dict(self._versions)
 
+        def look() -> Checked | None:
+            try:
+                return workspace.early(path, stop.is_set)
+            except Stopped:
+                return None
+
         def run() -> tuple[Checked | None, list[str]]:
             try:
                 return workspace.check(path, stop.is_set), workspace.neighbours(path)
@@ -166,6 +174,9 @@ class Session:
                 return None, []
 
         try:
+            early = await asyncio.wrap_future(self._thread.submit(look))
+            if early is not None and not stop.is_set():
+                self._show(path, uri, early, versions)
             checked, neighbours = await self._patiently(asyncio.wrap_future(self._thread.submit(run)), stop)
         except click.UsageError as error:
             self._complain(error.format_message())
@@ -215,6 +226,7 @@ class Session:
     # -- what is shown ------------------------------------------------------------------------------
 
     def _show(self, path: str, uri: str, checked: Checked, versions: Mapping[str, int | None]) -> None:
+        self._shown[path] = checked
         shown: dict[str, list[lsp.Diagnostic]] = {address: [] for address in _addresses(uri, checked.document)}
         for address, _, diagnostic in self._diagnostics(uri, checked):
             shown.setdefault(address, []).append(diagnostic)
@@ -283,13 +295,14 @@ class Session:
         """Return what the rules say about a place."""
         uri = params.text_document.uri
         path = self._file_of(uri)
-        latest = await self._latest(path) if path is not None else None
-        if path is None or latest is None:
+        if path is not None and path not in self._shown:
+            await self._latest(path)
+        if path is None or path not in self._shown:
             return None
         here = lsp.Range(params.position, params.position)
         codes = {
             finding.code: shown.range
-            for address, finding, shown in self._diagnostics(self._open[path], latest.checked)
+            for address, finding, shown in self._diagnostics(self._open[path], self._shown[path])
             if finding is not None and address == uri and _meet(shown.range, here)
         }
         lines = self._server.workspace.get_text_document(uri).lines
@@ -305,8 +318,8 @@ class Session:
         path = _path(uri)
         if path in self._open:
             return path
-        for name, latest in self._known.items():
-            if uri in _addresses(self._open.get(name, ""), latest.checked.document):
+        for name, shown in self._shown.items():
+            if uri in _addresses(self._open.get(name, ""), shown.document):
                 return name
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,9 +18,14 @@ from nnxmigrate.files.document import Document, PlainDocument, Unreadable
 from nnxmigrate.files.imports import ImportGraph, Module, module_names
 from nnxmigrate.fixing import ABSENT, choose
 from nnxmigrate.project import Project, concerned, read_document
+from nnxmigrate.server.early import Carried, alone, local
 from nnxmigrate.suppress import sift, unused
 
 Texts = Mapping[str, str]
+
+#: Processor seconds of the last check of a project, or bytes of one that was not checked yet, from which on something
+#: is said early.
+SLOW, LARGE = 0.4, 300_000
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,8 @@ class Workspace:
         self._modules: Mapping[str, Module] = {}
         self._groups: dict[str, list[str]] | None = None
         self._loaded = False
+        self._carried: dict[str, Carried] = {}
+        self._seconds = 0.0  # of the last check
 
     # -- files --------------------------------------------------------------------------------------
 
@@ -129,6 +137,48 @@ class Workspace:
 
     # -- analysis -----------------------------------------------------------------------------------
 
+    def early(self, path: str, stop: Callable[[], bool] | None = None) -> Checked | None:
+        """Say at once about an edited file what can be said before :meth:`check` is through.
+
+        What rules find in the file alone is new; what else the last check found is moved with the text.
+
+        Args:
+            path: the file.
+            stop: asked now and then whether the result is still wanted.
+
+        Returns:
+            The findings; those that were moved without their fixes. None if the check will not take long.
+
+        Raises:
+            Stopped: if the result was not wanted.
+            click.UsageError: if the configuration is wrong.
+        """
+        self.load()
+        group = self._group(path)
+        size = sum(len(self._raw[name]) for name in group)
+        if len(group) < 2 or (self._seconds < SLOW if self._seconds else size < LARGE):
+            return None
+        try:
+            document = self.document(path)
+        except Unreadable:
+            return None
+        before = self._carried.get(path, Carried(document.text))
+        if path in self._carried and before.text == document.text:
+            return None  # it is not this file that changed
+        choices = Choices([_folder(path)], {})
+        documents = {} if path in self._versions else dict(self._readable(group))
+        analysis = alone(self._source(path, document), self._options(path, documents, choices), stop)
+        after = before.to(document.text)
+        problems = [failure.message for failure in analysis.failures]
+        if problems:
+            self._carried[path] = after
+            return Checked(document, problems=problems)
+        elsewhere = [one for one in after.findings if not local(one.code)]
+        found = [*analysis.findings, *elsewhere]
+        self._carried[path] = replace(after, findings=tuple(found))
+        kept = sift(found, {path: document}, choices.per_file()).kept
+        return Checked(document, sorted([*kept, *after.loud], key=lambda one: (one.start, one.code)))
+
     def check(self, path: str, stop: Callable[[], bool] | None = None) -> Checked:
         """Analyse one file among those that it shares objects with.
 
@@ -141,6 +191,7 @@ class Workspace:
             click.UsageError: if the configuration is wrong.
         """
         self.load()
+        began = time.thread_time()
         try:
             document = self.document(path)
         except Unreadable as error:
@@ -152,13 +203,18 @@ class Workspace:
         choices = Choices([_folder(path)], {})
         options = self._options(path, documents, choices)
         sources = [self._source(name, documents[name]) for name in sorted(documents)]
-        analysis = analysed(sources, options, documents.keys() - {path}, stop)
+        edited = self._source(path, document)
+        whole = _parses(edited)  # of what does not, nothing but that is to be said
+        analysis = analysed(sources if whole else [edited], options, documents.keys() - {path}, stop)
         per_file = choices.per_file()
         sifted = sift(analysis.findings, {path: document}, per_file)
         idle = unused(sifted.suppressions, options)
-        loud = [one for one in idle if not (per_file and per_file.silences(path, one.code))]
+        loud = [one for one in idle if whole and not (per_file and per_file.silences(path, one.code))]
         findings = sorted([*sifted.kept, *loud], key=lambda one: (one.start, one.code))
         problems = [failure.message for failure in analysis.failures if failure.path == path]
+        if whole:
+            self._carried[path] = Carried(document.text, tuple(analysis.findings), tuple(loud))
+            self._seconds = time.thread_time() - began
         return Checked(document, findings, problems, documents)
 
     def neighbours(self, path: str) -> list[str]:
@@ -241,6 +297,13 @@ def unsaved(text: str) -> Document:
     """Return the document of a text that an editor holds: it is UTF-8 whatever its cookie says."""
     data = text.encode("utf-8", "replace")
     return PlainDocument(data, data)
+
+
+def _parses(source: Source) -> bool:
+    try:
+        return source.facts is not None
+    except Exception:  # the analysis says which
+        return False
 
 
 def _folder(path: str) -> str:

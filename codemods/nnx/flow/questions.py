@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,6 +14,7 @@ from codemods.nnx.values import Param
 _DEPTH = 40  # how many steps one value is followed; deeper ones count as unknown
 _STEPS = 10_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
 _HASTE = 100  # how many it may take once the project has had its share
+_POLL = 0xFF  # how many steps lie between two looks whether the analysis shall go on, less one
 _SHARE = 200_000, 20  # steps of a project, and more for each of its calls, before the analysis makes haste
 
 
@@ -44,14 +45,21 @@ class Answers:
 
 
 class Questions:
-    """Keeps questions that come back to themselves, or that branch too much, from going on for ever."""
+    """Keeps questions that come back to themselves, or that branch too much, from going on for ever.
+
+    Attributes:
+        poll: called now and then; raises something if the analysis shall not go on.
+        unanswered: how often a question ran out of steps.
+    """
+
+    poll: Callable[[], None] | None = None
 
     def __init__(self, project: Project) -> None:
         self._active: dict[object, int] = {}  # questions under way, with the depth at which each was asked
         self._depth = 0
         self._steps = 0
         self._held = False  # whether the questions asked now are parts of a larger one
-        self.unanswered = 0  # how often a question ran out of steps
+        self.unanswered = 0
         self._limit = _STEPS
         self._left = _SHARE[0] + _SHARE[1] * sum(len(module.calls) for module in project.modules)
         self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
@@ -69,6 +77,8 @@ class Questions:
         self._left -= 1
         if self._left == 0:
             self._limit = _HASTE
+        if not self._left & _POLL and self.poll is not None:
+            self.poll()
         if self._steps > self._limit:
             self.unanswered += 1
             return True

@@ -7,6 +7,8 @@ graph is made, since they say where arguments go; everything else is followed af
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Indexed, Part, Round
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
@@ -54,9 +56,14 @@ _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "whil
 
 
 class Graph:
-    """Nodes and edges, made once for a project."""
+    """Nodes and edges, made once for a project.
 
-    def __init__(self, project: Project) -> None:
+    Args:
+        project: the project.
+        poll: called for every module; raises something if nobody waits for the graph any more.
+    """
+
+    def __init__(self, project: Project, poll: Callable[[], None] | None = None) -> None:
         self.project = project
         self.names = Names(project)
         self.edges: list[list[int]] = []  # where everything of a node flows
@@ -75,7 +82,7 @@ class Graph:
         self._joined: set[tuple[Call, FunctionFacts | ClassFacts]] = set()
         self._callers: dict[int, list[int]] | None = None
         self._reached: dict[int, tuple[FunctionFacts | ClassFacts, ...]] = {}
-        self._build()
+        self._build(poll)
 
     # -- nodes ----------------------------------------------------------------------------------------
 
@@ -168,7 +175,7 @@ class Graph:
 
     # -- building -------------------------------------------------------------------------------------
 
-    def _build(self) -> None:
+    def _build(self, poll: Callable[[], None] | None) -> None:
         self._stored = {event.node.attr for event in self.project.attributes() if event.stored is not None}
         self._stored |= {
             name
@@ -178,6 +185,8 @@ class Graph:
         }
         self._methods = {name for cls in self.project.classes() for name in cls.methods}
         for module in self.project.modules:
+            if poll is not None:
+                poll()
             for name, values in module.scope.bindings.items():
                 node = self.variable(module.scope, name)
                 for value in values:
