@@ -23,9 +23,8 @@ from nnxmigrate.suppress import sift, unused
 
 Texts = Mapping[str, str]
 
-#: Processor seconds of the last check of a project, or bytes of one that was not checked yet, from which on something
-#: is said early.
-SLOW, LARGE = 0.4, 300_000
+#: Bytes of a project, and processor seconds of its last check, from which on something is said early.
+LARGE, SLOW = 300_000, 0.4
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class Workspace:
         self.load()
         group = self._group(path)
         size = sum(len(self._raw[name]) for name in group)
-        if len(group) < 2 or (self._seconds < SLOW if self._seconds else size < LARGE):
+        if len(group) < 2 or size < LARGE or (self._seconds or SLOW) < SLOW:
             return None
         try:
             document = self.document(path)

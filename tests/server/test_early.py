@@ -157,7 +157,7 @@ def test_an_editor_gets_the_early_ones(tree: Tree) -> None:
         assert found
         uri = editor.uri("lab/names.py")
         place = found[0].range.start
-        assert found[0].code in await editor.hover(uri, place.line, place.character + 1)
+        assert str(found[0].code) in await editor.hover(uri, place.line, place.character + 1)
         again = await editor.type("lab/names.py", "# above\n" + LAB["lab/names.py"])
         assert [one.range.start.line for one in again] == [one.range.start.line + 1 for one in found]
         (problem,) = await editor.type("lab/names.py", LAB["lab/names.py"] + "x = (\n")
