@@ -73,7 +73,9 @@ def analyse(
     if not modules:
         return result
     subjects = None if asked is None else Modules([module for module in modules if module.source.path in asked])
-    context = Context(Project(modules), options, subjects, None if stop is None else poll)
+    project = Project(modules)
+    project.poll = None if stop is None else poll
+    context = Context(project, options, subjects)
     found: list[Finding] = []
     defects: dict[str, Failure] = {}
     # first those that look at the code as if it came from the oldest version: they share analyses with others

@@ -27,25 +27,13 @@ class Context:
     Attributes:
         project: all modules. Questions are about all of them.
         asked: the modules whose findings are wanted. Rules look for places to speak about in these alone.
-
-    Args:
-        project: the project.
-        options: what is looked for.
-        asked: the modules whose findings are wanted; None for all.
-        poll: called now and then; raises something if the analysis shall not go on.
     """
 
-    def __init__(
-        self,
-        project: Project,
-        options: Options,
-        asked: Modules | None = None,
-        poll: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, project: Project, options: Options, asked: Modules | None = None) -> None:
         self.project = project
         self.asked = project if asked is None else asked
         self.options = options
-        self.flow = Flow(project, poll)
+        self.flow = Flow(project)
         self.sources = Sources(self.flow)
         self.kinds = Kinds(self.flow, self.sources)
         self._shared: dict[Callable[[Context], Any], Any] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.known import COMPATIBILITY, foreign
@@ -44,7 +44,13 @@ class Modules:
 
 
 class Project(Modules):
-    """The modules that are analysed together."""
+    """The modules that are analysed together.
+
+    Attributes:
+        poll: called many times a second while they are; raises something if nobody waits for the answers any more.
+    """
+
+    poll: Callable[[], None] | None = None
 
     def __init__(self, modules: Sequence[ModuleFacts]) -> None:
         super().__init__(modules)

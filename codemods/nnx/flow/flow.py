@@ -7,7 +7,7 @@ classes, containers, imports, ``nnx.split``/``nnx.merge`` and the transforms of 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 
@@ -53,14 +53,9 @@ _MADE = frozenset({Const, Ref, Sequence, Mapping, Comprehension, Function, Class
 
 
 class Flow:
-    """Answers questions about the values of one project.
+    """Answers questions about the values of one project."""
 
-    Args:
-        project: the project.
-        poll: called now and then; raises something if nobody waits for answers any more.
-    """
-
-    def __init__(self, project: Project, poll: Callable[[], None] | None = None) -> None:
+    def __init__(self, project: Project) -> None:
         self.project = project
         self.sites = CallSites(self)
         self.moments = Moments(self)
@@ -75,14 +70,13 @@ class Flow:
         self._parts: dict[tuple[object, ...], Part] = {}
         self._assumed: dict[FunctionFacts, Frame] = {}
         self.questions = Questions(project)
-        self.questions.poll = poll
         self.answers = Answers()
         self._answers: dict[frozenset[Frame], Answers] = {}  # those found while something was assumed
 
     @cached_property
     def may(self) -> May:
         """What may flow where; asked before anything that is dear to follow."""
-        return May(self.project, self.questions.poll)
+        return May(self.project)
 
     # -- frames -------------------------------------------------------------------------------------
 

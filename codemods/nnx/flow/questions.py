@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -45,21 +45,15 @@ class Answers:
 
 
 class Questions:
-    """Keeps questions that come back to themselves, or that branch too much, from going on for ever.
-
-    Attributes:
-        poll: called now and then; raises something if the analysis shall not go on.
-        unanswered: how often a question ran out of steps.
-    """
-
-    poll: Callable[[], None] | None = None
+    """Keeps questions that come back to themselves, or that branch too much, from going on for ever."""
 
     def __init__(self, project: Project) -> None:
+        self._poll = project.poll
         self._active: dict[object, int] = {}  # questions under way, with the depth at which each was asked
         self._depth = 0
         self._steps = 0
         self._held = False  # whether the questions asked now are parts of a larger one
-        self.unanswered = 0
+        self.unanswered = 0  # how often a question ran out of steps
         self._limit = _STEPS
         self._left = _SHARE[0] + _SHARE[1] * sum(len(module.calls) for module in project.modules)
         self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
@@ -77,8 +71,8 @@ class Questions:
         self._left -= 1
         if self._left == 0:
             self._limit = _HASTE
-        if not self._left & _POLL and self.poll is not None:
-            self.poll()
+        if not self._left & _POLL and self._poll is not None:
+            self._poll()
         if self._steps > self._limit:
             self.unanswered += 1
             return True

@@ -7,8 +7,6 @@ graph is made, since they say where arguments go; everything else is followed af
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Indexed, Part, Round
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
@@ -56,14 +54,9 @@ _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "whil
 
 
 class Graph:
-    """Nodes and edges, made once for a project.
+    """Nodes and edges, made once for a project."""
 
-    Args:
-        project: the project.
-        poll: called for every module; raises something if nobody waits for the graph any more.
-    """
-
-    def __init__(self, project: Project, poll: Callable[[], None] | None = None) -> None:
+    def __init__(self, project: Project) -> None:
         self.project = project
         self.names = Names(project)
         self.edges: list[list[int]] = []  # where everything of a node flows
@@ -82,7 +75,7 @@ class Graph:
         self._joined: set[tuple[Call, FunctionFacts | ClassFacts]] = set()
         self._callers: dict[int, list[int]] | None = None
         self._reached: dict[int, tuple[FunctionFacts | ClassFacts, ...]] = {}
-        self._build(poll)
+        self._build()
 
     # -- nodes ----------------------------------------------------------------------------------------
 
@@ -175,7 +168,7 @@ class Graph:
 
     # -- building -------------------------------------------------------------------------------------
 
-    def _build(self, poll: Callable[[], None] | None) -> None:
+    def _build(self) -> None:
         self._stored = {event.node.attr for event in self.project.attributes() if event.stored is not None}
         self._stored |= {
             name
@@ -185,8 +178,8 @@ class Graph:
         }
         self._methods = {name for cls in self.project.classes() for name in cls.methods}
         for module in self.project.modules:
-            if poll is not None:
-                poll()
+            if self.project.poll is not None:
+                self.project.poll()
             for name, values in module.scope.bindings.items():
                 node = self.variable(module.scope, name)
                 for value in values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.may.graph import NOTHING, Graph, parts, stripped
@@ -125,15 +125,10 @@ class Made:
 
 
 class May:
-    """The analysis of one project; what is asked for is found once.
+    """The analysis of one project; what is asked for is found once."""
 
-    Args:
-        project: the project.
-        poll: called now and then; raises something if nobody waits for it any more.
-    """
-
-    def __init__(self, project: Project, poll: Callable[[], None] | None = None) -> None:
-        self.graph = Graph(project, poll)
+    def __init__(self, project: Project) -> None:
+        self.graph = Graph(project)
         self._made: dict[frozenset[str], Made] = {}
 
     def made_by(self, names: Iterable[str]) -> Made:
