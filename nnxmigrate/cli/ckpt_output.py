@@ -37,6 +37,12 @@ def show(job: Job, every: bool) -> None:
         click.echo(f"note: {note}")
 
 
+def tell_of_program(job: Job) -> None:
+    """Print what is to be said of the model itself, below an error."""
+    for note in job.program.notes if job.program else ():
+        click.echo(f"note: {note}")
+
+
 def show_cost(cost: Estimate | None, destination: str) -> None:
     """Print what a conversion will cost."""
     from nnxmigrate.checkpoint import report

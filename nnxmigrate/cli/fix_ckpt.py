@@ -132,8 +132,11 @@ def _fix_one(request: Request, maker: Maker | None, as_json: bool, options: Mapp
             plan.require_fit()
     except MisfitError as error:
         output.complain(error, report.record(job, "refused") if as_json and leader else None)
-        if leader and not as_json and options["verbose"]:
-            output.show(job, True)
+        if leader and not as_json:
+            if options["verbose"]:
+                output.show(job, True)
+            else:
+                output.tell_of_program(job)
         return 1
     if options["check"]:
         return int(output.check(job, maker, as_json)) if leader else 0

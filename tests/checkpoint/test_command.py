@@ -65,10 +65,11 @@ def test_what_is_printed(tmp_path: pathlib.Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run_nnx011"]
 
 
-@pytest.mark.xfail(strict=True, reason="the note is lost where the checkpoint is then refused")
 def test_a_model_that_cannot_be_traced_is_told() -> None:
     done = fix_ckpt("0.12", FIXTURES / "forms" / "pure", *model("Untraceable"), "--dry-run")
     assert "note: the model cannot be traced (ConcretizationTypeError" in done.stdout
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the checkpoint does not fit the model")
 
 
 def configured(folder: pathlib.Path, table: str) -> pathlib.Path:
