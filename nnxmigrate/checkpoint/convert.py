@@ -15,6 +15,8 @@ from nnxmigrate.checkpoint.distributed import gathered, is_leader, number, share
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.estimate import Estimate, estimate, require_space
 from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder, is_remote, quiet_native
+from nnxmigrate.checkpoint.hashing import NAME as HASH
+from nnxmigrate.checkpoint.index import ranges
 from nnxmigrate.checkpoint.integrity import require_complete
 from nnxmigrate.checkpoint.job import ItemJob, Job, timed
 from nnxmigrate.checkpoint.journal import NAME as JOURNAL
@@ -24,7 +26,7 @@ from nnxmigrate.checkpoint.objects import ObjectPair, ObjectTransfer
 from nnxmigrate.checkpoint.plan import MODEL, Plan, TargetLeaf
 from nnxmigrate.checkpoint.sidecars import COMMIT, HANDLERS, commit_text, handlers_after_split, is_sidecar
 from nnxmigrate.checkpoint.transfer import Pair, Transfer, Transferred, pair
-from nnxmigrate.checkpoint.tree import Path
+from nnxmigrate.checkpoint.tree import Path, array_nbytes
 from nnxmigrate.checkpoint.verify import restore_with_orbax, verify_item
 from nnxmigrate.checkpoint.writing import change_copy, copied_files, is_array_file, may_be_linked, write_values
 
@@ -32,6 +34,8 @@ AnyFolder = LocalFolder | RemoteFolder
 
 Progress = Callable[[str, int], None]
 """Called with a stage, ``copy`` or ``verify``, and the number of bytes that were just dealt with."""
+
+LARGE_VALUE = 32 << 20  # bytes of a chunk above which it is never in memory as a whole
 
 _PYTREE_HANDLER = "orbax.checkpoint._src.handlers.pytree_checkpoint_handler.PyTreeCheckpointHandler"
 
@@ -195,12 +199,12 @@ def cost_of(job: Job) -> Estimate | None:
     if not isinstance(job.checkpoint.folder, LocalFolder) or is_remote(job.destination):
         return None
     destination = pathlib.Path(job.destination)
-    pairs = [(one.source, one.size, one.link) for one in _file_pairs_of(job, LocalFolder(destination))]
+    pairs = [(one.source, one.nbytes, one.link) for one in _file_pairs_of(job, LocalFolder(destination))]
     sizes = sum(
         path.stat().st_size
         for one, plan in job.converted
         if isinstance(one.item.folder, LocalFolder)
-        and any(_by_values(one, part) for part, _ in _parts(one, plan, LocalFolder(destination)))
+        and any(_by_values(one, part, to) for part, to in _parts(one, plan, LocalFolder(destination)))
         for path in one.item.folder.path.rglob("*")
         if path.is_file()
     )
@@ -211,7 +215,7 @@ def cost_of(job: Job) -> Estimate | None:
 def fingerprint(job: Job) -> str:
     """Return a digest of what is converted and of the state of its files, by which an interrupted run is recognised."""
     source = job.checkpoint.folder
-    digest = hashlib.sha256(f"{source}\0{job.destination}".encode())
+    digest = hashlib.sha256(f"{source}\0{job.destination}\0{HASH}".encode())
     for path in source.walk():
         digest.update(f"{path}\0".encode())
         if isinstance(source, LocalFolder):
@@ -220,37 +224,58 @@ def fingerprint(job: Job) -> str:
     return digest.hexdigest()
 
 
-def _copies(job: Job, root: AnyFolder) -> Iterator[tuple[Folder, str, AnyFolder, str]]:
-    """Give all files that are copied as they are: folder and path of the file, and of the copy."""
+_Ranges = list[tuple[int, int]] | None
+
+
+def _copies(job: Job, root: AnyFolder) -> Iterator[tuple[Folder, str, AnyFolder, str, _Ranges]]:
+    """Give all files that are copied as they are: folder and path of the file, and of the copy, and parts of it."""
     source = job.checkpoint.folder
     for path in _rest(job):
         if _rewritten(job, path) is None:
-            yield source, path, root, path
+            yield source, path, root, path, None
     for one, plan in job.converted:
         for part, target in _parts(one, plan, root):
-            if not _by_values(one, part):
-                for path, copy in copied_files(one.item.folder, one.tree, part):
-                    yield one.item.folder, path, target, copy
+            if _by_values(one, part, target):
+                continue
+            needed = None
+            if _divided(one, part):
+                needed = ranges(one.item.folder, {kept.leaf.name for kept in part.kept})
+            for path, copy in copied_files(one.item.folder, one.tree, part):
+                if needed is None or path in needed:
+                    yield one.item.folder, path, target, copy, needed[path] if needed is not None else None
 
 
 def _file_pairs_of(job: Job, root: AnyFolder) -> Iterator[Pair]:
     """Give the files that are copied from a local folder to another."""
-    for source, path, target, copy in _copies(job, root):
+    for source, path, target, copy, needed in _copies(job, root):
         if isinstance(source, LocalFolder) and isinstance(target, LocalFolder):
-            yield pair(source.path / path, target.path / copy, job.request.link and may_be_linked(path))
+            yield pair(source.path / path, target.path / copy, job.request.link and may_be_linked(path), needed)
 
 
 def _object_pairs_of(job: Job, root: AnyFolder) -> Iterator[ObjectPair]:
     """Give the files that are copied from or to a store."""
-    for source, path, target, copy in _copies(job, root):
+    for source, path, target, copy, _ in _copies(job, root):
         if not (isinstance(source, LocalFolder) and isinstance(target, LocalFolder)):
             yield ObjectPair(source, target, path, copy)
 
 
-def _by_values(one: ItemJob, plan: Plan) -> bool:
-    """Say whether an item's values are copied one by one: those of a database that is divided."""
+def _divided(one: ItemJob, plan: Plan) -> bool:
+    """Say whether a database is divided, so that this part needs some of its values only."""
     whole = len(plan.kept) + len(plan.dropped) == len(one.tree.leaves)
     return one.tree.ocdbt and not whole
+
+
+def _by_values(one: ItemJob, plan: Plan, target: AnyFolder) -> bool:
+    """Say whether an item's values are copied one by one: those of a database that is divided.
+
+    That packs them close together, but holds the largest one in memory. Where values may be too large for that, the
+    parts of the data files that hold them are copied to where they are, and all else becomes a hole.
+    """
+    local = isinstance(one.item.folder, LocalFolder) and isinstance(target, LocalFolder)
+    large = any(
+        array_nbytes(kept.leaf.chunks or (), kept.leaf.dtype) > LARGE_VALUE for kept in plan.kept if kept.leaf.dtype
+    )
+    return _divided(one, plan) and not (local and large)
 
 
 def _write(job: Job, root: AnyFolder, values: dict[Path, Any], progress: Progress) -> None:
@@ -260,7 +285,7 @@ def _write(job: Job, root: AnyFolder, values: dict[Path, Any], progress: Progres
     for one, plan in job.converted:
         for part, target in _parts(one, plan, root):
             source = one.item.folder
-            if _by_values(one, part):
+            if _by_values(one, part, target):
                 done = write_values(source, target, one.tree, part, values, lambda count: progress("copy", count))
                 job.done.add(done)
             else:
@@ -277,7 +302,7 @@ def _verify(job: Job, root: AnyFolder, values: dict[Path, Any], progress: Progre
                 one.tree,
                 part,
                 values,
-                _by_values(one, part),
+                _by_values(one, part, target),
                 lambda count: progress("verify", count),
             )
             if job.program is not None and isinstance(target, LocalFolder):

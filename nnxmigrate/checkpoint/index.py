@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -31,6 +31,24 @@ def references(folder: Folder) -> Iterator[tuple[str, int]]:
         place = node or content
         if isinstance(place, tuple):
             yield place[0], place[1] + place[2]
+
+
+def ranges(folder: Folder, names: Collection[str]) -> dict[str, list[tuple[int, int]]]:
+    """Return the parts of the data files that hold the values of some leaves, and all nodes of the index, by file.
+
+    Args:
+        folder: where the database is.
+        names: the leaves; a key belongs to the one that it begins with.
+
+    Raises:
+        ValueError: if the database is damaged.
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    for node, key, content in _walk(folder):
+        place = node if key is None else content if key.partition("/")[0] in names else None
+        if isinstance(place, tuple):
+            found.setdefault(place[0], []).append((place[1], place[1] + place[2]))
+    return found
 
 
 def _walk(folder: Folder) -> Iterator[tuple[tuple[str, int, int] | None, str | None, Content | None]]:

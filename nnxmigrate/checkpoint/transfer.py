@@ -1,6 +1,6 @@
 """Copy files fast and in bounded memory: in pieces, several at a time, hashed on their way, resumed where they ended.
 
-What is read is hashed once, by CRC-32 over pieces of :data:`PIECE` bytes; reading the copy and hashing it again then
+What is read is hashed once, in pieces of :data:`PIECE` bytes; reading the copy from the disk and hashing it again then
 proves that it holds what was read. Without that, the system copies by itself and nothing passes through this process.
 """
 
@@ -10,21 +10,22 @@ import errno
 import os
 import pathlib
 import threading
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 
+from nnxmigrate.checkpoint.blocks import BLOCK, PAGE, File, new_block
 from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.hashing import Hasher
 from nnxmigrate.checkpoint.journal import Journal
 
 Progress = Callable[[int], None]
 """Called with the number of bytes that were just dealt with."""
 
 PIECE = 8 << 20  # bytes of a file that are dealt with at once
-WORKERS = 4  # pieces in work at the same time
-_BLOCK = 512 << 10  # bytes of a piece that are in memory
+WORKERS = 8  # pieces in work at the same time, each with a block in memory
 _SMALL = 64  # files below a piece that are dealt with in one go
 _UNSUPPORTED = {errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", errno.EOPNOTSUPP), errno.ENOSYS}
 _NO_LINK = {*_UNSUPPORTED, errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EACCES}
@@ -64,17 +65,42 @@ class Pair:
         destination: the copy.
         size: bytes of the file.
         link: whether a hard link may be made; only for files that nobody rewrites in place.
+        ranges: the parts that are copied, first and last place of each, in order; None for all of it. The rest of the
+            copy is a hole, which takes no room.
     """
 
     source: pathlib.Path
     destination: pathlib.Path
     size: int
     link: bool = False
+    ranges: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are copied."""
+        return self.size if self.ranges is None else sum(stop - start for start, stop in self.ranges)
 
 
-def pair(source: pathlib.Path, destination: pathlib.Path, link: bool = False) -> Pair:
-    """Return a file and its copy with the file's size."""
-    return Pair(source, destination, source.stat().st_size, link)
+def pair(
+    source: pathlib.Path,
+    destination: pathlib.Path,
+    link: bool = False,
+    ranges: Iterable[tuple[int, int]] | None = None,
+) -> Pair:
+    """Return a file and its copy with the file's size; ``ranges`` may overlap, and grow to whole pages."""
+    size = source.stat().st_size
+    return Pair(source, destination, size, link and ranges is None, None if ranges is None else _merged(ranges, size))
+
+
+def _merged(ranges: Iterable[tuple[int, int]], size: int) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(ranges):
+        start, stop = start // PAGE * PAGE, min(-(-stop // PAGE) * PAGE, size)
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(stop, found[-1][1]))
+        else:
+            found.append((start, stop))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -102,7 +128,7 @@ class Transfer:
         self._journal = journal
         self._check = check
         self._progress = progress
-        self._buffers = threading.local()
+        self._held = threading.local()
         self._copied: list[Pair] = []
         self._sums: dict[tuple[str, int], int] = {}
         self.done = Transferred()
@@ -123,9 +149,9 @@ class Transfer:
                 continue
             self._copied.append(one)
             with open(one.destination, "ab") as file:  # exists from now on, also if it is empty
-                if file.tell() < one.size and self._check:
+                if file.tell() < one.size and (self._check or one.ranges is not None):
                     os.truncate(one.destination, one.size)
-            pieces += _pieces(one) if self._check else [_Piece(one, 0, one.size)]
+            pieces += _pieces(one) if self._check or one.ranges is not None else [_Piece(one, 0, one.size)]
         self._each(pieces, self._copy_piece)
 
     def tell(self, progress: Progress) -> None:
@@ -169,7 +195,7 @@ class Transfer:
 
     def _copy_piece(self, piece: _Piece) -> None:
         size = piece.stop - piece.start
-        if not self._check:
+        if not self._check and piece.pair.ranges is None:
             _copy_whole(piece.pair, self._progress)
             self.done.copied += size
             return
@@ -180,8 +206,7 @@ class Transfer:
             self.done.resumed += size
             self._progress(size)
             return
-        with open(piece.pair.destination, "r+b", buffering=0) as write:
-            found = self._hashed(piece.pair.source, piece, write.fileno())
+        found = self._hashed(piece.pair.source, piece, piece.pair.destination)
         self._sums[name, piece.start] = found
         self._journal.copied(name, piece.start, piece.stop, found)
         self.done.copied += size
@@ -205,9 +230,8 @@ class Transfer:
         """Copy a piece again that an interrupted run had written but the machine has lost."""
         if not self._journal.resumed:
             return False
-        with open(piece.pair.destination, "r+b", buffering=0) as write:
-            found = self._hashed(piece.pair.source, piece, write.fileno())
-            os.fsync(write.fileno())
+        found = self._hashed(piece.pair.source, piece, piece.pair.destination)
+        _sync_piece(piece)
         return found == wanted == self._hashed(piece.pair.destination, piece)
 
     def _verified(self, piece: _Piece) -> bool:
@@ -219,28 +243,36 @@ class Transfer:
     def _name(self, one: Pair) -> str:
         return one.destination.relative_to(self._root).as_posix()
 
-    def _hashed(self, path: pathlib.Path, piece: _Piece, write: int | None = None) -> int:
-        """Return the hash of a piece of a file; write what is read to the same place of another file if one is given.
+    def _hashed(self, path: pathlib.Path, piece: _Piece, copy: pathlib.Path | None = None) -> int:
+        """Return the hash of a piece of a file; write what is read to the same place of a copy if one is given.
 
-        It passes in blocks that stay in the processor's cache between reading, hashing and writing.
+        It passes in blocks that stay in the processor's cache between reading, hashing and writing. A source is read
+        through the system's cache, where it may be already; a copy is written and read past it, unless it is small.
         """
-        buffer = getattr(self._buffers, "held", None)
-        if buffer is None:
-            buffer = self._buffers.held = bytearray(_BLOCK)
+        held = getattr(self._held, "of_thread", None)
+        if held is None:
+            held = self._held.of_thread = (new_block(), Hasher())
+        memory, hasher = held
+        large = piece.stop - piece.start >= BLOCK
         found = 0
-        with open(path, "rb", buffering=0) as file:
-            for start in range(piece.start, piece.stop, _BLOCK):
-                view = memoryview(buffer)[: min(_BLOCK, piece.stop - start)]
-                _read_at(file.fileno(), view, start, path)
-                found = zlib.crc32(view, found)
+        with ExitStack() as stack:
+            read = stack.enter_context(File(path, past_cache=copy is None and large))
+            write = stack.enter_context(File(copy, write=True, past_cache=large)) if copy is not None else None
+            if write is None:
+                read.forget(piece.start, piece.stop - piece.start)
+            for start in range(piece.start, piece.stop, BLOCK):
+                view = memoryview(memory)[: min(BLOCK, piece.stop - start)]
+                read.read(view, start)
+                found = hasher.joined(found, view)
                 if write is not None:
-                    _write_at(write, view, start)
+                    write.write(view, start)
         return found
 
 
 def _pieces(one: Pair) -> Iterator[_Piece]:
-    for start in range(0, one.size, PIECE):
-        yield _Piece(one, start, min(start + PIECE, one.size))
+    for first, last in ((0, one.size),) if one.ranges is None else one.ranges:
+        for start in range(first, last, PIECE):
+            yield _Piece(one, start, min(start + PIECE, last))
 
 
 def _groups(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
@@ -284,37 +316,6 @@ def _copy_whole(one: Pair, progress: Progress) -> None:
         while content := read.read(1 << 20):
             write.write(content)
             progress(len(content))
-
-
-def _read_at(file: int, view: memoryview, offset: int, path: pathlib.Path) -> None:
-    done = 0
-    while done < len(view):
-        count = _preadv(file, view[done:], offset + done)
-        if not count:
-            raise CheckpointError(f"{path} became shorter while it was read: {offset + done:,} bytes are left")
-        done += count
-
-
-def _write_at(file: int, view: memoryview, offset: int) -> None:
-    done = 0
-    while done < len(view):
-        done += _pwrite(file, view[done:], offset + done)
-
-
-def _preadv(file: int, view: memoryview, offset: int) -> int:
-    if hasattr(os, "preadv"):
-        return os.preadv(file, [view], offset)
-    os.lseek(file, offset, os.SEEK_SET)  # every piece has a descriptor of its own
-    content = os.read(file, len(view))
-    view[: len(content)] = content
-    return len(content)
-
-
-def _pwrite(file: int, view: memoryview, offset: int) -> int:
-    if hasattr(os, "pwrite"):
-        return os.pwrite(file, view, offset)
-    os.lseek(file, offset, os.SEEK_SET)
-    return os.write(file, view)
 
 
 def _sync_piece(piece: _Piece) -> None:

@@ -22,6 +22,7 @@ from nnxmigrate.checkpoint.plan import Kept, Layout, Plan, TargetLeaf
 from nnxmigrate.checkpoint.reading import ARRAY_KINDS, read_tree, store_spec
 from nnxmigrate.checkpoint.transfer import PIECE, Progress
 from nnxmigrate.checkpoint.tree import Path, StoredTree, array_nbytes, dotted
+from nnxmigrate.checkpoint.writing import leaving
 
 _DECODED = 64 << 20  # bytes of a chunk up to which it is decoded where nothing else tells whether it is whole
 
@@ -57,7 +58,7 @@ def verify_item(
         if by_values:
             compared = _compare_values(source, destination, tree, plan, progress)
         elif tree.ocdbt:
-            _require_references(source, destination, plan)
+            _require_references(source, destination, tree, plan)
         if not tree.ocdbt and isinstance(destination, LocalFolder):
             for kept in plan.kept:
                 if not require_whole_chunks(destination.path, kept.leaf, kept.name, tree.zarr3):
@@ -69,11 +70,11 @@ def verify_item(
     return compared
 
 
-def _require_references(source: Folder, destination: Folder, plan: Plan) -> None:
+def _require_references(source: Folder, destination: Folder, tree: StoredTree, plan: Plan) -> None:
     """Compare the indices: every kept key leads to the same place of the same file, and there is no key too many."""
     old, new = contents(source), contents(destination)
-    leaving = {leaf.name for leaf in plan.dropped} | {kept.leaf.name for kept in plan.kept if kept.renamed}
-    wanted = {key: content for key, content in old.items() if key.partition("/")[0] not in leaving}
+    gone = set(leaving(tree, plan))
+    wanted = {key: content for key, content in old.items() if key.partition("/")[0] not in gone}
     renamed = {kept.leaf.name: kept.name for kept in plan.kept if kept.renamed}
     for key, content in old.items():
         name, mark, rest = key.partition("/")

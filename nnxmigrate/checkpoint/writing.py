@@ -144,7 +144,7 @@ def _change_database(folder: Folder, tree: StoredTree, plan: Plan, values: Mappi
     transaction = tensorstore.Transaction(atomic=True)
     changed = store.with_transaction(transaction)
     moved = [kept for kept in plan.kept if kept.renamed and kept.leaf.kind in ARRAY_KINDS]
-    for name in [leaf.name for leaf in plan.dropped] + [kept.leaf.name for kept in moved]:
+    for name in leaving(tree, plan):
         changed.delete_range(_below(name)).result()
     for kept in moved:
         old = tensorstore.KvStore.open({**spec, "path": f"{kept.leaf.name}/"}, context=context).result()
@@ -152,6 +152,12 @@ def _change_database(folder: Folder, tree: StoredTree, plan: Plan, values: Mappi
         old.experimental_copy_range_to(new.with_transaction(transaction)).result()
     _write_arrays(folder, tree, plan.added, values, context, transaction)
     transaction.commit_async().result()
+
+
+def leaving(tree: StoredTree, plan: Plan) -> list[str]:
+    """Return the names of the arrays that do not stay where they are: dropped, renamed or in another part."""
+    stay = {kept.leaf.name for kept in plan.kept if not kept.renamed}
+    return [leaf.name for leaf in tree.leaves.values() if leaf.kind in ARRAY_KINDS and leaf.name not in stay]
 
 
 def _below(name: str) -> Any:

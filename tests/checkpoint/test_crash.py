@@ -24,8 +24,13 @@ KILLS = 100
 @pytest.fixture
 def source(tmp_path: pathlib.Path) -> pathlib.Path:
     """Return a checkpoint of a CheckpointManager with many steps, so that there is something to interrupt."""
-    steps = tmp_path / "run"
-    for step in range(60):
+    return managed(tmp_path, 60)
+
+
+def managed(folder: pathlib.Path, number: int) -> pathlib.Path:
+    """Write a checkpoint of a CheckpointManager with a number of steps."""
+    steps = folder / "run"
+    for step in range(number):
         (steps / str(step)).mkdir(parents=True)
         shutil.copytree(LARGE, steps / str(step) / "default")
         shutil.copy(FIXTURES / "forms" / "manager" / "10" / "_CHECKPOINT_METADATA", steps / str(step))
@@ -67,14 +72,15 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(source: pathlib.Path, l
 
 def faults(what: str, source: pathlib.Path, destination: pathlib.Path, number: int) -> dict[str, Any]:
     """Run many conversions that fail in some way, in one process or its children."""
-    done = run(VERSION, HERE / "faults.py", what, source, destination, str(number))
+    done = run(VERSION, HERE / "faults.py", what, source, destination, str(number), timeout=1800)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def test_a_hundred_kills(source: pathlib.Path) -> None:
+def test_a_hundred_kills(tmp_path: pathlib.Path) -> None:
     """Whenever it is killed: the destination is absent or complete, and the next one goes on or begins anew."""
+    source = managed(tmp_path, 15)
     found = faults("kills", source, source.parent / "new", KILLS)
     assert found["killed"] == KILLS
     assert (found["half"], found["last"], found["complete"]) == (0, 0, True)
