@@ -32,7 +32,8 @@ FRESH: frozenset[ast.AST | Moment] = frozenset()
 class Bound:
     """A value in one activation of the scope that it was written in; never changed.
 
-    Written by hand, since most of an analysis is spent on making and comparing these: the hash is found once.
+    Written by hand, since most of an analysis is spent on making and comparing these: the hash is found once, and not
+    for those that are only passed on.
 
     Attributes:
         value: the value.
@@ -48,15 +49,16 @@ class Bound:
         self.value = value
         self.frame = frame
         self.stale = stale
-        self._hash = hash((value, frame, stale))
+        self._hash = 0
 
     def __hash__(self) -> int:
+        if not self._hash:
+            self._hash = hash((self.value, self.frame, self.stale))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, Bound)
-            and self._hash == other._hash
             and self.frame is other.frame
             and self.value == other.value
             and self.stale == other.stale

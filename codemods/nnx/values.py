@@ -143,14 +143,26 @@ class _Derived(Value):
 
 
 class Attr(_Derived):
-    """An attribute of a value; ``node`` is None for one that no expression spells, and not compared."""
+    """An attribute of a value; ``node`` is None for one that no expression spells, and not compared.
 
-    __slots__ = ("name", "node")
+    Attributes:
+        of_global: whether it is an attribute of an attribute ... of a module or global, as most library names are.
+    """
+
+    __slots__ = ("name", "node", "of_global")
 
     def __init__(self, base: Value, name: str, node: ast.AST | None = None) -> None:
         super().__init__(base, name)
         self.name = name
         self.node = node
+        kind = type(base)
+        self.of_global: bool = (
+            base.of_global  # type: ignore[attr-defined]
+            if kind is Attr
+            else base.scope.parent is None  # type: ignore[attr-defined]
+            if kind is Free
+            else kind is ModuleRef
+        )
 
 
 class Item(_Derived):

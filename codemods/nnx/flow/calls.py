@@ -14,6 +14,7 @@ from codemods.nnx.values import (
     Choice,
     Class,
     Const,
+    Free,
     Function,
     Item,
     Loop,
@@ -59,7 +60,12 @@ class Calls:
         """Return the full name of the foreign function that a call calls; empty if it is not foreign."""
         if not isinstance(bound.value, Call):
             return ""
-        callee = self.flow.follow(bound, bound.value.callee).value
+        value = bound.value.callee
+        if type(value) is Attr or type(value) is Free:
+            known = self.flow.library.get(value)
+            if known is not None:
+                return known.value.name  # type: ignore[attr-defined, no-any-return]
+        callee = self.flow.follow(bound, value).value
         return callee.name if isinstance(callee, Ref) else ""
 
     def result(self, bound: Bound, value: Call) -> Bound:

@@ -71,6 +71,7 @@ class Flow:
         self._assumed: dict[FunctionFacts, Frame] = {}
         self.questions = Questions(project)
         self.answers = Answers()
+        self.library: dict[Value, Bound] = {}  # what globals, and attributes of them, are that stand for library names
         self._answers: dict[frozenset[Frame], Answers] = {}  # those found while something was assumed
 
     @cached_property
@@ -150,9 +151,18 @@ class Flow:
 
     def resolve(self, bound: Bound) -> Bound:
         """Follow a value to where it was made, as far as that is the same on every way."""
-        if type(bound.value) in _MADE:
+        value = bound.value
+        kind = type(value)
+        if kind in _MADE:
             return bound
-        known = self.answers.resolved.get(bound)
+        shared = (
+            value.of_global  # type: ignore[attr-defined]
+            if kind is Attr
+            else kind is Free and value.scope.parent is None  # type: ignore[attr-defined]
+        )
+        known = self.library.get(value) if shared else None
+        if known is None:
+            known = self.answers.resolved.get(bound)
         if known is not None:
             return known
         if self.questions.tired() or self.questions.under_way(bound):
@@ -163,7 +173,11 @@ class Flow:
         finally:
             settled = self.questions.end(bound, outer)
         if settled:
-            self.answers.resolved[bound] = result
+            # a library name is the same in every activation and at every time
+            if shared and type(result.value) is Ref and not self._assumed:
+                self.library[value] = result
+            else:
+                self.answers.resolved[bound] = result
         return result
 
     def _step(self, bound: Bound) -> Bound:
