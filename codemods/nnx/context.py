@@ -27,12 +27,15 @@ class Context:
     Attributes:
         project: all modules. Questions are about all of them.
         asked: the modules whose findings are wanted. Rules look for places to speak about in these alone.
+        options: what is looked for; rules that always hold see code as if it came from the oldest version.
+        origin: the version that the code was written for.
     """
 
     def __init__(self, project: Project, options: Options, asked: Modules | None = None) -> None:
         self.project = project
         self.asked = project if asked is None else asked
         self.options = options
+        self.origin = options.origin
         self.flow = Flow(project)
         self.sources = Sources(self.flow)
         self.kinds = Kinds(self.flow, self.sources)
