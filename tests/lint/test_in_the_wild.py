@@ -58,6 +58,29 @@ def run(ts, ys, flag=False):
 
 print(run(jnp.ones(2), jnp.ones((2, 3))).shape)
 """,
+    "a seed of the round": """\
+def make(scale):
+    def init(key):
+        return scale * jax.random.normal(key)
+    return init
+
+for index, (scale, _) in enumerate(((1.0, 2), (2.0, 3))):
+    init = make(scale)
+    print(init(jax.random.PRNGKey(index)) != 0)
+""",
+    "a partial function for the leaves of a tree": """\
+def fill(flag, ts, ys):
+    if flag:
+        ys = ys + 1
+    return ys * ts
+
+@functools.partial(jax.jit, static_argnames="flag")
+def run(ts, ys, flag=False):
+    fn = functools.partial(fill, flag, ts)
+    return jax.tree.map(fn, ys)
+
+print(run(jnp.ones(2), {"a": jnp.ones((3, 2))}))
+""",
     "the number of devices": """\
 def send(x, name):
     count = jax.lax.psum(1, name)

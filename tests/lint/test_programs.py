@@ -11,10 +11,10 @@ import pytest
 from codemods.nnx.options import Options
 from tests.batch import execute_all
 from tests.environments import Output
-from tests.lint.programs import Pair, asked, files, known, unsaid, unseen
+from tests.lint.programs import Pair, asked, files, fresh, known, unsaid, unseen
 from tests.migration import look
 
-PAIRS: dict[str, Pair] = {**known.PAIRS, **unsaid.PAIRS, **unseen.PAIRS, **asked.PAIRS}
+PAIRS: dict[str, Pair] = {**known.PAIRS, **unsaid.PAIRS, **unseen.PAIRS, **asked.PAIRS, **fresh.PAIRS}
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \
 exec(_text, _made.__dict__)\n    sys.modules[_name] = _made\n"
 # Flax 0.10 has no model in Optimizer.update
@@ -29,8 +29,9 @@ def _found(text: str) -> set[str]:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_found(name: str) -> None:
-    """The mistake is found by its rule."""
-    assert PAIRS[name].code in _found(PAIRS[name].wrong)
+    """The mistake is found by its rule; a known miss that is found one day loses its mark."""
+    pair = PAIRS[name]
+    assert (pair.code in _found(pair.wrong)) is not pair.missed
 
 
 @pytest.mark.parametrize("name", PAIRS)

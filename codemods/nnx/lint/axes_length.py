@@ -8,20 +8,21 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.applied import arguments, calls_of, option, skipped
+from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import resolved, shown
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Sequence
+from codemods.nnx.values import Free, Sequence
 
 _MAPPING = frozenset({"jax.vmap", "flax.nnx.vmap", "jax.pmap", "flax.nnx.pmap", "flax.nnx.scan"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
-        if root.transform not in _MAPPING or root.partial:
+        if root.transform not in _MAPPING or root.partial or _rebound(root):
             continue
         axes = option(root, "in_axes", 1)
+        yield from _numbers(context, root, axes)
         count = _length(context, axes, root) if axes is not None else None
         if axes is None or count is None:
             continue
@@ -43,6 +44,47 @@ def _check(context: Context) -> Iterator[Finding]:
                 + _keywords(event),
                 "give one entry for each positional argument",
             )
+
+
+def _rebound(root: Root) -> bool:
+    """Say whether the function has its name from a variable that has been bound to others too."""
+    given = getattr(root.node, "args", ())[:1]
+    value = root.scope.module.values.get(given[0]) if given else None
+    return isinstance(value, Free) and len(value.scope.bindings.get(value.name, ())) > 1
+
+
+def _numbers(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:
+    """Yield the numbers that a batched function is given where it maps over an axis."""
+    if root.transform not in {"jax.vmap", "flax.nnx.vmap"} or root.function.vararg is not None:
+        return
+    for event in calls_of(context, root):
+        if (
+            event.value.starred
+            or arguments(event, root) != len(event.node.args)
+            or not _outermost(context, event, root)
+        ):
+            continue
+        for place, argument in enumerate(event.node.args):
+            if not isinstance(argument, ast.Constant) or not isinstance(argument.value, int | float):
+                continue
+            axis = axes
+            if isinstance(axes, ast.Tuple | ast.List):
+                axis = axes.elts[place] if place < len(axes.elts) else ast.Constant(None)
+            if axis is None or (isinstance(axis, ast.Constant) and isinstance(axis.value, int)):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    argument,
+                    f"{shown(root.function)} is mapped over an axis of this number, which has none",
+                    "give in_axes with None for what is the same for all",
+                )
+
+
+def _outermost(context: Context, event: CallEvent, root: Root) -> bool:
+    """Say whether a call calls what the transform made, and not what another one made of that."""
+    first = next(iter(layers(context, context.flow.here(event.value.callee, event.scope))), None)
+    node = getattr(first.value, "node", None) if first is not None else None
+    return node is root.node if not root.decorator else len(getattr(root.function.node, "decorator_list", ())) == 1
 
 
 def _s(count: int) -> str:

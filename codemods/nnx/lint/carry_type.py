@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_arguments import swapped
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import shown
+from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.values import Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 _GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
@@ -21,6 +21,7 @@ _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _branches(context)
     for body in bodies(context):
         word = last(body.loop)
         if word not in {"scan", "fori_loop", "while_loop"} or body.role == "cond_fun" or body.init is None:
@@ -47,6 +48,35 @@ def _check(context: Context) -> Iterator[Finding]:
                     "give the first carry the shape and type that the body returns",
                 )
                 break
+
+
+def _branches(context: Context) -> Iterator[Finding]:
+    """Yield the branches of ``cond`` that give another type of number than the first."""
+    for event, name in foreign(context, "cond"):
+        if name not in {"jax.lax.cond", "flax.nnx.cond"} or event.value.starred:
+            continue
+        kinds = []
+        for place, word in ((1, "true_fun"), (2, "false_fun")):
+            given = event.value.argument(place, word)
+            callees = context.flow.callables(context.flow.here(given, event.scope)) if given is not None else []
+            if len(callees) != 1 or len(callees[0].function.returns) != 1:
+                break
+            function = callees[0].function
+            kinds.append(Arrays(context, {}).of(function.returns[0], function.scope))
+        else:
+            one, two = kinds
+            if (
+                None not in (one.number, two.number)
+                and one.number != two.number
+                and BOOL not in (one.number, two.number)
+            ):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"one branch of cond gives {_WORDS[one.number or 0]}, the other {_WORDS[two.number or 0]}",
+                    "let both branches give the same type",
+                )
 
 
 def _place(body: Body, returned: Value) -> ast.AST:

@@ -15,6 +15,7 @@ from codemods.nnx.lint import (
     captured,
     carry_type,
     concretize,
+    derivative_rule,
     discarded_at,
     discarded_result,
     discarded_split,
@@ -47,6 +48,7 @@ from codemods.nnx.lint import (
     layer_loop,
     list_argument,
     loop_arguments,
+    loop_gradient,
     loop_keywords,
     loss_shape,
     lost_state,
@@ -94,17 +96,16 @@ from codemods.nnx.speedup import cached_partial, split_merge
 RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
-        appended, argument_kinds, array_mutator, attribute_state, axes_length, batch_shapes, boolean_mask,
-        bound_method, branch, captured, carry_type, concretize, discarded_at, discarded_result, discarded_split,
-        donated, donation, double_precision, double_softmax, dropped_update, dynamic_result, dynamic_shape,
-        eager_model, eager_update, filter_order, global_change, grad_argument, grad_of_integer, grad_of_module,
-        gradients_first, guarded_gradient, has_aux, host_call, host_sync, hot_jit, in_place, inference_mode,
-        jit_in_loop, jit_options, key_reuse, lax_control_flow, layer_loop, list_argument, loop_arguments,
-        loop_keywords, loss_shape, lost_state, lost_updates, merge_order, mesh_axes, missing_update, mode_in_traced,
-        narrow_jit, needless_nnx_jit, no_rngs, numpy_alias, numpy_call, other_model, out_of_bounds, overwritten, pmap,
+        appended, argument_kinds, array_mutator, attribute_state, axes_length, batch_shapes, boolean_mask, bound_method,
+        branch, captured, carry_type, concretize, derivative_rule, discarded_at, discarded_result, discarded_split,
+        donated, donation, double_precision, double_softmax, dropped_update, dynamic_result, dynamic_shape, eager_model,
+        eager_update, filter_order, global_change, grad_argument, grad_of_integer, grad_of_module, gradients_first,
+        guarded_gradient, has_aux, host_call, host_sync, hot_jit, in_place, inference_mode, jit_in_loop, jit_options,
+        key_reuse, lax_control_flow, layer_loop, list_argument, loop_arguments, loop_gradient, loop_keywords,
+        loss_shape, lost_state, lost_updates, merge_order, mesh_axes, missing_update, mode_in_traced, narrow_jit,
+        needless_nnx_jit, no_rngs, numpy_alias, numpy_call, other_model, out_of_bounds, overwritten, pmap,
         replaced_layer, restored, rngs_in_call, rngs_twins, same_seed, scan_axes, scan_pair, second_name, seed,
-        snapshot, split_in_loop, split_per_round, stale_global, static_flag, static_module, static_varies,
-        stream_names, stuck_eval, timed_compilation, timing, traced_print, unhashable_static, unrolled,
-        cached_partial, split_merge,
+        snapshot, split_in_loop, split_per_round, stale_global, static_flag, static_module, static_varies, stream_names,
+        stuck_eval, timed_compilation, timing, traced_print, unhashable_static, unrolled, cached_partial, split_merge,
     )
 )  # fmt: skip

@@ -6,11 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import traced_calls
+from codemods.nnx.lint.places import differentiated_calls, resolved, traced_bodies, traced_calls
+from codemods.nnx.values import Call, Comprehension, Sequence
 
 _BUILTINS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.complex", "builtins.range"})
+_NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.complex"})  # not even known while differentiating
+_DISPLAYS = (ast.List, ast.Tuple)
+_LISTS = frozenset({"flax.nnx.List", "flax.nnx.data", "builtins.tuple", "builtins.list"})
 _METHODS = frozenset({"item", "tolist", "__array__", "tobytes"})
 
 
@@ -29,13 +34,46 @@ def _check(context: Context) -> Iterator[Finding]:
                 and context.taint.node(func.value, event.scope)
             )
         if hit:
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "a traced value has no number yet: it is known when the compiled function runs",
-                "go on with the array (astype changes its type), or make the argument static",
-            )
+            yield _finding(event)
+    for event, name in differentiated_calls(context):
+        if name in _NUMBERS and not context.bodies.guarded(event.node, event.scope):
+            if any(context.taint.array(argument, event.scope) for argument in event.node.args):
+                yield _finding(event)
+    yield from _indices(context)
+
+
+def _finding(event: CallEvent) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        "a traced value has no number yet: it is known when the compiled function runs",
+        "go on with the array (astype changes its type), or make the argument static",
+    )
+
+
+def _indices(context: Context) -> Iterator[Finding]:
+    """Yield the items of lists and tuples that a traced value is to choose."""
+    for function, _ in traced_bodies(context, 0):
+        scope = function.scope
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice | ast.Constant):
+                continue
+            if context.bodies.guarded(node, scope) or not context.taint.array(node.slice, scope):
+                continue
+            found = resolved(context, node.value, scope)
+            made = found.value if found is not None else None
+            if isinstance(made, Call) and found is not None and made.args:
+                named = context.flow.callee_name(found) in _LISTS
+                made = context.flow.follow(found, made.args[0]).value if named else None
+            if isinstance(made, Comprehension) or (isinstance(made, Sequence) and isinstance(made.node, _DISPLAYS)):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    "a traced value cannot choose from a list or tuple",
+                    "stack the arrays and index the stack, or use jax.lax.switch",
+                )
 
 
 RULE = lint_rule(

@@ -12,11 +12,12 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, is_pure
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Const
+from codemods.nnx.values import Call, Const, Param, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unread(context)
+    yield from _own_steps(context)
     for event, name in discarded(context, WORDS):
         if in_test(event.scope) or _displayed(event):  # a test may only want the error
             continue
@@ -39,6 +40,48 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the method gives a new array, which is thrown away",
                 "assign the result",
             )
+
+
+def _own_steps(context: Context) -> Iterator[Finding]:
+    """Yield the calls of compiled functions, in loops, that give changed parameters which nobody takes."""
+    for root in context.traced.roots:
+        function = root.function
+        if root.transform != "jax.jit" or function.owner is not None or len(function.returns) != 1 or root.bound:
+            continue
+        params = list(function.params.values())
+        changed = [p for p in params if _is_update(context, function, function.returns[0], p)]
+        if not changed or any(isinstance(n, ast.Global | ast.Nonlocal) for n in context.bodies.nodes(function.scope)):
+            continue
+        for event in context.traced.calls_of(root):
+            if event.used or not event.loops or event.scope.module not in context.asked or in_test(event.scope):
+                continue
+            place = params.index(changed[0])
+            if event.value.starred or place >= len(event.node.args) or _times(context, event):
+                continue
+            given = event.node.args[place]
+            if isinstance(given, ast.Name) and not context.bodies.guarded(event.node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{function.name}` gives the new `{given.id}`, which is thrown away",
+                    f"assign the result: {given.id} = ...",
+                )
+
+
+def _is_update(context: Context, function: FunctionFacts, returned: Value, param: Param) -> bool:
+    """Say whether a function returns a parameter with its leaves changed."""
+    if not isinstance(returned, Call):
+        return False
+    name = context.flow.callee_name(context.flow.here(returned, function.scope))
+    if name in TREE_MAPS:
+        return len(returned.args) > 2 and returned.args[1] is param
+    return name == "optax.apply_updates" and bool(returned.args) and returned.args[0] is param
+
+
+def _times(context: Context, event: CallEvent) -> bool:
+    """Say whether a scope measures times, and so calls what it does not want the result of."""
+    return any("time" in ast.unparse(call.node.func) for call in context.bodies.calls.get(event.scope, ()))
 
 
 def _captured(context: Context, function: FunctionFacts, name: str) -> bool:

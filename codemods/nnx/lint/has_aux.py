@@ -8,15 +8,28 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import added_keyword, constant, keyword
-from codemods.nnx.values import Sequence
+from codemods.nnx.values import Call, Ref, Sequence
 
 _NAMES = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for function in context.asked.functions():
+        outer = function.scope.parent
+        if isinstance(function.node, ast.Lambda) or outer is None or not _returns_tuple(function):
+            continue
+        for node, value in zip(function.node.decorator_list, function.decorators, strict=True):
+            found = context.flow.resolve(context.flow.here(value, outer))
+            name = getattr(found.value, "name", "") if isinstance(found.value, Ref) else ""
+            if isinstance(found.value, Call) and keyword(found.value.node, "has_aux") is None:
+                name = _applied(context, found, found.value)
+            if name in _NAMES:
+                message = f"{shown(function)} returns a tuple, and only a number can be differentiated"
+                yield finding(RULE.code, outer, node, message, "add has_aux=True: (loss, aux), grads = ...")
     for event, name in foreign(context, "grad", "value_and_grad"):
         if name not in _NAMES or not event.value.args or event.value.starred:
             continue
@@ -60,6 +73,14 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"with has_aux=True `{call.elts[0].id}` is a tuple of the loss and the rest",
                         "unpack it: (loss, aux), grads = ...",
                     )
+
+
+def _applied(context: Context, found: Bound, made: Call) -> str:
+    """Return the name of the gradient function that a decorator with options applies."""
+    name = context.flow.callee_name(found)
+    if name == "functools.partial" and made.args and not made.starred:
+        return str(getattr(context.flow.follow(found, made.args[0]).value, "name", ""))
+    return "" if made.args or made.starred else name
 
 
 def _as_gradients(context: Context, event: CallEvent, name: str) -> bool:

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, scopes
-from codemods.nnx.values import Changed, Loop, Value
+from codemods.nnx.values import Attr, Changed, Loop, Param, Value
 
 _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"}
 
@@ -67,10 +67,28 @@ def _is_array(context: Context, node: ast.expr, scope: Scope) -> bool:
     bound = context.flow.here(value, scope)
     if isinstance(node, ast.Name):
         return context.kinds.only(bound) is Kind.ARRAY
+    if isinstance(node, ast.Attribute) and isinstance(value, Attr) and _own(context, value):
+        return True
     if isinstance(node, ast.Attribute) and node.attr == "value":
         base = scope.module.values.get(node.value)
         return base is not None and context.kinds.only(context.flow.here(base, scope)) is Kind.VARIABLE
     return False
+
+
+def _own(context: Context, value: Attr) -> bool:
+    """Say whether an attribute of ``self`` is given JAX arrays only, in all methods."""
+    base = value.base
+    if not isinstance(base, Param) or base is not base.function.self_param or base.function.owner is None:
+        return False
+    owner = base.function.owner
+    stores = [store for cls in context.flow.mro(owner)[0] for store in cls.stores.get(value.name, ())]
+    stores = [store for store in stores if not (isinstance(store[1], Changed) and store[1].before == value)]
+    plain = "flax.nnx.Module" not in context.flow.mro(owner)[1]
+    return (
+        plain
+        and bool(stores)
+        and all(context.kinds.only(context.flow.here(stored, method.scope)) is Kind.ARRAY for method, stored in stores)
+    )
 
 
 def _fix(scope: Scope, node: ast.AST, target: ast.Subscript) -> Fix | None:

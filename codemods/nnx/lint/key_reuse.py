@@ -15,12 +15,13 @@ from codemods.nnx.lint.keys import Use, uses, varies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import contradictory, exclusive, inside
-from codemods.nnx.values import Call, Loop, Value
+from codemods.nnx.values import Call, Free, Item, Loop, Param, Value
 
 # keys and helpers of these names get the same key on purpose
 _SAME = re.compile(
     r"(^|_)(eval\w*|test\w*|valid\w*|val|fixed|const\w*|plot\w*|show|log\w*|vis\w*|bench\w*|same|shared)(_|$)"
 )
+_ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERS = frozenset({"permutation", "choice"})
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
 
@@ -44,7 +45,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"the results depend on each other",
                     _HELP,
                 )
-            elif any(_repeats(use, loop) for loop in use.event.loops):
+            elif any(_repeats(use, loop) for loop in use.event.loops) or _in_each_round(context, use):
                 yield finding(
                     RULE.code,
                     scope,
@@ -149,6 +150,21 @@ def _repeats(use: Use, loop: ast.AST) -> bool:
     if isinstance(loop, ast.comprehension) and isinstance(use.key, Call):
         return not inside(use.key.node, use.event.statement)  # made before
     return not varies(use.key, loop) and not _once(use.event, loop)
+
+
+def _in_each_round(context: Context, use: Use) -> bool:
+    """Say whether the body of a loop of JAX draws from a key that comes from outside of it."""
+    function, key = use.event.scope.function, use.key
+    if use.helper or function is None or not isinstance(key, Free | Param | Item):
+        return False
+    while isinstance(key, Item):
+        key = key.base
+    outside = key.scope.function if isinstance(key, Free) else key.function if isinstance(key, Param) else function
+    if outside is function or (isinstance(key, Free) and _SAME.search(key.name)):
+        return False
+    tracing = context.traced.get(function)
+    roots = [root.transform for root in tracing.roots] if tracing is not None else []
+    return bool(roots) and all(name in _ROUNDS for name in roots) and not (tracing and tracing.sites)
 
 
 def _once(event: CallEvent, loop: ast.AST) -> bool:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.syntax import inside
-from codemods.nnx.values import Attr, Call, Choice, Each, Free, Item, Loop, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Each, Free, Item, Loop, Param, Unknown, Value
 
 # functions of jax.random that use a key up: a cheap test before a name is resolved
 DRAWING = (
@@ -19,6 +19,9 @@ DRAWING = (
     "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "shuffle", "split", "t", "triangular",
     "truncated_normal", "uniform", "wald", "weibull_min",
 )  # fmt: skip
+
+
+_MAKING = frozenset({"fold_in", "key", "PRNGKey"})  # the same of the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,14 +126,32 @@ def _trackable(key: Value) -> bool:
 def _kept(context: Context, key: Attr) -> bool:
     """Say whether an attribute of ``self`` gets its key in the constructor, and no attribute of its name elsewhere."""
     base = key.base
-    if not isinstance(base, Param) or base is not base.function.self_param or base.function.owner is None:
+    if not isinstance(base, Param):
         return False
+    if base is not base.function.self_param or base.function.owner is None:
+        return _unchanged(context, key)
     for event in context.project.attributes():
         function = event.scope.function
         if event.context == "store" and event.node.attr == key.name:
             if function is None or function.name != "__init__" or event.base != function.self_param:
                 return False
     return bool(base.function.owner.stores.get(key.name))
+
+
+def _unchanged(context: Context, key: Attr) -> bool:
+    """Say whether a parameter's attribute is a field that nothing in the project assigns to but constructors."""
+    base = key.base
+    assert isinstance(base, Param)
+    bound = context.flow.here(base, base.function.scope)
+    classes = [context.flow.class_of(one) for one in (bound, *context.sources.originals(bound))]
+    if not any(cls and any(key.name in (*c.fields, *c.stores) for c in context.flow.mro(cls)[0]) for cls in classes):
+        return False
+    return not any(
+        event.context == "store"
+        and event.node.attr == key.name
+        and (event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"})
+        for event in context.project.attributes()
+    )
 
 
 def varies(value: Value, loop: ast.AST, depth: int = 0) -> bool:
@@ -146,6 +167,10 @@ def varies(value: Value, loop: ast.AST, depth: int = 0) -> bool:
         return varies(value.base, loop, depth + 1)
     if isinstance(value, Choice):
         return inside(value.node, loop) or any(varies(o, loop, depth + 1) for o in value.options)
+    if isinstance(value, Call) and last(getattr(value.callee, "name", "")) in _MAKING:
+        if not value.starred and inside(value.node, loop):
+            parts = (*value.args, *(part for _, part in value.keywords))
+            return any(not isinstance(p, Const | Param | Free | Call) or varies(p, loop, depth + 1) for p in parts)
     if isinstance(value, Call | Unknown):
         node = value.node
         return isinstance(loop, ast.comprehension) or inside(node, loop)

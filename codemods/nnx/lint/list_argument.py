@@ -40,7 +40,7 @@ _SEVERAL = {
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*{last(name) for name in (*_ARRAYS, *_SEVERAL)}):
         node = event.node
-        if not any(isinstance(argument, ast.List | ast.Tuple) for argument in node.args):
+        if not any(isinstance(argument, ast.List | ast.Tuple | ast.Name) for argument in node.args):
             continue
         name = context.flow.callee_name(context.flow.here(event.value, event.scope))
         word = name.removeprefix("jax.numpy.")
@@ -56,6 +56,14 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"functions of jax.numpy take no {kind}",
                     "make an array of it: jnp.array([...])",
                     _fix(context, event.scope, argument),
+                )
+            elif isinstance(argument, ast.Name) and _is_list(context, argument, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"functions of jax.numpy take no list, and `{argument.id}` is one",
+                    "make an array of it: jnp.array(...) or jnp.stack(...)",
                 )
     for scope in scopes(context):
         for inner in context.bodies.nodes(scope):
@@ -83,6 +91,21 @@ def _fix(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     start, end = source.span(node)
     edits = (Edit(start, start, f"{spelling.text}(".encode()), Edit(end, end, b")"))
     return Fix(tuple((source.path, edit) for edit in edits))
+
+
+def _is_list(context: Context, node: ast.Name, scope: Scope) -> bool:
+    """Say whether a variable of a scope is bound to list displays only."""
+    function = scope.function
+    if function is not None and node.id in function.params:
+        return False
+    bound = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == node.id]
+    made: list[ast.expr] = []
+    for one in context.bodies.nodes(scope):
+        if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+            made += [one.value for target in targets if isinstance(target, ast.Name) and target.id == node.id]
+    stores = [n for n in bound if isinstance(n.ctx, ast.Store)]
+    return bool(made) and len(stores) == len(made) and all(isinstance(m, ast.List | ast.ListComp) for m in made)
 
 
 RULE = lint_rule(

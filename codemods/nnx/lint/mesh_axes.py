@@ -9,9 +9,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.traced import Root, function_of
 from codemods.nnx.values import Call, Const, Mapping, Sequence, Value
 
 _MESHES = {"Mesh": (1, "axis_names"), "make_mesh": (1, "axis_names"), "AbstractMesh": (1, "axis_names"),
@@ -25,10 +28,12 @@ _USERS: dict[str, tuple[tuple[int, str], tuple[tuple[int, str], ...]]] = {
     "flax.nnx.shard_map": ((1, "mesh"), ((2, "in_specs"), (3, "out_specs"))),
     "jax.experimental.shard_map.shard_map": ((1, "mesh"), ((2, "in_specs"), (3, "out_specs"))),
 }
+_OVER_AXES = {"psum": 1, "pmean": 1, "pmax": 1, "pmin": 1, "all_gather": 1, "axis_index": 0}
 _WORDS = frozenset(last(name) for name in _USERS)
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _collectives(context)
     if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
         return
     for event, name in _users(context):
@@ -48,6 +53,37 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"the mesh has no axis `{axis}`; its axes are {', '.join(axes) or 'none'}",
                         "use an axis of the mesh",
                     )
+
+
+def _collectives(context: Context) -> Iterator[Finding]:
+    """Yield the sums and means over an axis of another name than the one that ``vmap`` or ``pmap`` gives."""
+    for event, name in foreign(context, *_OVER_AXES):
+        function = event.scope.function
+        tracing = context.traced.get(function)
+        if not name.startswith("jax.lax.") or tracing is None or tracing.sites or function_of(event.scope.parent):
+            continue
+        axis = event.value.argument(_OVER_AXES[last(name)], "axis_name")
+        if not isinstance(axis, Const) or not isinstance(axis.value, str) or not tracing.roots:
+            continue
+        given = [_axis_name(root) for root in tracing.roots]
+        called = [c.scope.function for c in context.flow.callers(tracing.function)]
+        if axis.value in given or None in given or any(caller in context.traced for caller in called if caller):
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"there is no axis `{axis.value}` here; {shown(tracing.function)} is mapped over `{given[0]}`",
+            "use the axis_name of the transform",
+        )
+
+
+def _axis_name(root: Root) -> str | None:
+    """Return the name that a ``vmap`` or ``pmap`` gives its axis; None if that is not known."""
+    if last(root.transform) not in {"vmap", "pmap"}:
+        return None
+    name = constant(option(root, "axis_name", 1 if last(root.transform) == "pmap" else None))
+    return name if isinstance(name, str) else None
 
 
 def _users(context: Context) -> Iterator[tuple[CallEvent, str]]:

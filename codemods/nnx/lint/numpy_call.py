@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import NUMPY_ALLOWED, last
-from codemods.nnx.lint.places import fix, traced_calls
+from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, last
+from codemods.nnx.lint.places import differentiated_calls, fix, in_test, resolved, traced_bodies, traced_calls
+from codemods.nnx.values import Call
 
 _SAME = frozenset(
     {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum",
@@ -24,8 +26,15 @@ _SAME = frozenset(
 )  # fmt: skip
 
 
+_MAKING = frozenset(
+    {"array", "asarray", "zeros", "ones", "full", "arange", "linspace", "eye", "load", "loadtxt", "stack",
+     "concatenate", "logspace", "geomspace", "empty", "identity"}
+)  # fmt: skip
+
+
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in traced_calls(context, level=0):
+    yield from _tables(context)
+    for event, name in (*traced_calls(context, level=0), *differentiated_calls(context)):
         if context.bodies.guarded(event.node, event.scope):
             continue
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
@@ -41,6 +50,36 @@ def _check(context: Context) -> Iterator[Finding]:
                 "use jax.numpy",
                 _fix(context, event, name),
             )
+
+
+def _tables(context: Context) -> Iterator[Finding]:
+    """Yield the arrays of numpy that have a traced value for an index."""
+    for function, _ in traced_bodies(context, 0):
+        scope = function.scope
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load) or in_test(scope):
+                continue
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if not isinstance(node.value, ast.Name | ast.Attribute) or context.bodies.guarded(node, scope):
+                continue
+            if any(context.taint.array(part, scope) for part in parts) and _from_numpy(context, node.value, scope):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"`{ast.unparse(node.value)}` is an array of numpy, which takes no tracer for an index",
+                    "make it an array of JAX: jnp.asarray(...)",
+                )
+
+
+def _from_numpy(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is what a function of numpy gave, known while compiling."""
+    found = resolved(context, node, scope)
+    if found is None or not isinstance(found.value, Call) or found.value.starred:
+        return False
+    name = context.flow.callee_name(found)
+    made = name.startswith("numpy.") and not name.startswith("numpy.typing.") and name not in STATIC_RESULTS
+    return made and last(name) in _MAKING and not context.taint.node_holds(node, scope)
 
 
 def _fix(context: Context, event: CallEvent, name: str) -> Fix | None:

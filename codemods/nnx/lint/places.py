@@ -34,6 +34,14 @@ def traced_calls(context: Context, level: int = STAGED) -> Iterator[tuple[CallEv
             yield event, context.flow.callee_name(context.flow.here(event.value, event.scope))
 
 
+def differentiated_calls(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls in functions that are differentiated and not otherwise traced, as :func:`traced_calls` does."""
+    for function in context.traced.differentiated:
+        if function.scope.module in context.asked:
+            for event in context.bodies.calls.get(function.scope, ()):
+                yield event, context.flow.callee_name(context.flow.here(event.value, event.scope))
+
+
 def scopes(context: Context) -> Iterator[Scope]:
     """Yield the bodies of the modules asked about, and of their functions."""
     for module in context.asked.modules:

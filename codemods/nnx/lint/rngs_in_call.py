@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.traced import COMPILED
-from codemods.nnx.values import Call, Each, Item, Value
+from codemods.nnx.values import Attr, Call, Each, Item, Value
 
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _MODE = re.compile("stochastic|determin|training|is_train|eval|debug|test")
@@ -46,7 +46,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if not arguments:
             arguments = _given(context)
         given = arguments.get(event.value, [])
-        if given and not any(_constructs(context, call, function) for call in given):
+        if (given or _streams(context, event)) and not any(_constructs(context, call, function) for call in given):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -54,6 +54,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 "a new Rngs of a fixed seed at every call gives the same numbers at every call",
                 "make the Rngs once and pass it in, or keep it in the module",
             )
+
+
+def _streams(context: Context, event: CallEvent) -> bool:
+    """Say whether keys are taken from streams in the scope that makes them."""
+    for call in context.bodies.calls.get(event.scope, ()):
+        callee = call.value.callee
+        if callee is event.value or (isinstance(callee, Attr) and callee.base is event.value):
+            return not call.value.args
+    return False
 
 
 def _fixed(context: Context, event: CallEvent) -> bool:

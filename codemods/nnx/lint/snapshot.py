@@ -19,6 +19,9 @@ from codemods.nnx.values import Attr, Param
 _PROMISES = re.compile(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
 
 
+_COPIES = re.compile(r"copy|clone|pure|tree.*map|device_get|asarray")
+
+
 def _check(context: Context) -> Iterator[Finding]:
     yield from _kept(context)
     for event, name in foreign(context, "state"):
@@ -26,7 +29,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if name != "flax.nnx.state" or target is None or in_test(event.scope) or not event.value.args:
             continue
         if context.traced.get(event.scope.function) is not None or _read(context, event, target):
-            continue
+            if context.options.origin == "0.10" or not _trained_on(context, event, target):
+                continue
         if isinstance(event.node.args[0], ast.Name | ast.Attribute):
             if Kind.MODULE in kinds_of(context, event.value.args[0], event.scope):
                 yield finding(
@@ -92,9 +96,15 @@ def _puts_back(context: Context, event: CallEvent, name: str) -> bool:
 
 def _target(event: CallEvent) -> ast.Name | None:
     statement = event.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
-    target = statement.targets[0]
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        target, value = next(
+            ((t, v) for t, v in zip(target.elts, value.elts, strict=True) if v is event.node), (target, value)
+        )
+    if value is not event.node:
+        return None
     return target if isinstance(target, ast.Name) and _PROMISES.search(target.id) else None
 
 
@@ -104,6 +114,22 @@ def _read(context: Context, event: CallEvent, target: ast.Name) -> bool:
         isinstance(node, ast.Name) and node.id == target.id and isinstance(node.ctx, ast.Load)
         for node in context.bodies.nodes(event.scope)
     )
+
+
+def _trained_on(context: Context, event: CallEvent, target: ast.Name) -> bool:
+    """Say whether an optimizer changes the model after its state was kept, and nothing copies the state."""
+    if context.traced.get(event.scope.function) is not None:
+        return False
+    trains = False
+    for call in context.bodies.calls.get(event.scope, ()):
+        given = [*call.node.args, *(k.value for k in call.node.keywords)]
+        if any(isinstance(n, ast.Name) and n.id == target.id for a in given for n in ast.walk(a)):
+            if _COPIES.search(ast.unparse(call.node.func)):
+                return False
+        later = call.node.lineno > event.node.lineno or bool(set(call.loops) & set(event.loops))
+        if later and isinstance(call.value.callee, Attr) and call.value.callee.name == "update" and len(given) > 1:
+            trains |= Kind.OPTIMIZER in kinds_of(context, call.value.callee.base, event.scope)
+    return trains
 
 
 def _fix(context: Context, event: CallEvent) -> Fix | None:

@@ -31,7 +31,7 @@ from codemods.nnx.lint.names import (
 )
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.lint.status import ARRAY, NOTHING, OBJECT, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status, join
-from codemods.nnx.lint.traced import Root, Traced, Tracing, function_of, original, root_param
+from codemods.nnx.lint.traced import Root, Traced, Tracing, free_params, function_of, original, root_param
 from codemods.nnx.values import (
     Assigned,
     Attr,
@@ -236,7 +236,7 @@ class Taint:
             return []
         found = self._activations.get(function)
         if found is None:
-            tracing = self._traced.get(function)
+            tracing = self._traced.get(function) or self._traced.differentiated.get(function)
             found = self._activations[function] = []  # ends recursion
             if tracing is not None:
                 found += dict.fromkeys(self._all(function, tracing))
@@ -659,6 +659,8 @@ class Taint:
             own = param is not None and param.function in self._traced
             return TREE if own and holding and not isinstance(method.base, Param) else UNKNOWN
         own = isinstance(method, Param) and method.function in self._traced
+        if isinstance(method, Param) and method.function in self._traced.differentiated:
+            return TREE if self.status(method, activation).grade is Grade.OBJECT else UNKNOWN
         return TREE if own and holding else UNKNOWN
 
     def _invoked(self, invoked: list[tuple[Callee, Frame]], activation: Activation) -> Status:
@@ -701,7 +703,7 @@ class Taint:
             return UNKNOWN
         results = []
         for callee in self._flow.callables(self._flow.with_value(call, value.args[0])):
-            params = dict(zip(callee.function.params, map(leaf, trees), strict=False))
+            params = dict(zip(free_params(callee), map(leaf, trees), strict=False))
             entered = self._activation(callee.function, params, activation.level, activation)
             results.append(self._returned(callee.function, entered) if self._depth < _CALLS else UNKNOWN)
         if results:
@@ -750,6 +752,8 @@ def _method(name: str, base: Status, args: list[Status]) -> Status | None:
             return base
         if name == "values":
             return states.many(base.any_part())
+        if name == "items":
+            return states.many(states.sequence((PYTHON, base.any_part())))
         if name in {"index", "count"}:
             return PYTHON
     return None

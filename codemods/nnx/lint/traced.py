@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
 from codemods.nnx.frames import Bound, Frame, Part
+from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BATCHING, BODIES, COMPILING, HOST_CALLBACKS, JITS, TRACING_WORDS, TREE_MAPS, last
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.ordered import OrderedSet
@@ -84,6 +85,7 @@ class Traced:
         self._flow = flow
         self._sources = sources
         self.known: dict[FunctionFacts, Tracing] = {}
+        self._graded: dict[FunctionFacts, Tracing] | None = None
         self.roots: list[Root] = [*self._decorated(), *self._applied()]
         if self.roots:
             self._spread()
@@ -94,6 +96,40 @@ class Traced:
     def get(self, function: FunctionFacts | None) -> Tracing | None:
         """Return what is known of a function; None if nothing traces it."""
         return self.known.get(function) if function is not None else None
+
+    @property
+    def differentiated(self) -> dict[FunctionFacts, Tracing]:
+        """Functions that nothing traces but ``grad`` and the like: Python may branch on their values, not more."""
+        if self._graded is None:
+            self._graded = {}
+            for root in self._gradients():
+                if root.function not in self.known:
+                    self._graded.setdefault(root.function, Tracing(root.function, BATCHED)).roots.append(root)
+        return self._graded
+
+    def _gradients(self) -> Iterator[Root]:
+        """Yield the functions that are differentiated, with the parameters of which no derivative is taken."""
+        flow = self._flow
+        for event in flow.project.calls():
+            func = event.node.func
+            word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            if word not in {"grad", "value_and_grad"} or not event.value.args:
+                continue
+            call = flow.here(event.value, event.scope)
+            name = flow.callee_name(call)
+            if name not in GRADIENTS:
+                continue
+            numbers = keyword(event.node, "argnums")
+            wanted = 0 if numbers is None else constant(numbers)
+            for callee in flow.callables(flow.with_value(call, event.value.args[0])):
+                skipped = len(callee.args) + (callee.receiver is not None)
+                params = list(callee.function.params)
+                places = wanted if isinstance(wanted, tuple | list) else (wanted,)
+                traced = {params[skipped + p] for p in places if isinstance(p, int) and 0 <= p < len(params) - skipped}
+                static = frozenset(params) - traced
+                yield Root(
+                    callee.function, name, event.node, event.scope, static, event.node, partial=bool(callee.args)
+                )
 
     def calls_of(self, root: Root) -> list[CallEvent]:
         """Return the calls of what a transform made of a function; those of the function itself do not count."""
@@ -263,7 +299,7 @@ class Traced:
                 mapped = self._mark(callee.function, level, queue)
                 mapped.mapped += [
                     (param, tree, event.scope)
-                    for param, tree in zip(callee.function.params, event.value.args[1:], strict=False)
+                    for param, tree in zip(free_params(callee), event.value.args[1:], strict=False)
                 ]
         if name and name not in BODIES:
             return set()
@@ -309,6 +345,13 @@ class Traced:
             tracing.level = level
             queue.append(function)
         return tracing
+
+
+def free_params(callee: Callee) -> list[str]:
+    """Return the parameters that are not bound before a call."""
+    taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
+    bound = {name for name, _ in callee.keywords}
+    return [name for name in list(callee.function.params)[len(callee.args) + taken :] if name not in bound]
 
 
 def _level(transform: str) -> int:

@@ -6,14 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import fix, kinds_of
+from codemods.nnx.lint.places import fix, kinds_of, resolved
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Call, Class
+from codemods.nnx.values import Call, Class, Mapping, Sequence
+
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -30,10 +33,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make it @dataclass(frozen=True)",
             )
             continue
-        array = Kind.ARRAY in kinds_of(context, event.scope.module.values[node], event.scope)
-        if not array and not isinstance(
-            node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
-        ):
+        array = bool({Kind.ARRAY, Kind.NUMPY} & kinds_of(context, event.scope.module.values[node], event.scope))
+        if not array and not isinstance(_origin(context, node, event.scope), _DISPLAYS):
             continue
         mended = None
         if isinstance(node, ast.List):
@@ -48,6 +49,14 @@ def _check(context: Context) -> Iterator[Finding]:
             "pass an array as an ordinary argument" if array else "use a tuple or a frozen dataclass",
             mended,
         )
+
+
+def _origin(context: Context, node: ast.expr, scope: Scope) -> ast.AST:
+    """Return the display that a variable was made by, if that is its only value, or the expression itself."""
+    if not isinstance(node, ast.Name):
+        return node
+    found = resolved(context, node, scope)
+    return found.value.node if found is not None and isinstance(found.value, Sequence | Mapping) else node
 
 
 def _unhashable(context: Context, made: Bound) -> str:

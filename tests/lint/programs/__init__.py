@@ -48,6 +48,7 @@ class Pair:
         right: what it should have been; it prints something else, or does not raise.
         since: the first Flax release in which it is wrong.
         slow: whether only its speed is wrong.
+        missed: whether no default rule finds it yet.
     """
 
     code: str
@@ -55,6 +56,7 @@ class Pair:
     right: str
     since: str = "0.10"
     slow: bool = False
+    missed: bool = False
 
 
 def files(text: str) -> dict[str, str]:

@@ -187,4 +187,135 @@ keep = {path: leaf for path, leaf in flat if not isinstance(leaf, nnx.RngState)}
 """,
         ),
     ),
+    "NNX872": Cases(
+        bad=(
+            """\
+def grow(v):
+    return jax.lax.while_loop(lambda c: c < 10, lambda c: c * v, v)  # NNX872
+slope = jax.grad(grow)
+""",
+            """\
+def root(v, steps):
+    def improve(state):
+        return state[0] + 1, 0.5 * (state[1] + v / state[1])
+    return jax.lax.while_loop(lambda s: s[0] < steps, improve, (0, v))  # NNX872
+slope = jax.value_and_grad(root)
+""",
+            "slope = jax.grad(lambda v: jax.lax.while_loop(lambda c: c < 3, lambda c: c + v, 0.0))  # NNX872\n",
+        ),
+        clean=(
+            """\
+def grow(v):
+    return jax.lax.fori_loop(0, 3, lambda i, c: c * v, v)
+slope = jax.grad(grow)(2.0)
+""",
+            """\
+def grow(v):
+    return jax.lax.while_loop(lambda c: c < 10, lambda c: c * v, v)
+slope = jax.jacfwd(grow)(2.0)
+""",
+            """\
+def grow(v):
+    return jax.lax.stop_gradient(jax.lax.while_loop(lambda c: c < 10, lambda c: c * 2, v)) * v
+slope = jax.grad(grow)(2.0)
+""",
+            """\
+def count(v):
+    rounds = jax.lax.while_loop(lambda c: c < v.shape[0], lambda c: c + 1, 0)
+    return v.sum() * rounds
+slope = jax.grad(count)(x)
+""",
+        ),
+    ),
+    "NNX873": Cases(
+        bad=(
+            """\
+@jax.custom_vjp
+def same(v):
+    return v
+def back(_, g):
+    return jnp.clip(g, -1, 1)  # NNX873
+same.defvjp(lambda v: (v, None), back)
+""",
+            """\
+@jax.custom_vjp
+def scaled(v, factor):
+    return v * factor
+def ahead(v, factor):
+    return v * factor, factor
+def back(factor, g):
+    return (g * factor,)  # NNX873
+scaled.defvjp(ahead, back)
+""",
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def scaled(v, factor):
+    return v * factor
+def ahead(v, factor):
+    return v * factor, None
+def back(factor, _, g):
+    return g * factor, None  # NNX873
+scaled.defvjp(ahead, back)
+""",
+            """\
+@jax.custom_vjp
+def same(v):
+    return v
+def ahead(v):
+    return v, None, None  # NNX873
+def back(_, g):
+    return (g,)
+same.defvjp(ahead, back)
+""",
+        ),
+        clean=(
+            """\
+@jax.custom_vjp
+def same(v):
+    return v
+def back(_, g):
+    return (jnp.clip(g, -1, 1),)
+same.defvjp(lambda v: (v, None), back)
+jax.grad(lambda v: same(v).sum())(x)
+""",
+            """\
+@jax.custom_vjp
+def scaled(v, factor):
+    return v * factor
+def ahead(v, factor):
+    return v * factor, (v, factor)
+def back(kept, g):
+    v, factor = kept
+    return g * factor, (g * v).sum()
+scaled.defvjp(ahead, back)
+jax.grad(lambda v: scaled(v, 2.0).sum())(x)
+""",
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def scaled(v, factor):
+    return v * factor
+def ahead(v, factor):
+    return v * factor, None
+def back(factor, _, g):
+    return (g * factor,)
+scaled.defvjp(ahead, back)
+jax.grad(lambda v: scaled(v, 2.0).sum())(x)
+""",
+            """\
+@jax.custom_vjp
+def total(*parts):
+    return sum(parts)
+def back(kept, g):
+    return (g,) * kept
+total.defvjp(lambda *parts: (sum(parts), len(parts)), back)
+""",
+            """\
+def rules(f, ahead, back):
+    f = jax.custom_vjp(f)
+    f.defvjp(ahead, back)
+    return f
+same = rules(lambda v: v, lambda v: (v, None), lambda _, g: (g,))
+""",
+        ),
+    ),
 }

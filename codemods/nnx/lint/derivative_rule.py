@@ -1,0 +1,184 @@
+"""NNX873: rules of custom derivatives that give something else than is wanted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import gives_arrays
+from codemods.nnx.lint.places import in_test, shown
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.values import Call, Ref, Sequence, Unknown, Value
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named("defvjp"):
+        func = event.node.func
+        if not isinstance(func, ast.Attribute) or event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        if event.value.starred or len(event.node.args) != 2:
+            continue
+        owner = event.scope.module.values.get(func.value)
+        primal = _only(context, context.flow.here(owner, event.scope)) if owner is not None else None
+        forward, backward = (_only(context, context.flow.here(a, event.scope)) for a in event.value.args)
+        if forward is not None:
+            for value in forward.returns:
+                if (
+                    isinstance(value, Sequence)
+                    and isinstance(value.node, ast.Tuple)
+                    and _length(value) not in (None, 2)
+                ):
+                    yield _finding(
+                        forward, value, "the forward rule returns the result and what the backward rule needs"
+                    )
+                    break
+        if backward is not None and primal is not None and _is_vjp(context, primal):
+            wanted = _wanted(primal)
+            for value in backward.returns:
+                given = _length(value) if isinstance(value, Sequence) else None
+                if wanted is not None and given is not None and given != wanted:
+                    message = f"the backward rule returns {given} gradients for {wanted} argument{'s' * (wanted != 1)}"
+                    yield _finding(backward, value, message)
+                    break
+                if _array(context, value, backward):
+                    yield _finding(backward, value, "the backward rule returns a tuple, also of one gradient")
+                    break
+
+
+def _finding(function: FunctionFacts, value: Value, message: str) -> Finding:
+    values = function.scope.module.values
+    place: ast.AST = function.node
+    for one in ast.walk(function.node):
+        if isinstance(one, ast.Return) and one.value is not None and values.get(one.value) is value:
+            place = one
+    return finding(RULE.code, function.scope, place, f"{shown(function)}: {message}", "return (gradient,)")
+
+
+def _only(context: Context, bound: Bound) -> FunctionFacts | None:
+    callees = context.flow.callables(bound)
+    return callees[0].function if len(callees) == 1 and not callees[0].args and not callees[0].keywords else None
+
+
+def _length(value: Sequence) -> int | None:
+    """Return how many parts a tuple has; None if some are unpacked into it."""
+    parts = getattr(value.node, "elts", None)
+    return None if parts is None or any(isinstance(p, ast.Starred) for p in parts) else len(parts)
+
+
+def _is_vjp(context: Context, function: FunctionFacts) -> bool:
+    """Say whether the function is decorated by ``custom_vjp`` alone, or made one by a call."""
+    outer = function.scope.parent
+    assert outer is not None
+    names = []
+    for decorator in function.decorators:
+        found = context.flow.resolve(context.flow.here(decorator, outer))
+        if (
+            isinstance(found.value, Call)
+            and context.flow.callee_name(found) == "functools.partial"
+            and found.value.args
+        ):
+            names.append(getattr(context.flow.follow(found, found.value.args[0]).value, "name", ""))
+        elif isinstance(found.value, Ref):
+            names.append(found.value.name)
+    return names == ["jax.custom_vjp"]
+
+
+def _wanted(function: FunctionFacts) -> int | None:
+    """Return how many gradients the backward rule of a function gives; None if that is not known."""
+    if function.vararg is not None or isinstance(function.node, ast.Lambda):
+        return None
+    left = len(function.params)
+    for decorator in function.node.decorator_list:
+        if isinstance(decorator, ast.Call):
+            given = keyword(decorator, "nondiff_argnums")
+            if keyword(decorator, "nondiff_argnames") is not None:
+                return None
+            numbers = constant(given) if given is not None else ()
+            if not isinstance(numbers, tuple | list | int):
+                return None
+            left -= 1 if isinstance(numbers, int) else len(numbers)
+    return left
+
+
+def _array(context: Context, value: Value, function: FunctionFacts) -> bool:
+    """Say whether a value is an array for certain."""
+    if isinstance(value, Unknown):
+        return (
+            isinstance(value.node, ast.BinOp)
+            and not any(isinstance(n, ast.Tuple | ast.List) for n in ast.walk(value.node))
+            and isinstance(value.node.op, ast.Mult | ast.Div | ast.Sub | ast.Pow | ast.MatMult)
+        )
+    if not isinstance(value, Call):
+        return False
+    name = context.flow.callee_name(context.flow.here(value, function.scope))
+    return name.startswith("jax.numpy.") and gives_arrays(name) and name.rpartition(".")[2] in _GIVING
+
+
+_GIVING = frozenset(
+    {"clip", "where", "zeros_like", "ones_like", "sum", "mean", "multiply", "exp", "tanh", "dot", "matmul", "sign",
+     "reshape", "maximum", "minimum", "abs", "sqrt", "log", "concatenate", "stack", "outer", "einsum"}
+)  # fmt: skip
+
+
+RULE = lint_rule(
+    "NNX873",
+    "derivative-rule",
+    "a rule of custom_vjp gives another number of values than is wanted",
+    why="""\
+The forward rule returns a pair: the result, and what the backward rule needs. The backward rule returns a tuple with
+one gradient for each argument that is differentiated, also if there is only one. Anything else raises a TypeError when
+the gradient is taken.
+""",
+    source="jax pull request 5571 and issue 8356; measured: TypeError on Flax 0.10.7 and 0.12.8",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_vjp
+def clipped(x):
+    return x
+
+
+def forward(x):
+    return x, None
+
+
+def backward(_, gradient):
+    return jnp.clip(gradient, -1.0, 1.0)
+
+
+clipped.defvjp(forward, backward)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_vjp
+def clipped(x):
+    return x
+
+
+def forward(x):
+    return x, None
+
+
+def backward(_, gradient):
+    return (jnp.clip(gradient, -1.0, 1.0),)
+
+
+clipped.defvjp(forward, backward)
+""",
+    ),
+)
