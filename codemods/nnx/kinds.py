@@ -232,8 +232,9 @@ class Kinds:
         return kinds & {Kind.GRADIENT, Kind.KEY, Kind.ARRAY, Kind.STATE}
 
     def _attribute(self, source: Bound, value: Attr, depth: int) -> frozenset[Kind]:
-        base = self._kinds(self.flow.resolve(self.flow.with_value(source, value.base)), depth + 1)
-        if Kind.MODULE in base and value.name in _LIBRARY_VARIABLES:
+        holder = self.flow.resolve(self.flow.with_value(source, value.base))
+        base = self._kinds(holder, depth + 1)
+        if value.name in _LIBRARY_VARIABLES and (Kind.MODULE in base or self._is_layer(holder, depth)):
             return frozenset({Kind.VARIABLE})
         if Kind.VARIABLE in base and value.name in {"value", "raw_value"}:
             return frozenset({Kind.ARRAY})
@@ -242,6 +243,14 @@ class Kinds:
         if Kind.OPTIMIZER in base and value.name == "step":
             return frozenset({Kind.VARIABLE})
         return frozenset()
+
+
+    def _is_layer(self, holder: Bound, depth: int) -> bool:
+        """Say whether an element of a list or of ``nnx.Sequential`` is a module, whichever it is."""
+        if not isinstance(holder.value, Indexed | Item | Round):
+            return False
+        elements = self.sources.of(holder)
+        return holder not in elements and all(Kind.MODULE in self._kinds(e, depth + 1) for e in elements)
 
 
 _LIBRARY_VARIABLES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})

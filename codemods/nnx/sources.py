@@ -5,7 +5,7 @@ from __future__ import annotations
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.ordered import OrderedSet
-from codemods.nnx.values import Attr, Call, Changed, Choice, Item, Loop, Param, Value
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Value
 
 _DEPTH = 40  # how many values one is followed through: fields of objects that hold each other have no end
 _STEPS = 1_000  # how many places one question may visit
@@ -94,7 +94,7 @@ class Sources:
             base = flow.with_value(bound, value.base)
             if isinstance(value, Round) and flow.containers.is_mapping(base):
                 return {bound: None}  # a key
-            for element in flow.elements(base):
+            for element in flow.elements(base) or self._layers(base, value):
                 found |= dict.fromkeys(self.of(element))
         elif isinstance(value, Attr):
             for field in flow.field(flow.with_value(bound, value.base), value.name):
@@ -106,6 +106,22 @@ class Sources:
                     for result in callee.function.returns:
                         found |= dict.fromkeys(self.of(Bound(result, frame)))
         return found or {bound: None}
+
+    def _layers(self, base: Bound, value: Indexed | Item | Round) -> list[Bound]:
+        """Return what ``nnx.Sequential(...).layers[0]`` may be: the layer that it was given."""
+        flow, resolved = self.flow, self.flow.resolve(base)
+        index = flow.resolve(value.index).value if isinstance(value, Indexed) else getattr(value, "index", None)
+        number = index.value if isinstance(index, Const) else None
+        if not isinstance(resolved.value, Attr) or resolved.value.name != "layers" or not isinstance(number, int):
+            return []
+        found: list[Bound] = []
+        for made in self.of(flow.with_value(resolved, resolved.value.base)):
+            call = made.value
+            if not isinstance(call, Call) or flow.callee_name(made) != "flax.nnx.Sequential" or call.starred:
+                continue
+            if -len(call.args) <= number < len(call.args):
+                found.append(flow.with_value(made, call.args[number]))
+        return found
 
     def _param(self, bound: Bound, value: Param) -> dict[Bound, None]:
         found: dict[Bound, None] = {}

@@ -99,3 +99,12 @@ def test_optimizers(optimizer: str, codes: list[str]) -> None:
 def test_nothing_from_0_11_on() -> None:
     text = f"{_HEAD}{FOUND['split']}\n"
     assert not [f for f in look(text, options("0.12", origin="0.11")).findings if f.code.startswith("NNX7")]
+
+
+def test_a_project_is_told_once_with_all_places() -> None:
+    restore = "ocp.StandardCheckpointer().restore('path', nnx.state(net))\n"
+    text = f"{_HEAD}{restore}\n{restore}{restore}"
+    (found,) = look(text, options("0.11", select=("NNX701",))).findings
+    first = _HEAD.count("\n") + 1
+    assert text[: found.start].count("\n") + 1 == first
+    assert found.message.endswith(f", and so do lines {first + 2} and {first + 3}")

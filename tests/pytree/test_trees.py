@@ -129,7 +129,6 @@ BY_ORDER = "lambda params: jax.tree.unflatten(jax.tree.structure(params), jax.tr
         ("optax.adamw(0.1, mask=decay(state))", "optax.adamw(0.1, mask=decay)"),
         ("optax.masked(tx, decay(state))", "optax.masked(tx, decay)"),
         (f"optax.masked(tx, {MAP.format('state')})", f"optax.masked(tx, lambda params: {MAP.format('params')})"),
-        ("optax.masked(tx, mask)", f"optax.masked(tx, {BY_ORDER})"),
         ("optax.masked(tx, decay)", "optax.masked(tx, decay)"),
         ("optax.masked(*given, decay(state))", "optax.masked(*given, decay(state))"),
         ("optax.masked(tx, decay(other))", "optax.masked(tx, decay(other))"),
@@ -142,6 +141,28 @@ def test_masks(before: str, after: str) -> None:
         "o = nnx.Optimizer(nets[0], {}, wrt=nnx.Param)\n"
     )
     assert migrate_text(text.format(before)) == text.format(after)
+
+
+@pytest.mark.parametrize(
+    ("made", "uses", "becomes", "used"),
+    [
+        (MAP.format("state"), "optax.masked(tx, {})", f"lambda params: {MAP.format('params')}", "mask"),
+        (MAP.format("nnx.state(nets[0])"), "optax.adamw(1, mask={})", f"lambda params: {MAP.format('params')}", "mask"),
+        ("jax.tree.map(lambda a: a is params, state)", "optax.masked(tx, {})",
+         "lambda p: jax.tree.map(lambda a: a is params, p)", "mask"),
+        (MAP.format("state"), "print(mask, optax.masked(tx, {}))", MAP.format("state"), BY_ORDER),
+        (MAP.format("state"), "mask = None or optax.masked(tx, {})", MAP.format("state"), BY_ORDER),
+    ],
+)  # fmt: skip
+def test_masks_in_variables(made: str, uses: str, becomes: str, used: str) -> None:
+    """What only optax is given becomes a function where it is made; else where it is handed over."""
+    text = (
+        f"import optax\n{HEAD}\ntx = optax.sgd(0.1)\nstate = nnx.state(nets[0], nnx.Param)\nparams = nnx.Param(x)\n"
+        f"mask = {{}}\no = nnx.Optimizer(nets[0], {uses}, wrt=nnx.Param)\n"
+    )
+    if uses.startswith("mask ="):
+        text = text.replace(f"nets[0], {uses}", "nets[0], mask").replace("o = ", f"{uses}\no = ")
+    assert migrate_text(text.format(made, "mask")) == text.format(becomes, used)
 
 
 @pytest.mark.parametrize(

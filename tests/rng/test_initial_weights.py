@@ -87,3 +87,21 @@ def test_silent(text: str) -> None:
 def test_only_on_the_way_to_0_11() -> None:
     text = _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}")
     assert not look(text, options("0.12", origin="0.11", select=("NNX217",))).findings
+
+
+DROPPED = _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(params=0, dropout=1)")
+MAKE = "def make():\n    return Net(nnx.Rngs(0))\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("other = Net(nnx.Rngs(0))\n", True),
+        (f"{MAKE}other = make()\n", True),
+        (f"{MAKE}shapes = nnx.eval_shape(make)\nother = make()\n", True),
+        (f"{MAKE}shapes = nnx.eval_shape(make)\n", False),
+        ("import jax\n\nshapes = jax.eval_shape(lambda: nnx.state(Net(nnx.Rngs(0))))\n", False),
+    ],
+)
+def test_shapes_have_no_weights(text: str, said: bool) -> None:
+    assert [f.code for f in look(DROPPED + text, CHOSEN).findings] == ["NNX217"] * said

@@ -596,4 +596,167 @@ st = nnx.state(model)
 s["bias"].value = jnp.ones(2)
 print(st["bias"].value)
 """,
+    "layers of a class": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+pre = nnx.state(net)
+a = net(xs)
+nnx.update(net, pre)
+print((a == net(xs)).all(), net.norm.mean.value)
+""",
+    "statistics of a class": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+pre = nnx.state(net, nnx.BatchStat)
+for _ in range(2):
+    net(xs)
+nnx.update(net, pre)
+print(net.norm.mean.value)
+""",
+    "layer called from outside": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+pre = nnx.state(net)
+net.norm(xs)
+print(pre["norm"]["mean"].value)
+""",
+    "layers and a function that knows the model": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+def run():
+    pre = nnx.state(net)
+    a = net(xs)
+    nnx.update(net, pre)
+    return (a == net(xs)).all()
+print(run())
+""",
+    "layers and a helper": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+def run(model, xs):
+    pre = nnx.state(model)
+    model(xs)
+    return pre
+print(run(net, xs)["norm"]["mean"].value)
+""",
+    "layers of layers": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+class Outer(nnx.Module):
+    def __init__(self, rngs):
+        self.blocks = [Net(rngs) for _ in range(2)]
+        self.head = nnx.Sequential(Net(rngs), nnx.Linear(2, 1, rngs=rngs))
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+outer = Outer(nnx.Rngs(1))
+pre = nnx.state(outer, nnx.BatchStat)
+outer(xs)
+print(jax.tree.leaves(pre))
+""",
+    "layers of a dictionary": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+class Outer(nnx.Module):
+    def __init__(self, rngs):
+        self.parts = {"a": Net(rngs)}
+    def __call__(self, x):
+        return self.parts["a"](x)
+outer = Outer(nnx.Rngs(1))
+pre = nnx.state(outer)
+outer(xs)
+print(pre["parts"]["a"]["norm"]["mean"].value)
+""",
+    "layers in a loss": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+@nnx.jit
+def step(model, x):
+    return nnx.value_and_grad(lambda m: m(x).sum())(model)[0]
+pre = nnx.state(net, nnx.BatchStat)
+step(net, xs)
+print(pre["norm"]["mean"].value)
+""",
+    "layers under another name": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(2, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(self.norm(self.lin(x)))
+net = Net(nnx.Rngs(0))
+xs = jnp.arange(4.0).reshape(2, 2)
+class Agent:
+    def __init__(self, actor):
+        self.actor = actor
+    def act(self, x):
+        return self.actor(x)
+    def save(self):
+        self.saved = nnx.state(self.actor)
+    def load(self):
+        nnx.update(self.actor, self.saved)
+agent = Agent(net)
+agent.save()
+agent.act(xs)
+agent.load()
+print(net.norm.mean.value)
+""",
 }

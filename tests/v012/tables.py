@@ -127,6 +127,13 @@ FIXED: dict[str, dict[str, str]] = {
         'net.inner.kernel.sharding_names = ("a", None); print(1)': (
             'net.inner.kernel.set_metadata(out_sharding=("a", None)); print(1)'
         ),
+        "s = nnx.Sequential(nnx.relu, net.inner); s.layers[1].kernel.tag = 1; print(net.inner.kernel.tag)": (
+            "s = nnx.Sequential(nnx.relu, net.inner); s.layers[1].kernel.set_metadata(tag=1); "
+            "print(net.inner.kernel.tag)"
+        ),
+        "nets = [net.inner for _ in range(2)]; nets[1].bias.tag = 1; print(net.inner.bias.tag)": (
+            "nets = [net.inner for _ in range(2)]; nets[1].bias.set_metadata(tag=1); print(net.inner.bias.tag)"
+        ),
         'v = nnx.Param(1, tag=1); del v.tag; print(hasattr(v, "tag"))': (
             'v = nnx.Param(1, tag=1); v.del_metadata("tag"); print(hasattr(v, "tag"))'
         ),

@@ -90,9 +90,10 @@ def _net(parameters: str, stored: str, made: str) -> str:
 @pytest.mark.parametrize("case", DATA, ids=" / ".join)
 def test_marked(case: tuple[str, str, str]) -> None:
     parameters, stored, made = case
-    after = migrate_text(_net(*case), options("0.12", select=("NNX601",)))
+    both = options("0.11", "0.12", select=("NNX601",))
+    after = migrate_text(_net(*case), both)
     assert after == _net(parameters, f"nnx.data({stored})", made)
-    assert migrate_text(after, options("0.12", select=("NNX601",))) == after
+    assert migrate_text(after, both) == after
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=" / ".join)

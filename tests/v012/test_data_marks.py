@@ -6,6 +6,8 @@ import pytest
 
 from tests.migration import codes, migrate_text, options
 
+#: With 0.11 among the targets the mark is ``nnx.data`` everywhere.
+BOTH = options("0.11", "0.12")
 HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n\n\n"
 
 
@@ -46,14 +48,19 @@ _BUILT = (
         (f"self.a = {{}}; self.a['x'] = {LINEAR}", f"self.a = nnx.data({{}}); self.a['x'] = {LINEAR}"),
         (f"self.a, self.b = [], [{LINEAR}]", f"self.a, self.b = [], nnx.data([{LINEAR}])"),
         (f"a = []; self.a = a; a.append({LINEAR})", f"a = []; self.a = nnx.data(a); a.append({LINEAR})"),
+        (f"a = []; a.extend({LINEAR} for _ in 'ab'); self.a = a",
+         f"a = []; a.extend({LINEAR} for _ in 'ab'); self.a = nnx.data(a)"),
+        (f"a = {{}}; a.update({{'x': {LINEAR}}}, y=0); self.a = a",
+         f"a = {{}}; a.update({{'x': {LINEAR}}}, y=0); self.a = nnx.data(a)"),
+        (f"a = {{}}; a.update(x={LINEAR}); self.a = a", f"a = {{}}; a.update(x={LINEAR}); self.a = nnx.data(a)"),
         (f"self.a = None; self.a = {LINEAR}", f"self.a = nnx.data(None); self.a = {LINEAR}"),
         ("self.a = 0; self.a = jnp.zeros(2)", "self.a = nnx.data(0); self.a = jnp.zeros(2)"),
     ],
-)
+)  # fmt: skip
 def test_marked(before: str, after: str) -> None:
-    once = migrate_text(net(before), options("0.12"))
+    once = migrate_text(net(before), BOTH)
     assert once == net(after)
-    assert codes(once, options("0.12")) == []
+    assert codes(once, BOTH) == []
 
 
 @pytest.mark.parametrize(
@@ -109,7 +116,7 @@ def test_left_alone(text: str) -> None:
 )
 def test_filled_elsewhere(after: str) -> None:
     """What is filled behind the constructor vanishes silently from the state; it is found wherever it happens."""
-    once = migrate_text(net("self.a = []", after=after), options("0.12"))
+    once = migrate_text(net("self.a = []", after=after), BOTH)
     assert once == net("self.a = nnx.data([])", after=after)
 
 
@@ -121,7 +128,7 @@ def test_only_for_012() -> None:
 def test_name_of_the_mark_follows_the_imports() -> None:
     text = "from flax.nnx import Linear, Module\n\n\nclass Net(Module):\n    def __init__(self, r):\n"
     text += "        self.a = [Linear(2, 2, rngs=r)]\n"
-    assert "import Linear, Module, data\n" in (once := migrate_text(text, options("0.12")))
+    assert "import Linear, Module, data\n" in (once := migrate_text(text, BOTH))
     assert "self.a = data([Linear(2, 2, rngs=r)])" in once
 
 

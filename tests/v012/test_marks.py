@@ -20,7 +20,7 @@ def _init(*lines: str) -> str:
 
 
 def _after(text: str) -> tuple[str, list[str]]:
-    files, left = migrated(HEAD + text, options("0.12", select=("NNX601", "NNX602")))
+    files, left = migrated(HEAD + text, options("0.11", "0.12", select=("NNX601", "NNX602")))
     return files["main.py"].removeprefix(HEAD), [finding.code for finding in left]
 
 

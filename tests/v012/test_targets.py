@@ -27,6 +27,14 @@ def test_a_mesh_anywhere_is_enough(line: str) -> None:
     assert codes({"main.py": HEAD + SHARDED, "run.py": other}, options("0.12")) == []
 
 
+def test_what_no_mesh_means_is_said_once_with_all_places() -> None:
+    files = {"main.py": HEAD + SHARDED + "\n" + SHARDED, "a/b.py": f"from main import held\n{HEAD}{SHARDED}"}
+    (found,) = look(files, options("0.12", select=("NNX611",))).findings
+    first = HEAD.count("\n") + 1
+    assert (found.path, files["main.py"][: found.start].count("\n") + 1) == ("main.py", first)
+    assert found.message.endswith(f"; so are those in line {first + 2}, line {first + 1} of a/b.py")
+
+
 @pytest.mark.parametrize(
     ("line", "code", "on_all"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods.nnx.kinds import Kinds
-from tests.migration import codes, look, migrate_text, options
+from tests.migration import codes, look, migrate_text, migrated, options
 
 HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n\nv = nnx.Param(jnp.ones(3))\ns = nnx.Variable('a')\n"
 HEAD += "m = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\n"
@@ -27,9 +27,12 @@ HEAD += "m = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\n"
         ("v.value *= 1 + jnp.ones(3)", "v.set_value(v.get_value() * (1 + jnp.ones(3)))"),
         ("s.value += 'b'", "s.set_value(s.get_value() + 'b')"),
         ("print(m.kernel.value)", "print(m.kernel[...])"),
+        ("q = nnx.Sequential(m, jnp.abs)\nprint(q.layers[0].bias.value)",
+         "q = nnx.Sequential(m, jnp.abs)\nprint(q.layers[0].bias[...])"),
+        ("for n in [m, m]:\n    print(n.bias.value)", "for n in [m, m]:\n    print(n.bias[...])"),
         ("g = nnx.state(m)\nprint(g['kernel'].value)", "g = nnx.state(m)\nprint(g['kernel'][...])"),
     ],
-)
+)  # fmt: skip
 def test_known_variables(before: str, after: str) -> None:
     once = migrate_text(f"{HEAD}{before}\n", options("0.12"))
     assert once == f"{HEAD}{after}\n"
@@ -52,6 +55,41 @@ def test_known_variables(before: str, after: str) -> None:
 )
 def test_others_stay(text: str) -> None:
     assert migrate_text(HEAD + text, options("0.12")) == HEAD + text
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def f(x):\n    return x.value\n",
+        "import jax\n\njax.tree.map(lambda leaf: leaf.value, nnx.state(m), is_leaf=lambda n: hasattr(n, 'value'))\n",
+        "u = nnx.Variable(print())\nu.value -= 1\n",
+        "print(m.inner.proj.value)\n",
+    ],
+)
+def test_a_project_keeps_one_spelling(other: str) -> None:
+    """What may be a Variable's and cannot be rewritten keeps all places, in all files, and is named once."""
+    second = f"from main import m\n{HEAD}{other}"
+    files = {"main.py": f"{HEAD}print(v.value)\nv.value = v.value + 1\n", "other.py": second}
+    after, left = migrated(files, options("0.12"))
+    assert after == files
+    (found,) = left
+    assert (found.code, found.path, "3 of 4 places" in found.message) == ("NNX603", "main.py", True)
+    assert found.help.endswith(f"line {second.count(chr(10), 0, second.rindex('.value')) + 1} of other.py")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "import enum\n\n\nclass E(enum.Enum):\n    A = 1\n\n\nprint(E.A.value, E['A'].value)\n",
+        "class Box:\n    value = 3\n\n\nprint(Box().value)\n\n\ndef f(b: Box):\n    return b.value\n",
+        "class Attention(nnx.Module):\n    def __init__(self):\n        self.value = m\n\n"
+        "    def __call__(self, x):\n        return self.value(x)\n",
+        "import os\n\nprint(os.value)\n",
+    ],
+)
+def test_values_of_other_things_do_not_count(other: str) -> None:
+    text = f"{HEAD}print(v.value)\n{other}"
+    assert migrate_text(text, options("0.12")) == text.replace("print(v.value)", "print(v[...])")
 
 
 def test_stays_where_older_versions_are_asked_for() -> None:

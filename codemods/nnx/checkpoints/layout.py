@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.places import places
 from codemods.nnx.values import Attr, Call
 
 _METHODS = frozenset({"save", "restore", "async_save"})
@@ -46,13 +47,16 @@ def check(part: str, code: str) -> Callable[[Context], Iterator[Finding]]:
         if part == STREAMS:
             restores.update((event, None) for event in _untargeted(context, trees))
         # a project that only saves will find its older checkpoints changed when it reads them
-        for event in restores or saves:
+        events = list(restores or saves)
+        if events:
+            first, *rest = events
             verb = "reads" if restores else "writes"
+            also = f", and so do {places(rest, first.scope.module)}" if rest else ""
             yield finding(
                 code,
-                event.scope,
-                event.node,
-                f"{_WORDS[part]} in a checkpoint that Flax 0.10 wrote than in what this {verb}",
+                first.scope,
+                first.node,
+                f"{_WORDS[part]} in a checkpoint that Flax 0.10 wrote than in what this {verb}{also}",
                 "convert old checkpoints once: nnxmigrate fix-ckpt PATH",
             )
 

@@ -43,9 +43,16 @@ def check(context: Context) -> Iterator[Finding]:
                 "NNX510",
                 reference.scope,
                 reference.node,
-                f"nnx.{name} does not exist in Flax {' and '.join(missing)}",
+                f"nnx.{name} does not exist in Flax {' and '.join(missing)}{_nor(context, name)}",
                 _help(close, since if since and context.options.beyond(since) else None),
             )
+
+
+def _nor(context: Context, name: str) -> str:
+    """Say so if the code did not work before either."""
+    origin = context.options.origin
+    old = origin not in context.options.targets and name not in PUBLIC.get(origin, frozenset({name}))
+    return f", nor in {origin}" if old else ""
 
 
 def _help(close: str | None, since: str | None) -> str:

@@ -36,10 +36,11 @@ def check(context: Context) -> Iterator[Finding]:
     masks = [(event, node, value) for event in context.asked.calls() for node, value in _masks(context, event)]
     if not masks or not _uses_optimizer(context):
         return
+    every = {node for _, node, _ in masks}
     for event, node, value in masks:
         made = _made(context, context.flow.here(value, event.scope))
         if made is not None:
-            edits = _edits(context, event.scope, node, made)
+            edits = _edits(context, event.scope, node, made, every)
             path = event.scope.module.source.path
             yield finding(
                 "NNX303",
@@ -99,8 +100,8 @@ def _state(context: Context, tree: Bound) -> bool:
     return isinstance(value, Call) and flow.callee_name(tree) in {"flax.nnx.state", "flax.nnx.variables"}
 
 
-def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound) -> list[Edit]:
-    """Return edits that turn a mask into a function of the parameters."""
+def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound, masks: set[ast.expr]) -> list[Edit]:
+    """Return edits that turn a mask into a function of the parameters; ``masks`` are all there are."""
     source = scope.module.source
     text = source.text(node)
     assert isinstance(made.value, Call)
@@ -109,11 +110,11 @@ def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound) -> list[
         value = scope.module.values.get(node.args[0])
         if value is not None and _state(context, context.flow.resolve(context.flow.here(value, scope))):
             return [replace(source, node, source.text(node.func))]  # decay_mask(nnx.state(model)) -> decay_mask
-    if node is inner:
-        tree = _tree_node(context, made, inner)
-        if tree is not None:
-            start, _ = source.span(node)
-            return [Edit(start, start, b"lambda params: "), replace(source, tree, "params")]
+    tree = _tree_node(context, made, inner)
+    if tree is not None and (node is inner or _only_masks(context, scope, node, inner, masks)):
+        start, _ = source.span(inner)
+        name = next(n for n in ("params", "p", "tree", "mask_params") if n not in _names_beside(inner, tree))
+        return [Edit(start, start, f"lambda {name}: ".encode()), replace(source, tree, name)]
     # the leaves are in the same order in both trees
     return [
         replace(
@@ -123,6 +124,26 @@ def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound) -> list[
             f"{_jax(scope)}.tree.structure(params), {_jax(scope)}.tree.leaves({text}))",
         )
     ]
+
+
+def _only_masks(context: Context, scope: Scope, node: ast.expr, made: ast.Call, masks: set[ast.expr]) -> bool:
+    """Say whether a name holds what a call makes and nothing else, and is given to optax and to nothing else."""
+    if not isinstance(node, ast.Name):
+        return False
+    source = scope.module.source
+    uses = [n for n in source.of_type(ast.Name) if n.id == node.id]
+    stores = [n for n in uses if not isinstance(n.ctx, ast.Load)]
+    assigned = [s for s in source.of_type(ast.Assign) if s.value is made and s.targets == stores]
+    if not assigned or any(isinstance(n.ctx, ast.Load) and n not in masks for n in uses):
+        return False
+    others = (m for m in context.project.modules if m is not scope.module)
+    return not any(node.id == alias.name for m in others for s in m.imports for alias in s.names)
+
+
+def _names_beside(call: ast.Call, tree: ast.expr) -> set[str]:
+    """Return the names in a call without those in one of its arguments."""
+    inner = set(ast.walk(tree))
+    return {n.id for n in ast.walk(call) if isinstance(n, ast.Name) and n not in inner}
 
 
 def _jax(scope: Scope) -> str:

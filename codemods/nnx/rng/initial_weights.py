@@ -22,8 +22,11 @@ def check(context: Context) -> Iterator[Finding]:
     """
     if not context.options.crosses("0.11"):
         return
-    made = rng_analysis(context).origins.made.values()
-    shifted = [origin for origin in made if any(_shifts(context, origin, k) for k in origin.kept)]
+    shifted = [
+        origin
+        for origin in rng_analysis(context).origins.made.values()
+        if any(_shifts(context, origin, k) for k in origin.kept) and not _abstract(context, origin)
+    ]
     if not shifted or not migrates(context):
         return
     edits = [edit for origin in shifted for edit in _edits(origin)]
@@ -40,6 +43,23 @@ def check(context: Context) -> Iterator[Finding]:
         fix,
         notable=True,
     )
+
+
+def _abstract(context: Context, origin: Origin) -> bool:
+    """Say whether weights are made for their shapes only: in a function that ``eval_shape`` alone calls."""
+    function = origin.event.scope.function
+    if function is None:
+        return False
+    shapes = False
+    for caller in context.project.calls():
+        func = caller.node.func
+        name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        if name == function.name:
+            return False
+        if name == "eval_shape":
+            given = caller.node.args[:1]
+            shapes |= any(a is function.node or getattr(a, "id", "") == function.name for a in given)
+    return shapes
 
 
 def _shifts(context: Context, origin: Origin, kept: Kept) -> bool:

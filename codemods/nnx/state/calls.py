@@ -69,7 +69,7 @@ class Calls:
         run = self.run
         if not receiver and not any(args) and not any(keywords.values()):
             return set()
-        found, known = self._dispatched(node, method, receiver, args, keywords)
+        found, known = self._dispatched(node, method, receiver, args, keywords, unknown=True)
         if known:
             return found
         if not any(thing.unknown and self._asked(method, thing) for thing in receiver):
@@ -87,9 +87,18 @@ class Calls:
         return any(word in thing.key.lower() for word in ("rng", "stream"))
 
     def _dispatched(
-        self, node: ast.Call, method: str, receiver: set[Thing], args: Args, keywords: Keywords
+        self,
+        node: ast.Call,
+        method: str,
+        receiver: set[Thing],
+        args: Args,
+        keywords: Keywords,
+        unknown: bool = False,
     ) -> tuple[set[Thing], bool]:
-        """Call methods of the project's objects, functions and partial applications; say whether there is one."""
+        """Call methods of the project's objects, functions and partial applications; say whether there is one.
+
+        ``unknown`` says that nothing else tells what is called, so that a field of which nothing is known counts.
+        """
         run = self.run
         found: set[Thing] = set()
         known = False
@@ -99,6 +108,10 @@ class Calls:
                 known = True
                 found |= self.enter(node, inner, args, keywords, {thing} if inner.binding == "instance" else set())
                 continue
+            held = {inner for inner in self._held(thing, method) if unknown or inner.kind or inner.cls or inner.name}
+            if held:
+                known = True
+                found |= self.invoke("__call__", node, held, args, keywords)
             for target in [thing] if method == "__call__" else thing.fields.get(method, ()):
                 if target.function is not None:
                     known = True
@@ -108,6 +121,15 @@ class Calls:
                     for callee in run.flow.callables(target.partial[0]):
                         found |= self.enter(node, callee.function, [*target.partial[1], *args], keywords, set())
         return found, known
+
+    def _held(self, thing: Thing, name: str) -> set[Thing]:
+        """Return the objects in a field of an instance that are called by its name, as in ``self.layer(x)``."""
+        if name == "__call__" or thing.cls is None:
+            return set()
+        if name not in thing.fields and not any(name in cls.stores for cls in self.run.flow.mro(thing.cls)[0]):
+            return set()
+        found = self.run.attribute({thing}, name)
+        return {inner for inner in found if inner.function is None and inner.partial is None}
 
     def _resolved(
         self,
@@ -136,6 +158,8 @@ class Calls:
             mine: set[Thing] = set()
             if callee.function.binding == "instance" and callee.receiver is not None:
                 mine = run.receiver if _super(node) else receiver
+                if isinstance(node.func, ast.Attribute) and callee.function.name == "__call__" != node.func.attr:
+                    mine = run.attribute(receiver, node.func.attr)
             found |= self.enter(node, callee.function, args, keywords, mine, captured)
         if wrappers & GRADIENTS:
             with_value = any(name.endswith("value_and_grad") for name in wrappers)

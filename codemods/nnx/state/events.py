@@ -47,11 +47,12 @@ class Read:
 
 @dataclass(slots=True, eq=False)
 class Mutate:
-    """Variables of objects were changed."""
+    """Variables of objects were changed, to the values of given ones if there are any."""
 
     things: set[Thing]
     node: ast.AST
     others_only: bool
+    given: set[Thing]
 
 
 @dataclass(slots=True, eq=False)
@@ -209,7 +210,9 @@ def visible(summary: Summary, events: list[Event]) -> None:
     kept: set[int] = set()
     if shares:
         _visible(shares, kept, mine, changed)
-        summary.sharing = bool(kept)
+        called = [share for share in shares if id(share) not in kept and overlap(asked, share.first)]
+        summary.sharing = bool(kept or called)  # only the caller knows what is called, and whether that changes it
+        kept |= {id(share) for share in called}
         _visible(shares, kept, mine | asked, changed | asked)
     mine |= asked
     for share in shares:

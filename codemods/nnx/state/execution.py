@@ -7,7 +7,7 @@ noted, so that a second call replays it (:mod:`replay`) instead of running it ag
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
@@ -198,13 +198,15 @@ class Execution:
             self.reads.update((change, node) for change in read)
             self.heap.changes -= frozenset(read)
 
-    def mutate(self, things: set[Thing], node: ast.AST, others_only: bool = False) -> None:
-        """Note that code changes Variables of objects."""
+    def mutate(
+        self, things: set[Thing], node: ast.AST, others_only: bool = False, given: Iterable[Thing] = ()
+    ) -> None:
+        """Note that code changes Variables of objects, to the values of ``given`` ones if there are any."""
         if things:
             self.step(1 + len(things) + len(self.heap.shares))
             self._noted.clear()
-            self.log.append(Mutate(things, node, others_only))
-            self.heap.mutate(things, node, others_only)
+            self.log.append(Mutate(things, node, others_only, set(given)))
+            self.heap.mutate(things, node, others_only, given)
             if self.reads:
                 self.heap.changes -= self.reads.keys()
 

@@ -164,18 +164,23 @@ class Heap:
         self.shares: list[Share] = []
         self.changes: frozenset[Change] = frozenset()
 
-    def mutate(self, things: Iterable[Thing], node: ast.AST, others_only: bool = False) -> None:
+    def mutate(
+        self, things: Iterable[Thing], node: ast.AST, others_only: bool = False, given: Iterable[Thing] = ()
+    ) -> None:
         """Note that Variables of objects change.
 
         Args:
             things: the objects.
             node: the code that changes them.
             others_only: whether no parameters change, but statistics or random state.
+            given: whose values they get; these do not change by that, whatever they share.
         """
         if not self.shares:
             return
         found: set[Change] = set()
         left = [share for share in self.shares if not (others_only and share.params)]
+        kept = set(given)
+        around = above(kept)
         todo: list[tuple[set[Thing], tuple[Share, ...]]] = [(set(things), ())]
         while todo:
             changed, over = todo.pop()
@@ -187,6 +192,8 @@ class Heap:
                     continue
                 for one, other, forward in ((share.first, share.second, True), (share.second, share.first, False)):
                     if not mine.isdisjoint(one) or not changed.isdisjoint(above(one)):
+                        if kept and _touches(kept, around, other):
+                            break
                         way = (*over, share)
                         found.add(Change(share, forward, way, node))
                         todo.append((other, way))

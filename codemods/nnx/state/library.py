@@ -30,7 +30,8 @@ _SAME = frozenset(
         "optax.LookaheadParams", "optax.LookaheadParams.init_synced",
         "typing.cast",
         "flax.nnx.variables",  # live in 0.10 already
-        "flax.nnx.State", "flax.nnx.filter_state", "flax.nnx.merge_state", "flax.nnx.split_state",
+        "flax.nnx.State", "flax.nnx.State.from_flat_path",
+        "flax.nnx.filter_state", "flax.nnx.merge_state", "flax.nnx.split_state",
         "flax.nnx.to_flat_state", "flax.nnx.from_flat_state", "flax.nnx.FlatState", "jax.block_until_ready",
         "builtins.getattr", "types.SimpleNamespace", "collections.OrderedDict", "flax.nnx.data",
         "flax.traverse_util.flatten_dict", "flax.traverse_util.unflatten_dict", "flax.nnx.List", "flax.nnx.Dict",
@@ -109,7 +110,8 @@ class Library:
     def _update(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         for things in (*args[1:], *keywords.values()):
             self.run.read(things, node)
-        self._overwrite(args[:1], node)
+        given = {thing for things in (*args[1:], *keywords.values()) for thing in things}
+        self._overwrite(args[:1], node, given)
         return set()
 
     def _reseed(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
@@ -267,9 +269,9 @@ class Library:
         for key, things in copy.fields.items():
             made.hold(key, things)
 
-    def _overwrite(self, targets: Args, node: ast.AST) -> None:
+    def _overwrite(self, targets: Args, node: ast.AST, given: set[Thing]) -> None:
         for things in targets:
-            self.run.mutate(things, node)
+            self.run.mutate(things, node, given=given)
             self.run.overwritten(things)
 
     _FLAX: ClassVar[dict[str, Callable[[Library, ast.Call, Args, Keywords], set[Thing]]]] = {

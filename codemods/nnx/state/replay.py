@@ -59,7 +59,7 @@ class Replay:
         if isinstance(event, Read):
             run.read(self.things(event.things), event.node)
         elif isinstance(event, Mutate):
-            run.mutate(self.things(event.things), event.node, event.others_only)
+            run.mutate(self.things(event.things), event.node, event.others_only, self.things(event.given))
         elif isinstance(event, Put):
             base, things = self.things(event.base), self.things(event.things)
             run.branches += not event.sure

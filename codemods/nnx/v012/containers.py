@@ -23,8 +23,8 @@ def check(context: Context) -> Iterator[Finding]:
                 place.scope,
                 place.node,
                 f"`{place.node.attr}` holds modules or arrays in a container{filled}: an error since Flax 0.12",
-                f"wrap it: {place.node.attr} = nnx.data(...)",
-                fix(context, mark.store),
+                f"wrap it: {place.node.attr} = nnx.{mark.name}(...)",
+                fix(context, mark),
             )
 
 
@@ -62,8 +62,10 @@ From Flax 0.12.0 on, a list, tuple or dict that holds modules, Variables or arra
 as it is: "Found data on value of type list assigned to static attribute". If it is empty first and filled after the
 constructor, 0.12.5 and later raise no error: what is in it is silently left out of `nnx.state`, `nnx.split`, `nnx.jit`
 and optimizers, and so neither trained nor saved. `nnx.data(...)`, which 0.11 has too, marks the attribute and keeps the
-builtin container, its paths and its methods; `nnx.List` is no list, and refuses lists within lists. Classes with
-`pytree=False`, and attributes that are declared by `nnx.Data[...]`, `nnx.data()` or `nnx.List`, are left alone.
+builtin container, its paths and its methods. Where 0.12 is the only target, `nnx.List` or `nnx.Dict` stands for a list
+or dict that is written out, has no annotation, and is only looped over, indexed, filled, unpacked or counted: they have
+no `+`, are no lists for `isinstance`, and refuse lists within lists. Classes with `pytree=False`, and attributes that
+are declared by `nnx.Data[...]`, `nnx.data()` or `nnx.List`, are left alone.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
@@ -72,13 +74,13 @@ builtin container, its paths and its methods; `nnx.List` is no list, and refuses
     examples=(
         _example(
             "        self.layers = [nnx.Linear(2, 2, rngs=rngs) for _ in range(2)]\n",
-            "        self.layers = nnx.data([nnx.Linear(2, 2, rngs=rngs) for _ in range(2)])\n",
+            "        self.layers = nnx.List([nnx.Linear(2, 2, rngs=rngs) for _ in range(2)])\n",
         ),
         _example(
             "        self.layers = []\n"
             "        for _ in range(2):\n"
             "            self.layers.append(nnx.Linear(2, 2, rngs=rngs))\n",
-            "        self.layers = nnx.data([])\n"
+            "        self.layers = nnx.List([])\n"
             "        for _ in range(2):\n"
             "            self.layers.append(nnx.Linear(2, 2, rngs=rngs))\n",
         ),

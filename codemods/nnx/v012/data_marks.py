@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codemods.nnx.compat import borrow
 from codemods.nnx.context import Context
@@ -14,6 +14,7 @@ from codemods.nnx.findings import Fix
 from codemods.nnx.flow import Flow
 from codemods.nnx.imports import spell
 from codemods.nnx.v012.attributes import Attribute, Attributes, Store, is_plain
+from codemods.nnx.v012.lists import Containers
 from codemods.nnx.values import Call, Choice, Comprehension, Mapping, Ref, Sequence, Value
 
 _SAID = frozenset({"flax.nnx.Data", "flax.nnx.Static", "flax.nnx.data", "flax.nnx.static"})
@@ -28,11 +29,13 @@ class Mark:
         store: the assignment.
         container: whether it puts a list, tuple or dict; else it puts None or a number that data replaces later.
         first: the place where data comes in, if that is another one.
+        name: what is put around the container: ``data``, or ``List`` or ``Dict`` of Flax 0.12.
     """
 
     store: Store
     container: bool
     first: Store | None = None
+    name: str = "data"
 
 
 def data_marks(context: Context) -> tuple[Mark, ...]:
@@ -47,7 +50,12 @@ def _of_project(context: Context) -> tuple[Mark, ...]:
 def marks(context: Context) -> list[Mark]:
     """Return the assignments of a project that need ``nnx.data``."""
     attributes = Attributes(context)
-    return [mark for one in attributes.all for mark in _of(context.flow, attributes, one)]
+    containers = Containers(context)
+    return [
+        replace(mark, name=containers.name(one)) if mark.container else mark
+        for one in attributes.all
+        for mark in _of(context.flow, attributes, one)
+    ]
 
 
 def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Mark]:
@@ -185,8 +193,9 @@ def _contains(body: list[ast.stmt], statement: ast.stmt) -> bool:
 # -- edits --------------------------------------------------------------------------------------------
 
 
-def fix(context: Context, store: Store) -> Fix | None:
+def fix(context: Context, mark: Mark) -> Fix | None:
     """Return the edits that mark what an assignment puts as data; None if it is not a plain assignment."""
+    store = mark.store
     node = _stored_expression(store)
     scope = store.event.scope
     if node is None:
@@ -198,7 +207,7 @@ def fix(context: Context, store: Store) -> Fix | None:
             return None
         text, edits = borrowed.text, list(borrowed.edits)
     else:
-        spelling = spell(context.flow, scope, "data")
+        spelling = spell(context.flow, scope, mark.name)
         if spelling is None:
             return None
         text, edits = spelling.text, [(source.path, edit) for edit in spelling.edits]

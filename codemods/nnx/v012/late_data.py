@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
                 place.node,
                 f"`{place.node.attr}` becomes static here, and assigning data in {where} is an error since Flax 0.12",
                 f"mark it as data from the start: {place.node.attr} = nnx.data(...)",
-                fix(context, mark.store),
+                fix(context, mark),
             )
 
 

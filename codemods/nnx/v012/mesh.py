@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.places import places
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Const, Sequence, Value
 
@@ -39,12 +40,15 @@ def check(context: Context) -> Iterator[Finding]:
             given = next(v for k, v in event.value.keywords if k in _KEYWORDS)
             if context.kinds.class_kinds(callee) == {Objects.VARIABLE} and _names_axes(context, event, given):
                 annotated.append(event)
-    for event in annotated:
+    if annotated:
+        first, *rest = annotated
+        also = f"; so are those in {places(rest, first.scope.module)}" if rest else ""
         yield finding(
             "NNX611",
-            event.scope,
-            event.node,
-            "since Flax 0.12 a Variable with names of mesh axes is sharded when it is made, and no mesh is set here",
+            first.scope,
+            first.node,
+            "since Flax 0.12 a Variable with names of mesh axes is sharded when it is made, and no mesh is set in this "
+            f"project{also}",
             "make it within `jax.set_mesh(mesh)`, or turn that off: nnx.use_eager_sharding(False)",
         )
 

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import AttrEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.places import places
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.source import Source
 from codemods.nnx.v012.value_mutation import mutated
@@ -22,25 +23,57 @@ _SIGNS = {
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield accesses of ``.value`` whose object is known to be a Variable, where all targets have the new accessors."""
+    """Yield accesses of ``.value`` where all targets have the new accessors: all of a project with their edits, or one.
+
+    A project has one spelling. As long as there is a place that may be a Variable's and cannot be rewritten, all stay.
+    """
     if set(context.options.targets) != {"0.12"}:
         return
     variables = Variables(context)
     inner = mutated(context)
+    called = {call.node.func for call in context.project.calls()}
+    sure: list[tuple[AttrEvent, Fix]] = []
+    doubtful: list[AttrEvent] = []
     for event in variables.values():
-        source = event.scope.module.source
-        if event.node in inner or not variables.is_variable(event.base, event.scope) or not source.faithful(event.node):
+        if event.node in inner or event.node in called:
             continue
-        edits = _read(variables, event) if event.context == "load" else _written(variables, event)
+        if not variables.is_variable(event.base, event.scope):
+            doubtful += [event] if variables.may_be_variable(event) else []
+            continue
+        source = event.scope.module.source
+        edits: list[Edit] = []
+        if source.faithful(event.node):
+            edits = _read(variables, event) if event.context == "load" else _written(variables, event)
         if edits:
-            yield finding(
-                "NNX603",
-                event.scope,
-                event.node,
-                f"`.{event.node.attr}` of a Variable is deprecated since Flax 0.12.1",
-                "read by `[...]` (arrays) or get_value(), write by set_value(...)",
-                Fix(tuple((source.path, edit) for edit in edits)),
-            )
+            sure.append((event, Fix(tuple((source.path, edit) for edit in edits))))
+        else:
+            doubtful.append(event)
+    if sure and doubtful:
+        yield _kept([event for event, _ in sure], doubtful)
+        return
+    for event, fix in sure:
+        yield finding(
+            "NNX603",
+            event.scope,
+            event.node,
+            f"`.{event.node.attr}` of a Variable is deprecated since Flax 0.12.1",
+            "read by `[...]` (arrays) or get_value(), write by set_value(...)",
+            fix,
+        )
+
+
+def _kept(sure: list[AttrEvent], doubtful: list[AttrEvent]) -> Finding:
+    """Return what is said once where some places cannot be rewritten, so that none is."""
+    first = sure[0]
+    rest = places(doubtful, first.scope.module)
+    return finding(
+        "NNX603",
+        first.scope,
+        first.node,
+        f"`.value` of a Variable is deprecated since Flax 0.12.1; {len(sure)} of {len(sure) + len(doubtful)} places "
+        "can be rewritten, and all are left as they are, so that the project keeps one spelling",
+        f"rewrite these by hand, `x[...]` for arrays and get_value() for the rest, then run again: {rest}",
+    )
 
 
 def _read(variables: Variables, event: AttrEvent) -> list[Edit]:
@@ -188,8 +221,12 @@ RULE = Rule(
     why="""\
 `variable.value` warns since Flax 0.12.1. `variable[...]` reads an array, and `get_value()` any content. The exact
 replacement of an assignment is `set_value(x)`: `variable[...] = x` writes into the old array, which keeps its type and
-shape. `[...]` is therefore used for writing only where the type cannot change. If 0.10 or 0.11 is among the versions
-asked for, `.value` stays, as it works everywhere.
+shape. `[...]` is therefore used for writing only where the type cannot change. That is how Flax 0.12.8 itself is
+written: its layers, streams and optimizers use `[...]` 68 times and `get_value()` 5 times, and `.value` never. If 0.10
+or 0.11 is among the versions asked for, `.value` stays, as it works everywhere.
+
+A project keeps one spelling: where some place may be a Variable's and cannot be rewritten, all stay as they are, and
+one finding lists those places.
 """,
     kind=Kind.SUGGESTED,
     safety=Safety.SAFE,

@@ -11,7 +11,7 @@ from codemods.nnx.facts import AttrEvent, Scope
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.v012.arrays import Arrays
-from codemods.nnx.values import Attr, Const, Item, Unknown, Value
+from codemods.nnx.values import Attr, Class, Const, Item, ModuleRef, Ref, Unknown, Value
 
 # names under which the layers of the library keep their Variables; leaves of a state with these names are Variables
 _LEAVES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
@@ -43,6 +43,31 @@ class Variables:
             return False
         # `self.count += 1` keeps the Variable
         return all(self.context.kinds.only(source) is Kind.VARIABLE for source in others)
+
+    def may_be_variable(self, event: AttrEvent) -> bool:
+        """Say whether the object of an access may be a Variable: whether nothing tells that it is something else."""
+        if b"nnx" not in event.scope.module.source.data:
+            return False
+        bound = self.flow.here(event.base, event.scope)
+        try:
+            kinds, sources = self.context.kinds.of(bound), self.context.sources.of(bound)
+            classes = [self.flow.class_of(source) for source in sources]
+        except RecursionError:
+            self.flow.questions.unanswered += 1
+            return True
+        if kinds:
+            return Kind.VARIABLE in kinds
+        if all(cls is not None for cls in classes):
+            return False
+        return not any(isinstance(self._root(source), Class | ModuleRef | Const | Ref) for source in sources)
+
+    def _root(self, bound: Bound) -> Value:
+        """Return what a part of a part ... belongs to: members of an enumeration belong to its class."""
+        value = bound.value
+        while isinstance(value, Attr | Item | Indexed):
+            bound = self.flow.resolve(self.flow.with_value(bound, value.base))
+            value = bound.value
+        return value
 
     def _is_leaf(self, bound: Bound) -> bool:
         """Say whether a value is the leaf of a state, reached by the name of a layer's Variable."""

@@ -13,6 +13,7 @@ from codemods.nnx.values import (
     Choice,
     Comprehension,
     Const,
+    Each,
     Free,
     Function,
     Item,
@@ -81,7 +82,10 @@ class Expressions(Definitions):
             and isinstance(node.func, ast.Attribute)
             and self.container(callee.base)
         ):
-            self.change(node.func.value, Changed(node, callee.base, Unknown(node)))
+            changed = callee.base
+            for added in _added(node, callee.name, args, keywords):
+                changed = Changed(node, changed, added)
+            self.change(node.func.value, changed)
         return value
 
     def container(self, value: Value) -> bool:
@@ -159,6 +163,21 @@ class Expressions(Definitions):
         if len(node.generators) > 1 or node.generators[0].ifs:
             return Changed(node, Unknown(node), element)
         return Comprehension(node.generators[0], key, element)
+
+
+def _added(
+    node: ast.Call, method: str, args: tuple[Value, ...], keywords: tuple[tuple[str | None, Value], ...]
+) -> list[Value]:
+    """Return what a method puts into a container: elements of its argument, or the values of a dict."""
+    if method == "extend" and len(args) == 1 and not isinstance(args[0], Star):
+        return [Each(args[0], node)]
+    if method == "update" and all(isinstance(arg, Mapping) for arg in args) and all(name for name, _ in keywords):
+        items = [item for arg in args if isinstance(arg, Mapping) for item in arg.items]
+        if items and all(key is not None for key, _ in items):
+            return [value for _, value in (*items, *keywords)]
+        if keywords and not items:
+            return [value for _, value in keywords]
+    return [Unknown(node)]
 
 
 def _library(value: Value) -> bool:
