@@ -110,14 +110,24 @@ def try_all(quick: bool) -> None:
     run(python, "-m", "pytest", "--numprocesses", "auto", "--dist", "loadfile")
 
 
+def make_site() -> None:
+    """Make the documentation's pages in ``build/site``; a link that leads nowhere is an error."""
+    install(".[docs]")
+    python, site = str(BIN / "python"), ROOT / "build" / "site"
+    run(python, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto", "docs", str(site))
+    print(site / "index.html")
+
+
 def main(words: tuple[str, ...]) -> None:
     """Do what the command line says."""
     if words == ("demo",):
         demo()
     elif words in (("test",), ("test", "--quick")):
         try_all(quick="--quick" in words)
+    elif words == ("docs",):
+        make_site()
     else:
-        sys.exit("usage: python3 dev.py demo | test | test --quick")
+        sys.exit("usage: python3 dev.py demo | test | test --quick | docs")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_ABOUT = (Path(__file__).parents[1] / "nnxmigrate" / "__init__.py").read_text(encoding="utf-8")
+_ABOUT = (Path(__file__).parents[1] / "nnxmigrate" / "version.py").read_text(encoding="utf-8")
 
 project = "nnxmigrate"
 author = "The nnxmigrate authors"

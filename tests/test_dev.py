@@ -30,4 +30,4 @@ def test_a_quick_test_needs_no_flax(monkeypatch: pytest.MonkeyPatch, quick: bool
 def test_its_commands() -> None:
     done = subprocess.run([sys.executable, str(ROOT / "dev.py"), "test", "--fast"], capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr == "usage: python3 dev.py demo | test | test --quick\n"
+    assert done.stderr == "usage: python3 dev.py demo | test | test --quick | docs\n"
