@@ -92,13 +92,20 @@ def index(rules: tuple[Rule, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _sentence(summary: str) -> str:
+    """Return a summary with a full stop, and with a capital if it begins with a word and not with a name."""
+    first = summary.partition(" ")[0]
+    words = f"{summary[:1].upper()}{summary[1:]}" if first.replace("-", "").isalpha() and first != "nnx" else summary
+    return f"{words}.".replace("..", ".")
+
+
 def page(rule: Rule, read: list[Verdict]) -> str:
     """Return the page of a rule: what, why, bad, good, safety, versions and source."""
     since = "all versions of Flax" if rule.kind is Kind.LINT else f"Flax {rule.since}"
     default = "" if rule.default else "; runs only if it is selected"
     parts = [
         f"# {rule.code} {rule.name}",
-        f"{rule.summary[:1].upper()}{rule.summary[1:]}.".replace("..", "."),
+        _sentence(rule.summary),
         f"- Kind: {_KINDS[rule.kind]}{default}\n- Fix: {_fix(rule)}\n- Since: {since}{_confidence(rule, read)}",
         "## Why",
         rule.why.strip(),
