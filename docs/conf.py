@@ -18,5 +18,10 @@ nitpicky = True
 suppress_warnings = ["toc.not_included"]  # the rules' pages: their index and the search lead there
 html_theme = "sphinx_book_theme"  # that of the documentation of Flax and JAX
 html_title = "nnxmigrate"
-html_theme_options = {"navbar_persistent": [], "show_toc_level": 2, "home_page_in_toc": True, "use_download_button": False}
+html_theme_options = {
+    "navbar_persistent": [],  # the search is at the side already
+    "show_toc_level": 2,
+    "home_page_in_toc": True,
+    "use_download_button": False,
+}
 html_copy_source = False
