@@ -258,3 +258,37 @@ print(kept.config.width, len(nnx.state(kept)))
     result = look(code)
     assert result.failures == []
     assert result.findings == []
+
+
+@pytest.mark.parametrize(("name", "found"), [("setUp", False), ("setup_method", False), ("prepare", True)])
+def test_what_a_test_changes_the_next_one_does_not_see(name: str, found: bool) -> None:
+    body = f"""\
+class ModelTest:
+    def {name}(self):
+        self.model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+        self.state = nnx.state(self.model)
+
+    def test_read(self):
+        print(self.state)
+
+    def test_change(self):
+        bump(self.model)
+
+    def test_again(self):
+        print(self.state)
+"""
+    assert ("NNX401" in codes(HEAD + body)) == found
+
+
+def test_what_a_test_changes_itself_is_seen() -> None:
+    body = """\
+class ModelTest:
+    def setUp(self):
+        self.model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+        self.state = nnx.state(self.model)
+
+    def test_change(self):
+        bump(self.model)
+        print(self.state)
+"""
+    assert codes(HEAD + body) == ["NNX401"]

@@ -121,14 +121,26 @@ def _run_module(summaries: Summaries, module: ModuleFacts) -> None:
 
 
 def _live(summaries: Summaries, cls: ClassFacts) -> None:
-    """Make an instance of a class and call its methods in the order of their definition, twice."""
+    """Make an instance of a class and call its methods."""
     run = Execution(summaries, cls.scope)
     instance = summaries.instance(cls)
     instance.given = True
     methods: list[FunctionFacts] = [m for m in cls.methods.values() if m.name != "__init__" and not m.is_property]
     init = run.flow.method(cls, "__init__")
-    every = [*([init] if init is not None else []), *methods, *methods]
+    every = [*([init] if init is not None else []), *_ordered(methods)]
     summaries.complete(run, lambda: _call(run, every, instance))
+
+
+def _ordered(methods: list[FunctionFacts]) -> list[FunctionFacts]:
+    """Return methods in the order of their definition, twice; those of tests once, each after what sets it up."""
+    before = [method for method in methods if method.name in _SETTING_UP]
+    if not before:
+        return [*methods, *methods]
+    return [called for method in methods if method not in before for called in (*before, method)]
+
+
+#: Methods that a test runner calls before every test of a class.
+_SETTING_UP = frozenset({"setUp", "asyncSetUp", "setup_method"})
 
 
 def _call(run: Execution, methods: list[FunctionFacts], instance: Thing) -> None:
@@ -137,4 +149,4 @@ def _call(run: Execution, methods: list[FunctionFacts], instance: Thing) -> None
         mine = {instance} if method.binding == "instance" else set()
         names = [name for name in method.params if not (mine and name == next(iter(method.params)))]
         given = {name: {run.summaries.parameter(method, name)} for name in names}
-        run.calls.enter(method.node, method, [], given, mine)
+        run.calls.enter(ast.Pass(), method, [], given, mine)  # each call is a place of its own
