@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]', re.DOTALL)
@@ -47,8 +47,13 @@ class Literal:
         return starts[bisect_left(ends, offset)]
 
 
-def literals(text: str) -> Iterator[Literal]:
-    """Yield the string values, not the keys, of a valid JSON text in order."""
+def literals(text: str, wanted: Callable[[Sequence[str | int]], bool]) -> Iterator[Literal]:
+    """Yield string values, not keys, of a valid JSON text in order.
+
+    Args:
+        text: the text.
+        wanted: says by the keys and indexes that lead to a value whether it is wanted.
+    """
     stack: list[str | int] = []  # what leads to the value that comes next
     in_object: list[bool] = []
     at_key = False
@@ -70,5 +75,5 @@ def literals(text: str) -> Iterator[Literal]:
             at_key = False
         elif at_key:
             stack[-1] = json.loads(token, strict=False)
-        else:
+        elif wanted(stack):
             yield Literal(tuple(stack), match.start() + 1, match.end() - 1, token[1:-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import warnings
 
@@ -48,6 +49,8 @@ def masked(cell: bytes) -> tuple[bytes, list[Mask]]:
         number, message = bad
         number = min(max(number, 1), len(lines)) - 1
         span = _mask_line(lines, number)
+        if span is None and _is_newer(b"".join(lines)):
+            break
         later = (n for n in range(number + 1, len(lines)) if _PLAIN.match(lines[n]))
         if span is None and (after := next(later, None)) is not None:  # the error may be newer syntax before a magic
             number, span = after, _mask_line(lines, after)
@@ -63,12 +66,21 @@ def _first_error(code: bytes) -> tuple[int, str] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            parse(code.decode("utf-8"))
+            ast.parse(code.decode("utf-8"))
     except SyntaxError as error:
         return error.lineno or 1, error.msg
     except (ValueError, RecursionError) as error:
         raise NotPython(str(error)) from error
     return None
+
+
+def _is_newer(code: bytes) -> bool:
+    """Say whether a text that the running Python refuses is Python; asked last: it is dear, and magics are many."""
+    try:
+        parse(code.decode("utf-8"))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _mask_line(lines: list[bytes], number: int) -> tuple[int, int, int] | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from codemods.nnx.edits import Edit, merged
 from nnxmigrate.files.document import Document, EditRefused, Mask, Spot, Unreadable
@@ -59,8 +60,13 @@ class Notebook(Document):
         piece = self.pieces[self._piece_at(offset)]
         start = next(other.start for other in self.pieces if other.cell == piece.cell)
         line, column = self.line_and_column(offset)
-        file_line = self.json.count("\n", 0, piece.literal.start) + 1
+        file_line = bisect_left(self._line_ends, piece.literal.start) + 1
         return Spot(line - self.line_and_column(start)[0] + 1, column, piece.cell + 1, file_line)
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        """Where the lines of the file end; outputs make it long, so that it must not be gone through per finding."""
+        return [match.start() for match in re.finditer("\n", self.json)]
 
     def admit(self, edit: Edit) -> Edit:
         """Refuse also what reaches from one cell into another."""
@@ -178,11 +184,16 @@ def _code_literals(text: str, cells: Sequence[object]) -> dict[int, list[Literal
     """Return the literals of each code cell's source, by the cell's index."""
     code = {n for n, cell in enumerate(cells) if isinstance(cell, dict) and cell.get("cell_type") == "code"}
     found: dict[int, list[Literal]] = {}
-    for literal in literals(text):
+    for literal in literals(text, _of_source):
         match literal.key:
             case ("cells", int(cell), "source") | ("cells", int(cell), "source", int()) if cell in code:
                 found.setdefault(cell, []).append(literal)
     return found
+
+
+def _of_source(key: Sequence[str | int]) -> bool:
+    """Say whether a string is one of a cell's source: outputs hold many more."""
+    return 3 <= len(key) <= 4 and key[0] == "cells" and key[2] == "source"
 
 
 def _assembled(raw: bytes, text: str, code: dict[int, list[Literal]]) -> Notebook:

@@ -9,8 +9,7 @@ from tests.conftest import Tree
 
 CELLS = (
     "import jax\nfrom flax import nnx\n\nkey = jax.random.key(0)",
-    "x = jax.random.normal(key, (3,))\nprint(x)",
-    "# again\ny = jax.random.uniform(key, (3,))",
+    "x = jax.random.normal(key, (3,))\nprint(x)\n# again\ny = jax.random.uniform(key, (3,))",
 )
 
 
@@ -22,7 +21,7 @@ def test_a_line_in_a_message_is_one_of_a_cell(tree: Tree) -> None:
     ]
     tree({"a.ipynb": json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})})
     result = call("lint", "--select", "NNX830", "a.ipynb")
-    assert result.stdout.startswith("a.ipynb:cell 4:2:5: NNX830 `key` was used up by `normal` in cell 3, line 1:")
+    assert result.stdout.startswith("a.ipynb:cell 3:4:5: NNX830 `key` was used up by `normal` in cell 3, line 1:")
 
 
 def test_a_line_in_a_message_about_a_module_stays(tree: Tree) -> None:
