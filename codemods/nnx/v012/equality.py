@@ -107,17 +107,20 @@ def _is_key(bound: Bound, variables: Variables) -> bool:
 
 def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> Iterator[Finding]:
     """Report ``==``, ``!=`` and ``in`` between Variables; identity is what the first two meant."""
-    scope = scope_of(module, node)
     for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
-        if not _is_variable(variables, module, left):
-            continue
         if isinstance(operator, ast.In | ast.NotIn):
-            message = "`in` compares Variables by their content since Flax 0.12.1"
-            yield finding("NNX610", scope, node, message, "write any(v is variable for v in ...)")
-        elif isinstance(operator, ast.Eq | ast.NotEq) and _is_variable(variables, module, right):
+            if _is_variable(variables, module, left):
+                message = "`in` compares Variables by their content since Flax 0.12.1"
+                yield finding("NNX610", scope_of(module, node), node, message, "write any(v is variable for v in ...)")
+        elif (
+            isinstance(operator, ast.Eq | ast.NotEq)
+            and isinstance(right, ast.Name | ast.Attribute)  # most are compared with a constant
+            and _is_variable(variables, module, left)
+            and _is_variable(variables, module, right)
+        ):
             message = "`==` between Variables compares their content since Flax 0.12.1, up to then their identity"
             fix = _identity(module, node, left, right)
-            yield finding("NNX610", scope, node, message, "write `is`, or compare the contents", fix)
+            yield finding("NNX610", scope_of(module, node), node, message, "write `is`, or compare the contents", fix)
 
 
 def _identity(module: ModuleFacts, node: ast.Compare, left: ast.expr, right: ast.expr) -> Fix | None:
