@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from codemods.nnx.kinds import Kinds
+from tests.agreement import assert_same, runs
 from tests.migration import codes, look, migrate_text, migrated, options
 
 HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n\nv = nnx.Param(jnp.ones(3))\ns = nnx.Variable('a')\n"
@@ -159,3 +162,39 @@ def test_a_value_that_cannot_be_followed_is_left_alone(monkeypatch: pytest.Monke
     monkeypatch.setattr(Kinds, "only", endless)
     result = look("from flax import nnx\n\nv = nnx.Param(1)\nprint(v.value)\n", options("0.12", select=("NNX603",)))
     assert (result.failures, result.findings) == ([], [])
+
+
+INITIALIZED = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from flax.nnx import initializers
+
+normal = initializers.lecun_normal()
+
+
+class Layer(nnx.Module):
+    def __init__(self, n, *, kernel_init=normal, bias_init=initializers.zeros_init(), make=None, rngs):
+        key = rngs.params()
+        self.kernel = nnx.Param(kernel_init(key, (n, n), jnp.float32))
+        self.bias = nnx.Param(bias_init(rngs.params(), (n,)))
+        self.scale = nnx.Param(nnx.initializers.ones(rngs.params(), (n,)))
+        self.other = nnx.Param(normal(jax.random.key(0), (n, n)))
+        self.made = nnx.Param(make(key, n))
+        self.size = nnx.Variable(n)
+
+    def __call__(self, x):
+        print(self.made.value, self.size.value)
+        return (x @ self.kernel.value + self.bias.value) * self.scale.value @ self.other.value
+
+
+print(Layer(2, make=lambda key, n: n, rngs=nnx.Rngs(0))(jnp.ones((1, 2))))
+print(Layer(2, kernel_init=initializers.ones_init(), make=lambda key, n: "a", rngs=nnx.Rngs(0))(jnp.ones((1, 2))))
+"""
+
+
+def test_what_initializers_give_is_read_as_an_array(tmp_path: Path) -> None:
+    after = migrate_text(INITIALIZED, options("0.12"))
+    assert "print(self.made.get_value(), self.size.get_value())" in after
+    assert "return (x @ self.kernel[...] + self.bias[...]) * self.scale[...] @ self.other[...]" in after
+    assert_same(runs({"it": INITIALIZED}, tmp_path, ("0.12",)), "it")

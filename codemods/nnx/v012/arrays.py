@@ -8,7 +8,7 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.values import Attr, Call, Choice, Class, Item, Loop, Unknown
+from codemods.nnx.values import Attr, Call, Choice, Class, Item, Loop, Param, Unknown
 
 # attributes of arrays that are arrays, or hold them as `array.at` does
 _ATTRIBUTES = frozenset({"T", "at", "imag", "mT", "real"})
@@ -20,6 +20,8 @@ _METHODS = frozenset(
         "transpose", "var",
     ]
 )  # fmt: skip
+_INITIALIZERS = frozenset({"flax.nnx.initializers", "jax.nn.initializers"})
+_NAMES = (ast.Name, ast.Attribute)
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)
 _DEPTH = 8
 
@@ -103,12 +105,33 @@ class Arrays:
             if isinstance(callee.value, Class) and self.flow.method(callee.value.facts, "__init__") is not None:
                 return False
             content = value.argument(0, "value")
-            return content is not None and self.is_array(self.flow.with_value(source, content), 3)
+            if content is None:
+                return False
+            made = self.flow.with_value(source, content)
+            return self.is_array(made, 3) or self._initialized(self.flow.resolve(made))
         if isinstance(value, Attr) and self.kinds.only(source) is Kind.VARIABLE:
             # the kernel of a layer, the step of an optimizer
             owner = self.kinds.of(self.flow.with_value(source, value.base))
             return bool(owner & {Kind.MODULE, Kind.OPTIMIZER})
         return False
+
+
+    def _initialized(self, made: Bound) -> bool:
+        """Say whether an initializer gives a value: one of the library, or a parameter named so that gets a key."""
+        if not isinstance(made.value, Call) or not made.value.args:
+            return False
+        callee = self.flow.follow(made, made.value.callee)
+        home, _, last = self.flow.callee_name(made).rpartition(".")
+        if home in _INITIALIZERS:
+            return last in {"ones", "zeros"}
+        if isinstance(callee.value, Call):
+            return self.flow.callee_name(callee).rpartition(".")[0] in _INITIALIZERS
+        name = getattr(callee.value, "name", "")
+        if not isinstance(callee.value, Param | Attr) or not name.endswith(("_init", "initializer")):
+            return False
+        key = made.value.node.args[0]
+        named = [n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(key) if isinstance(n, _NAMES)]
+        return any("key" in text or "rng" in text for text in named)
 
 
 def _is_slice(value: Item | Indexed) -> bool:
