@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
@@ -316,8 +317,11 @@ class Traced:
         """Yield the methods of the project that a call of a parameter or an attribute reaches, by what callers give."""
         flow, value = self._flow, call.value
         assert isinstance(value, Call)
-        if not isinstance(value.node.func, ast.Name | ast.Attribute | ast.Subscript):
+        written = value.node.func
+        if not isinstance(written, ast.Name | ast.Attribute | ast.Subscript):
             return
+        if isinstance(written, ast.Attribute) and written.attr not in self._members:
+            return  # a method of an array, most likely
         callee = flow.follow(call, value.callee)
         seen: set[FunctionFacts] = set()
         for source in self._sources.originals(callee):
@@ -335,6 +339,14 @@ class Traced:
                     keywords = {k: flow.with_value(call, v) for k, v in value.keywords if k is not None}
                     closure = flow.open_frame(method.scope.parent)
                     yield method, flow.frame(method, value, args, keywords, closure, owner, value.starred, call.frame)
+
+    @cached_property
+    def _members(self) -> frozenset[str]:
+        """The names of everything that objects of the project's classes are known to have."""
+        project = self._flow.project
+        stored = {event.node.attr for event in project.attributes() if event.context == "store"}
+        own = {name for cls in project.classes() for name in (*cls.methods, *cls.fields, *cls.scope.bindings)}
+        return frozenset(stored | own)
 
     def _mark(self, function: FunctionFacts, level: int, queue: list[FunctionFacts]) -> Tracing:
         tracing = self.known.get(function)
