@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -69,6 +70,12 @@ class Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
+class _Full(click.ClickException):
+    """The output cannot be written."""
+
+    exit_code = 2
+
+
 @contextmanager
 def _harmless() -> Iterator[None]:
     try:
@@ -78,6 +85,10 @@ def _harmless() -> Iterator[None]:
 
         vars(error)["message"] = visible_lines(error.message)
         raise
+    except OSError as error:
+        if error.filename is not None or error.errno == errno.EPIPE:  # a broken pipe is the reader's wish
+            raise
+        raise _Full(f"the output cannot be written: {error.strerror}") from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -16,6 +16,9 @@ from nnxmigrate.settings import Settings
 #: Whether a route is walked, which takes the next steps by itself.
 WALKING: ContextVar[bool] = ContextVar("WALKING", default=False)
 
+#: Whether that route commits what it does: files of the work tree bring nothing back then.
+COMMITTING: ContextVar[bool] = ContextVar("COMMITTING", default=False)
+
 _FEW = 3
 
 

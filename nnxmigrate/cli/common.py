@@ -250,6 +250,14 @@ class Choices:
         """Return a path of the configuration, which is relative to its file."""
         return os.path.join(os.path.dirname(self._file or ""), path)
 
+    def moved(self, project: str, copy: str) -> Choices:
+        """Return the same choices for a copy of a project: paths in the configuration are meant there."""
+        other = object.__new__(Choices)
+        vars(other).update(vars(self))
+        if self._file is not None:
+            other._file = os.path.normpath(os.path.join(copy, os.path.relpath(self._file, project)))
+        return other
+
     def exclude(self) -> tuple[Sequence[str], str]:
         """Return the patterns of files to leave out, and the folder that they are relative to."""
         if self._given.get("exclude"):

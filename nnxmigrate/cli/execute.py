@@ -115,7 +115,7 @@ def _files(
         warning = guarded.warning()
         if warning:
             click.echo(f"warning: {warning}", err=True)
-        style = replace(style, undo=guarded.undo())
+        style = replace(style, undo="" if advice.COMMITTING.get() else guarded.undo())
     if command is Command.MIGRATE and settings.write:
         remaining.remember(record, outcome, scope, settings.todo)
     configured = choices.get("", "baseline", None)

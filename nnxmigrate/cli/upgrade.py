@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from nnxmigrate.cli import advice
 from nnxmigrate.cli.common import Choices
 from nnxmigrate.files.discovery import display
 
@@ -98,6 +99,8 @@ def upgrade(
         word for name, given in (("--with", extra), ("--extra", extras)) for one in given for word in (name, one)
     ]
     route = Route(path, origin, target, dry_run, ask, commit_per_step, _words(program), options)
+    if not _goals(route):
+        raise click.UsageError(f"{route.place} holds no NNX code")
     if commit_per_step and not dry_run:
         _check_clean(route)
     steps: Sequence[tuple[str, Callable[[Route], None]]] = (
@@ -146,7 +149,7 @@ def _again(route: Route, program: str | None) -> str:
 
 def _run(arguments: list[str]) -> int:
     """Run another command of this program, and return its exit status."""
-    from nnxmigrate.cli import advice, main
+    from nnxmigrate.cli import main
 
     advice.WALKING.set(True)
     try:
@@ -171,20 +174,26 @@ def _confirm(route: Route, question: str) -> None:
         raise _Stop("you said no")
 
 
-def _look(route: Route) -> None:
+def _goals(route: Route) -> list[str]:
+    """Return the versions of each part of the project, in words."""
     from nnxmigrate.cli.verify import project_versions
 
+    return project_versions(route.path, Choices([str(route.path)], {"origin": route.origin, "targets": route.target}))
+
+
+def _look(route: Route) -> None:
     code = _run(["doctor", str(route.path)])
     _fail(code)
-    choices = Choices([str(route.path)], {"origin": route.origin, "targets": route.target})
-    for line in project_versions(route.path, choices):
+    for line in _goals(route):
         click.echo(f"  {line}")
 
 
 def _migrate(route: Route) -> None:
     _confirm(route, f"Rewrite the code in {route.place}?")
     mode = ["--check"] if route.dry else []
+    token = advice.COMMITTING.set(route.commit and not route.dry)
     code = _run([str(route.path), *route.versions, *mode])
+    advice.COMMITTING.reset(token)
     _fail(code)
     if route.dry:
         return
@@ -312,7 +321,7 @@ def _commit(route: Route, subject: str) -> None:
     if (_git(route, "diff", "--cached", "--name-only") or "").strip():
         if _git(route, "commit", "--quiet", "--message", SUBJECT + subject) is None:
             raise _Stop("git refused the commit: run `git commit` and see.")
-        click.echo(f"  committed: {SUBJECT}{subject}")
+        click.echo(f"  committed: {SUBJECT}{subject}; `git revert HEAD` takes it back")
 
 
 def _start(route: Route) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -88,15 +89,21 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
     below = os.path.relpath(os.getcwd(), project)
     below = "." if below.startswith("..") else below
     quiet = given["as_json"]
-    choices = Choices([str(project)], {"origin": given["origin"], "targets": given["target"]})
+    asked = {"origin": given["origin"], "targets": given["target"], "unsafe_fixes": given["unsafe_fixes"] or None}
+    choices = Choices([str(project)], asked)
     chosen, several = _of_program(project, choices, command, below)
     if several and not quiet:
         click.echo(f"  versions of the part that the program is in: {chosen}", err=True)
-    would = migrated(project, choices, given["unsafe_fixes"], write=False)
+    would = migrated(project, choices, write=False)
     old = given["old"]
     done = not would.fixed
     if done and old is None:
         old = "HEAD"
+        if not _committed(project):
+            raise click.UsageError(
+                f"there is nothing to migrate in {project}, and git has no commit of it that could hold the old code; "
+                "run this before the migration, or in a repository"
+            )
     try:
         ignore = re.compile(given["ignore_lines"]) if given["ignore_lines"] else None
     except re.error as error:
@@ -122,7 +129,8 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
     )
 
     def origin(root: Path) -> str:
-        return choices.versions()[0] or _of_program(root, Choices([str(root)], {}), command, below)[0].origin
+        there = choices.moved(str(project), str(root))
+        return there.versions()[0] or _of_program(root, there, command, below)[0].origin
 
     if not quiet:
         click.echo(f"This runs `{' '.join(command)}` twice, in copies; nothing in {project} is written.", err=True)
@@ -131,7 +139,7 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
             plan,
             origin,
             chosen.targets[-1],
-            lambda root, write: migrated(root, choices, given["unsafe_fixes"], write=write),
+            lambda root, write: migrated(root, choices.moved(str(project), str(root)), write=write),
             lambda words: None if quiet else click.echo(f"  {words} ...", err=True),
         )
     except CannotVerify as error:
@@ -141,29 +149,44 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
     sys.exit(0 if result.same else 1)
 
 
+def _committed(project: Path) -> bool:
+    """Say whether a folder is in a git repository with a commit."""
+    found = subprocess.run(["git", "rev-parse", "--verify", "HEAD"], cwd=project, capture_output=True, check=False)
+    return found.returncode == 0
+
+
 def _release(text: str | None) -> str | None:
     """Return the release of Flax that the user names; None if it is a family or nothing."""
     return text if text and re.fullmatch(r"\d+\.\d+\.\d+", text) else None
 
 
-def migrated(root: Path, choices: Choices, unsafe: bool, *, write: bool) -> Outcome:
+def migrated(root: Path, choices: Choices, *, write: bool) -> Outcome:
     """Migrate a folder, or say what would change in it."""
     from nnxmigrate.cli.execute import run_parts
+
+    settings = Settings(
+        options=choices.options(lint=False),
+        unsafe_fixes=bool(choices.get("unsafe_fixes", "unsafe-fixes", False)),
+        write=write,
+        per_file=choices.per_file(),
+    )
+    return run_parts(_files(root, choices), settings, choices)[0]
+
+
+def _files(root: Path, choices: Choices) -> Project:
     from nnxmigrate.files.discovery import discover
     from nnxmigrate.project import load
 
-    settings = Settings(options=choices.options(lint=False), unsafe_fixes=unsafe, write=write)
-    return run_parts(load(discover([str(root)])), settings, choices)[0]
+    exclude, base = choices.exclude()
+    return load(discover([str(root)], exclude=exclude, base=base))
 
 
 def _of_program(project: Path, choices: Choices, command: Sequence[str], below: str) -> tuple[Chosen, bool]:
     """Return the versions of the part of a project that the program is in, and whether there are several parts."""
-    from nnxmigrate.files.discovery import discover
-    from nnxmigrate.project import load
     from nnxmigrate.verify.program import program
     from nnxmigrate.versions.parts import parts
 
-    found = parts(load(discover([str(project)])), *choices.versions())
+    found = parts(_files(project, choices), *choices.versions())
     if not found:
         raise click.UsageError(f"{project} holds no NNX code")
     place = os.path.realpath(program(command, project / below, project))
@@ -177,11 +200,9 @@ def _of_program(project: Path, choices: Choices, command: Sequence[str], below: 
 
 
 def _chosen(project: Path, choices: Choices) -> list[Chosen]:
-    from nnxmigrate.files.discovery import discover
-    from nnxmigrate.project import load
     from nnxmigrate.versions.parts import parts
 
-    return [one for one, _ in parts(load(discover([str(project)])), *choices.versions())]
+    return [one for one, _ in parts(_files(project, choices), *choices.versions())]
 
 
 def project_versions(project: Path, choices: Choices) -> list[str]:

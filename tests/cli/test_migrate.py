@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,6 +135,10 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
     (["--quiet", "--verbose", "a.py"], "--quiet and --verbose exclude each other"),
     (["lint", "--fix", "--statistics", "--output-format", "json", "a.py"], "--statistics is a form of the text"),
     (["-", "a.py"], "`-` stands alone"),
+    (["a\x1b[31mb", "a.py"], "a\\x1b[31mb: no such file or folder"),
+    (["--select", "X\x1b[2J", "a.py"], "there is no rule X\\x1b[2J"),
+    (["--\x1b[2J", "a.py"], "No such option '--\\x1b[2J'"),
+    (["lint", "--fix", "--to", "\x1b]0;x\x07", "a.py"], "unknown Flax version"),
     (["--require-clean", "a.py"], "--require-clean: a.py is in no git repository. Commit first. Nothing was changed."),
 ]
 
@@ -144,9 +150,19 @@ def test_nothing_is_written_after_a_usage_error(tree: Tree, arguments: list[str]
     result = call(*arguments)
     assert result.exit_code == 2
     assert message in result.output
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", result.output), "what controls a terminal is escaped"
     assert Path("a.py").read_text() == HEAD + "old"
     assert os.stat("a.py").st_ino == before.st_ino
     assert os.listdir() == ["a.py"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_output_that_cannot_be_written(tree: Tree) -> None:
+    root = tree({"a.py": HEAD + "old"})
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "nnxmigrate", "--check", "."]
+        done = subprocess.run(command, cwd=root, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "Error: the output cannot be written: No space left on device\n")
 
 
 def test_folders_that_cannot_be_read_are_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,14 @@ def test_the_whole_route(project: Path) -> None:
     assert "Next:" not in result.output, "the route takes the next steps itself"
 
 
+def test_a_folder_without_code_of_nnx(project: Path) -> None:
+    (project / "train.py").write_text("print(1)\n")
+    result = call("upgrade", "--yes", ".")
+    assert result.exit_code == 2
+    assert ". holds no NNX code" in result.output
+    assert (project / "requirements.txt").read_text().startswith("flax==0.10.7")
+
+
 def test_a_project_without_pins_is_told_what_to_install(project: Path) -> None:
     (project / "requirements.txt").unlink()
     result = call("upgrade", "--yes", ".")
@@ -119,6 +127,8 @@ def test_it_stops_at_what_needs_a_person_and_goes_on(project: Path) -> None:
     git("commit", "-qam", "by hand")
     done = call("upgrade", "--yes", "--commit-per-step", ".")
     assert done.exit_code == 0, done.output
+    assert "raise the pins of Flax; `git revert HEAD` takes it back" in done.output
+    assert "git checkout" not in stopped.output, "what is committed is not brought back by that"
     assert "flax==0.12.8" in (project / "requirements.txt").read_text()
     ours = [line for line in log() if line.startswith("nnxmigrate: ")]
     assert ours[0] == "nnxmigrate: raise the pins of Flax"

@@ -323,6 +323,23 @@ def test_the_part_that_the_program_is_in_decides(project: Path, tree: Tree) -> N
     assert "Flax 0.12 (" in call("verify", *own, "--", "python", "main.py").stderr
 
 
+def test_the_configuration_counts_in_the_copies(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.nnxmigrate.per-file-ignores]\n'lib.py' = ['NNX101']\n")
+    some = verify("--", "python", "main.py")[1]["fixed"]
+    (project / "pyproject.toml").write_text("")
+    every = verify("--", "python", "main.py")[1]["fixed"]
+    assert isinstance(some, int)
+    assert isinstance(every, int)
+    assert 0 < some < every
+
+
+def test_old_code_that_is_nowhere(project: Path) -> None:
+    call(".")
+    result = call("verify", "--", "python", "main.py")
+    assert result.exit_code == 2
+    assert "git has no commit of it that could hold the old code" in result.stderr
+
+
 def test_what_prints_nothing_is_not_called_proven(project: Path) -> None:
     own = ["--old-python", sys.executable, "--new-python", sys.executable]
     (project / "quiet.py").write_text("import lib, logging\nlogging.warning('loss %s', lib.first() / 4)\n")
