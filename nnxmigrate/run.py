@@ -12,6 +12,7 @@ from nnxmigrate.fixing import ABSENT
 from nnxmigrate.outcome import FileOutcome, Outcome, Status
 from nnxmigrate.project import Project, concerned, load
 from nnxmigrate.settings import Settings
+from nnxmigrate.twins import said_once
 
 
 def run(found: Iterable[Found], settings: Settings) -> Outcome:
@@ -119,6 +120,7 @@ def _outcome(
         left += [one for one in attempt.left_before if one.path in unwritten] + lost
     order = {path: number for number, path in enumerate(attempt.documents)}
     left = sorted(left, key=lambda one: (order[one.path], one.start.cell or 0, one.start.line, one.start.column))
+    left = said_once(left)
     failures = {failure.path: failure for failure in attempt.failures} | dict(failures)
     changes = {path: data for path, data in _changes(project, attempt).items() if path not in unwritten}
     with_findings = {one.path for one in left}

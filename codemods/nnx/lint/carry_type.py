@@ -176,7 +176,7 @@ The body of `scan`, `fori_loop` and `while_loop` is compiled once, so that the c
 it gets: the same structure, shapes and types. A plain Python number gives way to floats, but `jnp.zeros(n, int)`,
 a tuple of another length or an array that grows raise a TypeError.
 """,
-    source="JAX tutorial, section on loops; jax issues 15178 and 22045; measured on Flax 0.10.7 and 0.12.8: TypeError",
+    source="jax pull request 15178, instadeepai/Mava issue 1184; measured on Flax 0.10.7 and 0.12.8: TypeError",
     check=_check,
     bad=(
         """\

@@ -153,7 +153,7 @@ RULE = lint_rule(
     "unknown-mesh-axis",
     "a PartitionSpec names an axis that its Mesh has not",
     why="The axes of a PartitionSpec are those of the mesh it is used with; any other name raises a ValueError.",
-    source="jax issue 15628 and questions on it; measured: Resource axis ... is not found in mesh",
+    source="sgl-project/sglang-jax issue 1370; measured: Resource axis ... is not found in mesh",
     check=_check,
     bad=(
         """\

@@ -91,7 +91,7 @@ RULE = lint_rule(
 The layers of NNX make their weights when they are constructed, and need `rngs=` for that, as a keyword; otherwise a
 TypeError is raised, or with Dropout a ValueError at its first call.
 """,
-    source="flax pull request 4289 on rngs; measured on Flax 0.10.7 and 0.12.8: TypeError, or ValueError in Dropout",
+    source="measured on Flax 0.10.7 and 0.12.8: TypeError, or ValueError in Dropout",
     check=_check,
     bad=(
         """\

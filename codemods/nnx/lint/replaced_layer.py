@@ -153,7 +153,7 @@ RULE = lint_rule(
 afterwards has parameters of other shapes and names: the first update raises an error about mismatched trees, or goes on
 with the moments of the old layer.
 """,
-    source="flax discussions on model surgery; measured on Flax 0.10.7 and 0.12.8: an error at the first update",
+    source="flax issue 1065, which replaces a head; measured on Flax 0.10.7 and 0.12.8: an error at the first update",
     check=_check,
     bad=(
         """\

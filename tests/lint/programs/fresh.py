@@ -1286,6 +1286,7 @@ for _ in range(3):
     optimizer.update(model, grads)
 print(total(best) == total(model))
 """,
+        since="0.12",
     ),
     "blocks in a plain dict": Pair(
         "NNX601",
