@@ -71,8 +71,8 @@ def _changed(context: Context) -> Iterator[Bound]:
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", "update", everywhere=True):
         if name in _TRAINING and event.value.args:
             yield flow.resolve(flow.here(event.value.args[0], event.scope))
-    for store in context.project.attributes():
-        if store.context == "store" and store.node.attr == "value" and isinstance(store.base, Attr):
+    for store in flow.fields.stores().get("value", ()):
+        if isinstance(store.base, Attr):
             base: Value = store.base
             while isinstance(base, Attr):
                 base = base.base

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
@@ -17,8 +17,9 @@ _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "p
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    assigning = {module for module in context.asked.modules if _assigns_items(module)}
     for scope in scopes(context):
-        for node in context.bodies.nodes(scope):
+        for node in context.bodies.nodes(scope) if scope.module in assigning else ():
             targets = _items(node)
             if not targets or context.bodies.guarded(node, scope):
                 continue
@@ -32,6 +33,13 @@ def _check(context: Context) -> Iterator[Finding]:
                     "use x = x.at[index].set(value)",
                     _fix(scope, node, found) if _alone(node, found) else None,
                 )
+
+
+def _assigns_items(module: ModuleFacts) -> bool:
+    """Say whether anything in a module assigns to an item, or deletes one, that is not named by a text."""
+    of_type = module.source.of_type
+    nodes = (*of_type(ast.Assign), *of_type(ast.AugAssign), *of_type(ast.Delete))
+    return any(not _named(target) for node in nodes for target in _items(node))
 
 
 def _items(node: ast.AST) -> list[ast.Subscript]:

@@ -130,11 +130,10 @@ def _kept(context: Context, key: Attr) -> bool:
         return False
     if base is not base.function.self_param or base.function.owner is None:
         return _unchanged(context, key)
-    for event in context.project.attributes():
+    for event in context.flow.fields.stores().get(key.name, ()):
         function = event.scope.function
-        if event.context == "store" and event.node.attr == key.name:
-            if function is None or function.name != "__init__" or event.base != function.self_param:
-                return False
+        if function is None or function.name != "__init__" or event.base != function.self_param:
+            return False
     return bool(base.function.owner.stores.get(key.name))
 
 
@@ -147,10 +146,8 @@ def _unchanged(context: Context, key: Attr) -> bool:
     if not any(cls and any(key.name in (*c.fields, *c.stores) for c in context.flow.mro(cls)[0]) for cls in classes):
         return False
     return not any(
-        event.context == "store"
-        and event.node.attr == key.name
-        and (event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"})
-        for event in context.project.attributes()
+        event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"}
+        for event in context.flow.fields.stores().get(key.name, ())
     )
 
 

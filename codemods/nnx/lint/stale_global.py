@@ -121,9 +121,9 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
     if roots and all(in_test(root.scope) for root in roots):
         return None
     compiling = {root.scope.function for root in roots}
-    for event in context.project.attributes():
+    for event in flow.fields.stores().get(node.attr, ()):
         writer = event.scope.function
-        if event.context != "store" or event.node.attr != node.attr or writer in context.traced:
+        if writer in context.traced:
             continue
         if writer is not None and (writer in compiling or writer.name in {"__init__", "__post_init__"}):
             continue
