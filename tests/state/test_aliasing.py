@@ -292,3 +292,18 @@ class ModelTest:
         print(self.state)
 """
     assert codes(HEAD + body) == ["NNX401"]
+
+
+@pytest.mark.parametrize(
+    ("read", "found"),
+    [
+        ("s['norm']['scale'].value", False),
+        ("s['norm'].bias.value", False),
+        ("s['norm']['mean'].value", True),
+        ("s['norm']", True),
+    ],
+)
+def test_calls_of_layers_change_no_parameters(read: str, found: bool) -> None:
+    body = "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.norm = nnx.BatchNorm(2, rngs=rngs)\n\n"
+    body += "    def __call__(self, x):\n        return self.norm(x)\n\n\nnet = Net(nnx.Rngs(0))\ns = nnx.state(net)\n"
+    assert ("NNX401" in codes(f"{HEAD}{body}net(jnp.ones((2, 2)))\nprint({read})\n")) == found

@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 
 _INSIDE = 500  # how many objects in one are looked at
 _MANY = 8  # how many unknown objects one value may be
+_PARAMS = frozenset({"kernel", "bias", "scale", "embedding"})  # names under which layers keep parameters
 ANY = "*"  # the field of a container that stands for elements under any key
 
 
@@ -144,12 +145,14 @@ class Change:
         forward: whether ``share.second`` is the handle that changed unasked.
         over: all shares on the way from the object that was really changed.
         node: the code that changed it.
+        others_only: whether no parameters changed, but statistics or random state.
     """
 
     share: Share
     forward: bool
     over: tuple[Share, ...]
     node: ast.AST
+    others_only: bool = False
 
 
 class Heap:
@@ -195,7 +198,7 @@ class Heap:
                         if kept and _touches(kept, around, other):
                             break
                         way = (*over, share)
-                        found.add(Change(share, forward, way, node))
+                        found.add(Change(share, forward, way, node, others_only))
                         todo.append((other, way))
                         break
                 else:
@@ -222,7 +225,10 @@ class Heap:
         if not any(thing.watched for thing in mine):
             return
         seen: dict[tuple[Share, bool], bool] = {}  # the same handle may have changed in many ways
+        params = all(thing.key in _PARAMS for thing in things)
         for change in self.changes:
+            if change.others_only and params:
+                continue
             key = change.share, change.forward
             if key not in seen:
                 seen[key] = _touches(things, mine, change.share.second if change.forward else change.share.first)
