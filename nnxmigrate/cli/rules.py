@@ -67,12 +67,20 @@ def described(one: Rule) -> dict[str, Any]:
     }
 
 
+def _wrapped(paragraph: str) -> str:
+    """Return a paragraph in lines for a terminal; lists and code stay as they are."""
+    lines = paragraph.splitlines()
+    if any(line.startswith((" ", "- ", "|", "```")) for line in lines):
+        return paragraph
+    return click.wrap_text(" ".join(lines), 100)
+
+
 def explained(one: Rule) -> str:
     """Return a rule as text for a terminal."""
     lines = [
         f"{one.code} {one.name}: {one.summary}",
         "",
-        *(part for paragraph in one.why.strip().split("\n\n") for part in (click.wrap_text(paragraph, 100), "")),
+        *(part for paragraph in one.why.strip().split("\n\n") for part in (_wrapped(paragraph), "")),
         f"Kind:   {one.kind.value}, since Flax {one.since}" + ("" if one.default else "; only if selected"),
         f"Fix:    {one.safety.value if one.safety else 'none, reports only'}",
         f"Source: {one.source}",

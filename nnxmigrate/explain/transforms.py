@@ -10,7 +10,7 @@ ENTRIES = (
     Entry(
         "attention-without-decode",
         "attention is called without saying whether it decodes",
-        (Wording(r"No 'decode' argument was provided to \w+"),),
+        (Wording(r"No 'decode' argument"),),
         "MultiHeadAttention takes `decode` from the call, from its constructor or from a flag that was set; all three "
         "are None.",
         "Write `nnx.MultiHeadAttention(..., decode=False)`, pass `decode=` in the call, or set it for the whole model: "

@@ -13,7 +13,7 @@ ENTRIES = (
     Entry(
         "filters-leave-a-rest",
         "the filters of split, state or pop do not take everything",
-        (Wording(r"Non-exhaustive filters, got a non-empty remainder"),),
+        (Wording(r"Non-exhaustive filters"),),
         "`nnx.split(model, A, B)` divides all Variables by filters, and some match none of them: those of a stream "
         "(nnx.RngState) or a statistic (nnx.BatchStat), as a rule. The message names the paths that are left over. "
         "From Flax 0.11.0 every Dropout, attention and RNN layer holds a stream of its own, so that models which had "

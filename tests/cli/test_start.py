@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -77,6 +78,14 @@ def test_rules() -> None:
     assert [rule["code"] for rule in json.loads(call("rules", "--json").stdout)] == [rule.code for rule in all_rules()]
 
 
+def _lines(text: str, paragraph: str) -> list[str]:
+    """Return the lines that a paragraph takes in a text."""
+    words = paragraph.split()
+    start = re.search(r"\s+".join(map(re.escape, words)), text)
+    assert start is not None, paragraph
+    return start[0].splitlines()
+
+
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 def test_each_rule_is_explained(rule: object) -> None:
     from codemods.nnx.rule import Rule
@@ -85,6 +94,8 @@ def test_each_rule_is_explained(rule: object) -> None:
     text = call("rule", rule.code).stdout
     assert text.startswith(f"{rule.code} {rule.name}: ")
     assert rule.source in text
+    plain = [part for part in rule.why.split("\n\n") if not any(line[:1] in " -|`" for line in part.splitlines())]
+    assert all(len(line) > 60 for part in plain for line in _lines(text, part)[:-1]), "filled to the width"
     for example in rule.examples:
         if example.after is not None and example.after != example.before:
             assert all(f"  + {line}" in text for line in example.after.splitlines() if line not in example.before)

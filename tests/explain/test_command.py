@@ -117,6 +117,8 @@ def test_the_line_is_named_even_if_the_error_is_not_known() -> None:
         ("`deterministic` is False, but no `rngs` argument was provided to Dropout", "dropout-without-rngs"),
         ("ValueError: Non-exhaustive filters, got a non-empty remainder: [('a', 'b')].", "filters-leave-a-rest"),
         ("No `decode` argument was provided to MultiHeadAttention", "attention-without-decode"),
+        ("Non-exhaustive filters", "filters-leave-a-rest"),
+        ("No `decode` argument", "attention-without-decode"),
     ],
 )
 def test_more_errors(text: str, key: str) -> None:
