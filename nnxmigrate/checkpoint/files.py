@@ -235,7 +235,10 @@ class RemoteFolder:
         try:
             self.probe()
             with quiet_native():
-                return sorted(key.decode() for key in self._store.list().result(timeout=_PATIENCE))
+                keys = sorted(key.decode() for key in self._store.list().result(timeout=_PATIENCE))
+            if not keys:  # drivers take a refusal for an empty list
+                self.probe()
+            return keys
         except TimeoutError as error:
             raise CheckpointError(f"{self.url}: could not be listed within {_PATIENCE:.0f} s") from error
         except ValueError as error:
@@ -309,9 +312,40 @@ def _driver(scheme: str) -> Any:
     try:
         import fsspec  # type: ignore[import-not-found]
 
-        return fsspec.filesystem(scheme)
+        driver = fsspec.filesystem(scheme)
+        _refuse_soon(driver)
+        return driver
     except Exception:  # not installed, or it cannot be used here: TensorStore does without
         return None
+
+
+def _refuse_soon(driver: Any) -> None:
+    """Let gcsfs repeat a request with lost credentials once, not for a minute; a server's own faults it repeats."""
+    raw = getattr(getattr(type(driver), "_request", None), "__wrapped__", None)
+    if raw is None or not type(driver).__module__.startswith("gcsfs"):
+        return
+    import asyncio
+
+    from gcsfs.retry import HttpError, retry_request  # type: ignore[import-not-found]
+
+    def refused(error: Exception) -> bool:
+        return getattr(error, "code", None) == 401
+
+    async def request(*arguments: Any, **options: Any) -> Any:
+        try:
+            return await raw(driver, *arguments, **options)
+        except HttpError as error:
+            if not refused(error):
+                raise
+        await asyncio.sleep(0.5)
+        try:
+            return await raw(driver, *arguments, **options)
+        except HttpError as error:
+            if refused(error):
+                raise PermissionError(str(error)) from error
+            raise
+
+    driver._request = retry_request(retries=6)(request)
 
 
 def access_hint(scheme: str) -> str:
