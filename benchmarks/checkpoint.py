@@ -127,7 +127,8 @@ def _way(way: str, size: Size, folder: pathlib.Path) -> None:
     start = time.perf_counter()
     stages = work()
     wall = time.perf_counter() - start
-    cpu = time.process_time() - cpu + resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = time.process_time() - cpu + children.ru_utime + children.ru_stime
     read = _counted("rchar") - read
     os.sync()
     written = _counted("write_bytes") - written

@@ -94,7 +94,7 @@ def _run_local(job: Job, values: dict[Path, Any], progress: Progress) -> None:
         of = fingerprint(job)
         with together("making the destination"):
             if is_leader():
-                found = cost_of(job)
+                found = cost_of(job, measured=False)
                 if found:
                     require_space(found, job.destination)
                 destination = stack.enter_context(Destination(pathlib.Path(job.destination), of))
@@ -194,8 +194,13 @@ def _run_remote(job: Job, values: dict[Path, Any], progress: Progress) -> None:
         job.notes.append(f"{job.done.resumed:,} bytes were there already, from a run that was interrupted")
 
 
-def cost_of(job: Job) -> Estimate | None:
-    """Return what carrying out ``job`` will cost; None where its files are not on a local disk."""
+def cost_of(job: Job, measured: bool = True) -> Estimate | None:
+    """Return what carrying out ``job`` will cost; None where its files are not on a local disk.
+
+    Args:
+        job: a conversion that was planned.
+        measured: whether the source is read for a moment, to say how long it will take.
+    """
     if not isinstance(job.checkpoint.folder, LocalFolder) or is_remote(job.destination):
         return None
     destination = pathlib.Path(job.destination)
@@ -208,7 +213,8 @@ def cost_of(job: Job) -> Estimate | None:
         for path in one.item.folder.path.rglob("*")
         if path.is_file()
     )
-    found = estimate([(path, 0 if link else size) for path, size, link in pairs], destination, job.request.verify)
+    files = [(path, 0 if link else size) for path, size, link in pairs]
+    found = estimate(files, destination, job.request.verify, measured)
     return replace(found, nbytes=found.nbytes + sizes)
 
 

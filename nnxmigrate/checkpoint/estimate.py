@@ -33,17 +33,21 @@ class Estimate:
     seconds: float | None
 
 
-def estimate(files: Iterable[tuple[pathlib.Path, int]], destination: pathlib.Path, verify: bool) -> Estimate:
+def estimate(
+    files: Iterable[tuple[pathlib.Path, int]], destination: pathlib.Path, verify: bool, measured: bool = True
+) -> Estimate:
     """Estimate what copying local files costs: the source is read for a moment, nothing is written.
 
     Args:
         files: the files and how much of each is copied.
         destination: where they go.
         verify: whether the copies are read again.
+        measured: whether the source is read for a moment; else nobody knows how long it takes.
     """
     found = list(files)
     total = sum(size for _, size in found)
-    speed = _read_speed(max(found, key=lambda file: file[1])[0]) if found and total > _PROBE else None
+    large = measured and found and total > _PROBE
+    speed = _read_speed(max(found, key=lambda file: file[1])[0]) if large else None
     passes = 3 if verify else 2  # read, write, and read again
     seconds = total * passes / speed if speed else None
     return Estimate(len(found), total, _free(destination), seconds)

@@ -135,6 +135,43 @@ def test_a_full_disk(tmp_path: pathlib.Path) -> None:
     assert fingerprint(source) == before
 
 
+_FULL = """
+import sys
+import numpy, orbax.checkpoint as ocp
+from nnxmigrate.checkpoint import convert
+from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.job import Request, plan_job
+from nnxmigrate.checkpoint.plan import Wishes
+
+source, folder, verify = sys.argv[1], sys.argv[2], sys.argv[3] == "True"
+if verify:
+    checkpointer = ocp.StandardCheckpointer()
+    checkpointer.save(source, {"a": numpy.random.default_rng(0).random(1 << 20), "b": numpy.arange(3.0)})
+    checkpointer.wait_until_finished()
+convert.require_space = lambda *arguments: None  # as if somebody else filled the disk after it was looked at
+try:
+    convert.run_job(plan_job(Request(source, f"{folder}/out", verify=verify, wishes=Wishes(drop=["b"]))))
+except CheckpointError as error:
+    print(error)
+"""
+
+
+def test_a_disk_that_is_really_full(tmp_path: pathlib.Path) -> None:
+    """A small file system in memory; making one needs rights that not everybody has."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=5m", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("no rights to mount a file system")
+    try:
+        for verify in (True, False):
+            done = run(VERSION, "-c", _FULL, tmp_path / "old", disk, str(verify))
+            assert done.stdout.strip() == "the disk is full; nothing was left behind", done.stderr
+            assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
 def test_a_destination_that_cannot_be_written_to(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     done = fix_ckpt(VERSION, LARGE, tmp_path / "file" / "out")

@@ -35,6 +35,7 @@ def resume(case: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
     forward, losses = zoo.evaluate(made)
     forgotten = zoo.forgetful(load(case, said["load"])) if case.get("forget") else []
     return {
+        "partial": partially(case, arguments) if case.get("partial") else None,
         "arrays": arrays,
         "forward": forward,
         "losses": losses,
@@ -42,6 +43,17 @@ def resume(case: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
         "status": said["status"],
         "untouched": fingerprint(source) == before,
     }
+
+
+def partially(case: dict[str, Any], arguments: list[str]) -> Any:
+    """Load the source itself with the code that ``--check`` prints; return the arrays, or why there is no such code."""
+    run = CliRunner().invoke(fix_ckpt, [arguments[0], "--check", *arguments[2:]])
+    if run.exit_code not in (0, 1):
+        return f"exit {run.exit_code}: {run.stderr}"
+    said = json.loads(run.stdout)
+    if not said["partial"]:
+        return f"no code: {'; '.join(said['reasons'])}"
+    return zoo.arrays(load(case, said["partial"]))
 
 
 def load(case: dict[str, Any], code: str) -> Any:
