@@ -81,6 +81,22 @@ def run(ts, ys, flag=False):
 
 print(run(jnp.ones(2), {"a": jnp.ones((3, 2))}))
 """,
+    "a benchmark that begins anew in every round": """\
+for count in (1, 2):
+    key = jax.random.key(0)
+    print(jax.random.split(key, num=count).shape)
+""",
+    "sizes of a shape as static arguments": """\
+class Geometry:
+    shape = np.zeros((2, 3)).shape
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def flat(x, rows, columns):
+    return x.reshape(rows * columns)
+
+rows, columns = Geometry().shape
+print(flat(jnp.ones((2, 3)), rows, columns).shape)
+""",
     "the number of devices": """\
 def send(x, name):
     count = jax.lax.psum(1, name)

@@ -21,7 +21,7 @@ DRAWING = (
 )  # fmt: skip
 
 
-_MAKING = frozenset({"fold_in", "key", "PRNGKey"})  # the same of the same
+_MAKING = frozenset({"fold_in"})  # the same of the same; a seed may stand in a loop to begin anew
 
 
 @dataclass(frozen=True, eq=False)

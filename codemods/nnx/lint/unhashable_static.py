@@ -14,8 +14,9 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, kinds_of, resolved
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Call, Class, Mapping, Sequence
+from codemods.nnx.values import Call, Class, Mapping, Sequence, Value
 
+_NUMPY = frozenset(f"numpy.{word}" for word in ("array", "asarray", "zeros", "ones", "arange", "linspace", "full"))
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
 
@@ -33,7 +34,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make it @dataclass(frozen=True)",
             )
             continue
-        array = bool({Kind.ARRAY, Kind.NUMPY} & kinds_of(context, event.scope.module.values[node], event.scope))
+        value = event.scope.module.values[node]
+        array = Kind.ARRAY in kinds_of(context, value, event.scope) or _from_numpy(context, value, event.scope)
         if not array and not isinstance(_origin(context, node, event.scope), _DISPLAYS):
             continue
         mended = None
@@ -49,6 +51,13 @@ def _check(context: Context) -> Iterator[Finding]:
             "pass an array as an ordinary argument" if array else "use a tuple or a frozen dataclass",
             mended,
         )
+
+
+def _from_numpy(context: Context, value: Value, scope: Scope) -> bool:
+    """Say whether a value is an array that a function of numpy made."""
+    found = context.flow.resolve(context.flow.here(value, scope))
+    made = isinstance(found.value, Call) and context.flow.callee_name(found) in _NUMPY
+    return made and context.kinds.only(context.flow.here(value, scope)) is Kind.NUMPY
 
 
 def _origin(context: Context, node: ast.expr, scope: Scope) -> ast.AST:
