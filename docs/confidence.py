@@ -27,6 +27,14 @@ KNOWN = ("true", "useless", "false")
 ENOUGH, SHARE = 10, 0.95
 
 
+#: What was found where the rules had not been mended on the code they are judged by.
+_FIRST = (
+    "The rules were mended on what was found, so the share of the first look counts more: on the 19 projects that",
+    "were added last there were 106 findings, 35 right, 46 of no use (25 of them NNX845, which no longer runs unless",
+    "it is selected), 25 false.",
+)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What a reader found of one finding; ``code`` is empty for a project without findings."""
@@ -109,6 +117,8 @@ def table(read: Sequence[Verdict]) -> str:
         "ten findings hold does not run unless it is selected.",
         "",
         f"All together: {total}.",
+        "",
+        *_FIRST,
         "",
         "| rule | findings | right | of no use | false |",
         "| --- | --- | --- | --- | --- |",

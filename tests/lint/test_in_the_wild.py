@@ -97,6 +97,17 @@ def flat(x, rows, columns):
 rows, columns = Geometry().shape
 print(flat(jnp.ones((2, 3)), rows, columns).shape)
 """,
+    "one of many keys in every round of a scan": """\
+def shuffled(key, values):
+    keys = jax.random.split(key, values.size)
+
+    def body(total, index):
+        return total + jax.random.uniform(keys[index]), index
+
+    return jax.lax.scan(body, 0.0, jnp.arange(values.size))[0]
+
+print(shuffled(jax.random.key(0), jnp.ones(3)) > 0)
+""",
     "the number of devices": """\
 def send(x, name):
     count = jax.lax.psum(1, name)

@@ -15,7 +15,7 @@ from codemods.nnx.lint.keys import Use, uses, varies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import contradictory, exclusive, inside
-from codemods.nnx.values import Call, Free, Item, Loop, Param, Value
+from codemods.nnx.values import Call, Const, Free, Item, Loop, Param, Value
 
 # keys and helpers of these names get the same key on purpose
 _SAME = re.compile(
@@ -158,6 +158,8 @@ def _in_each_round(context: Context, use: Use) -> bool:
     if use.helper or function is None or not isinstance(key, Free | Param | Item):
         return False
     while isinstance(key, Item):
+        if not isinstance(key.index, Const):
+            return False  # one of many keys, another one in every round
         key = key.base
     outside = key.scope.function if isinstance(key, Free) else key.function if isinstance(key, Param) else function
     if outside is function or (isinstance(key, Free) and _SAME.search(key.name)):
