@@ -51,7 +51,7 @@ def calls_of(context: Context, *names: str) -> Iterator[CallEvent]:
         names: full names, as ``flax.nnx.Linear``.
     """
     for event in context.project.calls():
-        if context.flow.callee_name(context.flow.here(event.value, event.scope)) in names:
+        if context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) in names:
             yield event
 
 

@@ -58,7 +58,7 @@ class Context:
     def _distrust(self) -> None:
         """Find the containers that are changed under another name than they were made, before any rule asks."""
         changed = [(container, scope) for module in self.project.modules for container, scope in module.mutated]
-        self.flow.distrust(
+        self.flow.identity.distrust(
             {
                 value
                 for container, scope in changed

@@ -135,7 +135,7 @@ class Kinds:
 
     def _of(self, bound: Bound) -> frozenset[Kind]:
         found: set[Kind] = set()
-        with self.flow.one_question():
+        with self.flow.questions.one_question():
             for source in self.sources.of(bound):
                 found |= self._kinds(source)
         return frozenset(found)
@@ -143,7 +143,7 @@ class Kinds:
     def only(self, bound: Bound) -> Kind | None:
         """Return the kind of a value if every source of it has the same one."""
         kinds: set[Kind] = set()
-        with self.flow.one_question():
+        with self.flow.questions.one_question():
             for source in self.sources.of(bound):
                 mine = self._kinds(source)
                 if len(mine) != 1:
@@ -168,10 +168,10 @@ class Kinds:
         if isinstance(value, Call):
             return self._result(source, value, depth)
         if isinstance(value, Param):
-            cls = self.flow.class_of(source)
+            cls = self.flow.classes.class_of(source)
             if cls is not None:
                 return self._class(cls)
-            return frozenset(k for b in self.flow.annotated(value) for k in self._named(b))
+            return frozenset(k for b in self.flow.classes.annotated(value) for k in self._named(b))
         if isinstance(value, Indexed | Item | Round):
             return self._element(source, value, depth)
         if isinstance(value, Attr):
@@ -188,7 +188,7 @@ class Kinds:
         return frozenset()
 
     def _class(self, cls: ClassFacts) -> frozenset[Kind]:
-        kinds = {class_kind(name) for name in self.flow.mro(cls)[1]}
+        kinds = {class_kind(name) for name in self.flow.classes.mro(cls)[1]}
         return frozenset(k for k in kinds if k is not None)
 
     def class_kinds(self, bound: Bound) -> frozenset[Kind]:
@@ -203,7 +203,7 @@ class Kinds:
             return self._class(inner.facts)
         if isinstance(inner, Ref):
             return frozenset(k for k in (result_kind(inner.name),) if k is not None)
-        if isinstance(inner, Call) and flow.wrapper_name(callee, inner) in GRADIENTS:
+        if isinstance(inner, Call) and flow.calls.wrapper_name(callee, inner) in GRADIENTS:
             return frozenset({Kind.GRADIENT})
         if isinstance(inner, Attr):
             if inner.name == "state" and Kind.VARIABLE in self.class_kinds(Bound(inner.base, callee.frame)):
@@ -220,7 +220,7 @@ class Kinds:
 
     def _element(self, source: Bound, value: Indexed | Item | Round, depth: int) -> frozenset[Kind]:
         base = self.flow.resolve(self.flow.with_value(source, value.base))
-        if isinstance(base.value, Call) and self.flow.callee_name(base) == "flax.nnx.split":
+        if isinstance(base.value, Call) and self.flow.calls.callee_name(base) == "flax.nnx.split":
             index = None
             if isinstance(value, Indexed):
                 index = self.flow.resolve(value.index).value
@@ -243,7 +243,6 @@ class Kinds:
         if Kind.OPTIMIZER in base and value.name == "step":
             return frozenset({Kind.VARIABLE})
         return frozenset()
-
 
     def _is_layer(self, holder: Bound, depth: int) -> bool:
         """Say whether an element of a list or of ``nnx.Sequential`` is a module, whichever it is."""

@@ -46,7 +46,7 @@ class Sources:
         cut = self._cut
         self._running.add(key)
         try:
-            with self.flow.one_question():
+            with self.flow.questions.one_question():
                 found = OrderedSet(self._followed(bound))
         except RecursionError:  # the field of a field of a field ... of one that holds its like
             if not outermost:
@@ -61,11 +61,11 @@ class Sources:
 
     def _followed(self, bound: Bound) -> dict[Bound, None]:
         """Follow what depends on an argument, such as a merged graph definition, into every caller."""
-        param = self.flow.open_param(bound)
+        param = self.flow.sites.open_param(bound)
         if isinstance(bound.value, Param) or self._level > _LEVELS or param is None:
             return self._of(bound)
         found: dict[Bound, None] = {}
-        frames = self.flow.settlements(param)
+        frames = self.flow.sites.settlements(param)
         settled = bool(frames)
         self._level += 1
         try:
@@ -94,14 +94,14 @@ class Sources:
             base = flow.with_value(bound, value.base)
             if isinstance(value, Round) and flow.containers.is_mapping(base):
                 return {bound: None}  # a key
-            for element in flow.elements(base) or self._layers(base, value):
+            for element in flow.containers.elements(base) or self._layers(base, value):
                 found |= dict.fromkeys(self.of(element))
         elif isinstance(value, Attr):
-            for field in flow.field(flow.with_value(bound, value.base), value.name):
+            for field in flow.fields.field(flow.with_value(bound, value.base), value.name):
                 found |= dict.fromkeys(self.of(field))
-        elif isinstance(value, Call) and not flow.callee_name(bound):
+        elif isinstance(value, Call) and not flow.calls.callee_name(bound):
             # results that differ from way to way
-            for callee, frame in flow.invoked(bound):
+            for callee, frame in flow.calls.invoked(bound):
                 if not callee.gradient:
                     for result in callee.function.returns:
                         found |= dict.fromkeys(self.of(Bound(result, frame)))
@@ -117,7 +117,7 @@ class Sources:
         found: list[Bound] = []
         for made in self.of(flow.with_value(resolved, resolved.value.base)):
             call = made.value
-            if not isinstance(call, Call) or flow.callee_name(made) != "flax.nnx.Sequential" or call.starred:
+            if not isinstance(call, Call) or flow.calls.callee_name(made) != "flax.nnx.Sequential" or call.starred:
                 continue
             if -len(call.args) <= number < len(call.args):
                 found.append(flow.with_value(made, call.args[number]))
@@ -127,7 +127,7 @@ class Sources:
         found: dict[Bound, None] = {}
         frame: Frame | None = bound.frame
         if value is not value.function.self_param and frame is not None and frame.site is None:
-            for entry in self.flow.entries(value.function):
+            for entry in self.flow.sites.entries(value.function):
                 argument = self.flow.argument(entry, value.name)
                 if argument is not None:
                     found |= dict.fromkeys(self.of(argument))

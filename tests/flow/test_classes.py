@@ -26,7 +26,7 @@ def test_a_copy_of_itself_has_no_known_class(text: str) -> None:
     flow = Context(project, Options()).flow
     for event in project.attributes():
         if event.node.attr in {"b", "y"}:
-            assert flow.class_of(flow.resolve(flow.here(event.base, event.scope))) is None
+            assert flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope))) is None
 
 
 def test_a_copy_is_of_the_class_of_its_original() -> None:
@@ -34,6 +34,6 @@ def test_a_copy_is_of_the_class_of_its_original() -> None:
     project = Project([source.facts for source in sources({"m.py": text})])
     flow = Context(project, Options()).flow
     base = next(e for e in project.attributes() if e.node.attr == "b")
-    found = flow.class_of(flow.resolve(flow.here(base.base, base.scope)))
+    found = flow.classes.class_of(flow.resolve(flow.here(base.base, base.scope)))
     assert found is not None
     assert found.name == "C"

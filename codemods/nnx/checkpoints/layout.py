@@ -69,11 +69,11 @@ def _kind(context: Context, event: CallEvent) -> str:
     call = flow.here(event.value, event.scope)
     callee = event.value.callee
     if not isinstance(callee, Attr) or callee.name not in _METHODS:
-        return _FUNCTIONS.get(flow.callee_name(call), "")
+        return _FUNCTIONS.get(flow.calls.callee_name(call), "")
     checkpointer = flow.here(callee.base, event.scope)
-    made = [flow.callee_name(source) for source in context.sources.originals(checkpointer)]
+    made = [flow.calls.callee_name(source) for source in context.sources.originals(checkpointer)]
     given = [*event.value.args, *(value for _, value in event.value.keywords)]
-    arguments = [flow.callee_name(flow.resolve(flow.with_value(call, value))) for value in given]
+    arguments = [flow.calls.callee_name(flow.resolve(flow.with_value(call, value))) for value in given]
     if any(name.startswith("orbax.") for name in (*made, *arguments)):
         return "restore" if callee.name == "restore" else "save"
     return ""
@@ -94,7 +94,7 @@ def _untargeted(context: Context, trees: Trees) -> Iterator[CallEvent]:
     }
     for event in context.project.calls() if restores else ():
         call = context.flow.here(event.value, event.scope)
-        if len(event.value.args) < 2 or context.flow.callee_name(call) not in _INTO:
+        if len(event.value.args) < 2 or context.flow.calls.callee_name(call) not in _INTO:
             continue
         target = context.flow.with_value(call, event.value.args[0])
         for value in event.value.args[1:]:
@@ -109,7 +109,7 @@ def _targeted(context: Context, event: CallEvent) -> bool:
     call = context.flow.here(event.value, event.scope)
     for value in (*event.value.args[1:], *(value for _, value in event.value.keywords)):
         given = context.flow.resolve(context.flow.with_value(call, value))
-        if not isinstance(given.value, Call) or not context.flow.callee_name(given).startswith("orbax."):
+        if not isinstance(given.value, Call) or not context.flow.calls.callee_name(given).startswith("orbax."):
             return True
         if given.value.args or given.value.keywords:
             return True
@@ -120,5 +120,5 @@ def _into_moved(context: Context, trees: Trees, target: Bound) -> bool:
     """Say whether the target of an update, a merge or a replacement is, or is the state of, such a model."""
     if trees.object_moved(target) or STREAMS in trees.moved(target):
         return True
-    whole = context.flow.split_object(context.flow.resolve(target))
+    whole = context.flow.calls.split_object(context.flow.resolve(target))
     return whole is not None and trees.object_moved(whole)

@@ -44,7 +44,7 @@ class Trees:
     def _source(self, source: Bound, depth: int) -> frozenset[str]:
         flow, value = self.flow, source.value
         if isinstance(value, Sequence | Mapping):
-            return frozenset(m for element in flow.elements(source) for m in self.moved(element, depth + 1))
+            return frozenset(m for element in flow.containers.elements(source) for m in self.moved(element, depth + 1))
         if isinstance(value, Item | Indexed):
             index = value.index if isinstance(value, Item) else value.index.value
             base = flow.resolve(flow.with_value(source, value.base))
@@ -53,7 +53,7 @@ class Trees:
             return frozenset()
         if not isinstance(value, Call):
             return frozenset()
-        name = flow.callee_name(source)
+        name = flow.calls.callee_name(source)
         if name in _STATES and value.args:
             return self._of_object(flow.with_value(source, value.args[0]), source, value.args[1:], None)
         if name in _SAME_TREE or name.startswith("orbax.checkpoint.args."):
@@ -65,7 +65,7 @@ class Trees:
 
     def _part(self, base: Bound, call: Call, index: int) -> frozenset[str]:
         """Return what a part of ``nnx.split`` or of ``nnx.state`` with several filters holds."""
-        name = self.flow.callee_name(base)
+        name = self.flow.calls.callee_name(base)
         if name not in _STATES and name != "flax.nnx.split":
             return frozenset()
         position = index - 1 if name == "flax.nnx.split" else index
@@ -93,10 +93,10 @@ class Trees:
                 return True
             value = source.value
             inside: list[Bound] = []
-            if isinstance(value, Call) and self.flow.callee_name(source) == "flax.nnx.Optimizer":
+            if isinstance(value, Call) and self.flow.calls.callee_name(source) == "flax.nnx.Optimizer":
                 inside = [self.flow.with_value(source, model) for model in value.args[:1]]
             elif isinstance(value, Sequence | Mapping):
-                inside = list(self.flow.elements(source))
+                inside = list(self.flow.containers.elements(source))
             if any(self.object_moved(element) for element in inside):
                 return True
         return False
@@ -106,7 +106,7 @@ class Trees:
         if any(found.code == "NNX103" for found in optimizer_findings(self.context)):
             return False
         sources = self.context.sources.originals(instance)
-        return any(self.flow.callee_name(source) == "flax.nnx.Optimizer" for source in sources)
+        return any(self.flow.calls.callee_name(source) == "flax.nnx.Optimizer" for source in sources)
 
 
 def _takes_streams(flow: Flow, filters: list[Bound], position: int | None) -> bool:
@@ -122,7 +122,7 @@ def _takes_streams(flow: Flow, filters: list[Bound], position: int | None) -> bo
     value = filters[index].value
     if isinstance(value, Ref):
         return value.name in {*_STREAM_TYPES, "flax.nnx.Variable"}
-    if isinstance(value, Call) and flow.callee_name(filters[index]) == "flax.nnx.Not" and value.args:
+    if isinstance(value, Call) and flow.calls.callee_name(filters[index]) == "flax.nnx.Not" and value.args:
         inner = flow.follow(filters[index], value.args[0]).value
         return not (isinstance(inner, Ref) and inner.name in {*_STREAM_TYPES, "flax.nnx.Variable"})
     return value in {Const(Ellipsis), Const(True)} if isinstance(value, Const) else False

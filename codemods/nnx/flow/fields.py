@@ -127,7 +127,7 @@ class Fields:
         last = getattr(made.node.func, "attr", getattr(made.node.func, "id", ""))
         if last not in _MOCKS:
             return False
-        name = self.flow.callee_name(self.flow.here(made, event.scope))
+        name = self.flow.calls.callee_name(self.flow.here(made, event.scope))
         return name.startswith(("unittest.mock.", "mock."))
 
     def _owner(self, event: AttrEvent | CallEvent, base: Value, scope: Scope) -> tuple[ClassFacts | None, bool]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 
-from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.flow.callers import CallSites
-from codemods.nnx.flow.calls import Callee, Calls
+from codemods.nnx.flow.calls import Calls
 from codemods.nnx.flow.classes import Classes, is_none
 from codemods.nnx.flow.containers import Containers
 from codemods.nnx.flow.fields import Fields
@@ -53,7 +53,20 @@ _MADE = frozenset({Const, Ref, Sequence, Mapping, Comprehension, Function, Class
 
 
 class Flow:
-    """Answers questions about the values of one project."""
+    """Answers questions about the values of one project: itself where a value comes from, its parts the others.
+
+    Attributes:
+        project: the modules.
+        sites: who calls a function, and with what.
+        moments: when a variable or attribute was read that holds different objects at different times.
+        identity: whether two values are the same object.
+        fields: what attributes of instances hold.
+        classes: what a value is an instance of, parents and methods.
+        calls: what a call reaches, and what it gives.
+        containers: items and elements.
+        variables: what names refer to.
+        questions: how far a question may go.
+    """
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -365,109 +378,3 @@ class Flow:
     def older(self, bound: Bound, value: Value, loop: ast.AST) -> Bound:
         """Return a value of the round before the current one of a loop."""
         return Bound(value, bound.frame, bound.stale | {loop})
-
-    # -- questions answered by the parts ------------------------------------------------------------
-
-    def one_question(self) -> AbstractContextManager[None]:
-        """Take all questions asked inside for one, which may take a limited number of steps in all."""
-        return self.questions.one_question()
-
-    def callers(self, function: FunctionFacts) -> list[CallEvent]:
-        """Return every call in the project that reaches a function."""
-        return self.sites.callers(function)
-
-    def constructions(self, cls: ClassFacts) -> list[CallEvent]:
-        """Return every call that makes an instance of a class or of a class derived from it."""
-        return self.sites.constructions(cls)
-
-    def entries(self, function: FunctionFacts) -> list[Frame]:
-        """Return the activations of a function that the project's calls make."""
-        return self.sites.entries(function)
-
-    def open_param(self, bound: Bound) -> Param | None:
-        """Return the parameter on which a value depends and whose argument is not settled; None if there is none."""
-        return self.sites.open_param(bound)
-
-    def settlements(self, param: Param) -> list[Frame]:
-        """Return the activations that the project makes of the function of an open parameter."""
-        return self.sites.settlements(param)
-
-    def same(self, one: Bound, two: Bound) -> bool:
-        """Say whether two values are provably the same object."""
-        return self.identity.same(one, two)
-
-    def distrust(self, containers: set[Value]) -> None:
-        """Take the elements of displays that are changed through other names for different ones at each read."""
-        self.identity.distrust(containers)
-
-    def current(self, bound: Bound) -> bool:
-        """Say whether a value is the last one that was made at its place."""
-        return self.identity.current(bound)
-
-    def steady(self, container: Bound) -> bool:
-        """Say whether a container is changed only where the values of the text show it."""
-        return self.identity.steady(container)
-
-    def field(self, instance: Bound, name: str) -> list[Bound]:
-        """Return the values that an attribute of an instance may have; empty if nothing is known."""
-        return self.fields.field(instance, name)
-
-    def mro(self, cls: ClassFacts) -> tuple[tuple[ClassFacts, ...], frozenset[str]]:
-        """Return a class with the project's classes it derives from, and the names of its foreign bases."""
-        return self.classes.mro(cls)
-
-    def method(self, cls: ClassFacts, name: str) -> FunctionFacts | None:
-        """Return the method of a class or its project's parents."""
-        return self.classes.method(cls, name)
-
-    def class_of(self, bound: Bound) -> ClassFacts | None:
-        """Return the project's class that a value is an instance of."""
-        return self.classes.class_of(bound)
-
-    def annotated(self, param: Param) -> tuple[Bound, ...]:
-        """Return the classes that a parameter's annotation names: project's classes or foreign names."""
-        return self.classes.annotated(param)
-
-    def named(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:
-        """Yield the classes that an annotation expression names; optional and union members count too."""
-        return self.classes.named(node, scope)
-
-    def spelled(self, node: ast.expr, scope: Scope) -> Value:
-        """Return the value of a dotted name as a scope sees it from inside functions."""
-        return self.classes.spelled(node, scope)
-
-    def dataclass_fields(self, cls: ClassFacts) -> list[str]:
-        """Return the names of the fields that the generated constructor of a class takes, in order."""
-        return self.classes.dataclass_fields(cls)
-
-    def super_constructor(self, init: FunctionFacts) -> CallEvent | None:
-        """Return the call of ``super().__init__`` in a constructor."""
-        return self.classes.super_constructor(init)
-
-    def callee_name(self, bound: Bound) -> str:
-        """Return the full name of the foreign function that a call calls; empty if it is not foreign."""
-        return self.calls.callee_name(bound)
-
-    def split_object(self, graphdef: Bound) -> Bound | None:
-        """Return the object that was split into a graph definition, given that definition."""
-        return self.calls.split_object(graphdef)
-
-    def callables(self, callee: Bound) -> list[Callee]:
-        """Return the project's functions that calling a value may reach."""
-        return self.calls.callables(callee)
-
-    def wrapper_name(self, bound: Bound, value: Call) -> str:
-        """Return the name of the transform that a call applies, also one with its options given before."""
-        return self.calls.wrapper_name(bound, value)
-
-    def invoked(self, call: Bound) -> list[tuple[Callee, Frame]]:
-        """Return the project's functions that a call reaches, each with its activation."""
-        return self.calls.invoked(call)
-
-    def item(self, base: Bound, index: Bound) -> Bound:
-        """Resolve ``base[index]``."""
-        return self.containers.item(base, index)
-
-    def elements(self, container: Bound) -> tuple[Bound, ...]:
-        """Return the values that a container may hold."""
-        return self.containers.elements(container)

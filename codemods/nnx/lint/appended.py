@@ -71,10 +71,10 @@ def _attribute(context: Context, function: FunctionFacts, node: ast.Attribute) -
     """Say whether the project stores containers in an attribute."""
     flow = context.flow
     base = flow.resolve(flow.here(function.scope.module.values[node.value], function.scope))
-    cls = flow.class_of(base)
+    cls = flow.classes.class_of(base)
     return cls is not None and any(
         _container(context, value, method.scope)
-        for parent in flow.mro(cls)[0]
+        for parent in flow.classes.mro(cls)[0]
         for method, value in parent.stores.get(node.attr, ())
     )
 
@@ -83,7 +83,7 @@ def _container(context: Context, value: Value, scope: Scope) -> bool:
     while isinstance(value, Changed | Loop):
         value = value.before
     if isinstance(value, Call):
-        name = context.flow.callee_name(context.flow.here(value, scope))
+        name = context.flow.calls.callee_name(context.flow.here(value, scope))
         return name in {
             "builtins.list",
             "builtins.dict",

@@ -26,7 +26,7 @@ def layers(context: Context, callee: Bound) -> Iterator[Bound]:
         if not isinstance(callee.value, Call):
             return
         yield callee
-        if not callee.value.args or flow.wrapper_name(callee, callee.value) not in _KEEPING:
+        if not callee.value.args or flow.calls.wrapper_name(callee, callee.value) not in _KEEPING:
             return
         callee = flow.with_value(callee, callee.value.args[0])
 
@@ -34,7 +34,7 @@ def layers(context: Context, callee: Bound) -> Iterator[Bound]:
 def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
     """Yield the calls of what one application of a transform made."""
     flow = context.flow
-    for event in flow.callers(root.function):
+    for event in flow.sites.callers(root.function):
         if event.node is root.node:
             continue
         for layer in layers(context, flow.here(event.value.callee, event.scope)):

@@ -24,11 +24,11 @@ def _check(context: Context) -> Iterator[Finding]:
 def _changing(context: Context, root: Root) -> Iterator[Finding]:
     first: dict[str, tuple[str, int]] = {}
     told: set[str] = set()
-    for frame in context.flow.entries(root.function):
+    for frame in context.flow.sites.entries(root.function):
         site = frame.site
         if not isinstance(site, Call):
             continue
-        event = next((e for e in context.flow.callers(root.function) if e.value is site), None)
+        event = next((e for e in context.flow.sites.callers(root.function) if e.value is site), None)
         if event is None or in_test(event.scope) or context.traced.get(event.scope.function) is not None:
             continue
         for name in root.function.params:
@@ -63,7 +63,7 @@ def _structure(context: Context, bound: Bound) -> str:
         return ""
     if isinstance(value, Sequence):
         return f"{_article(type(value.node).__name__.lower())} of {len(value.items)}"
-    name = context.flow.callee_name(found)
+    name = context.flow.calls.callee_name(found)
     if name.startswith("numpy.") and name.rpartition(".")[2] in {"float32", "float64", "int32", "int64"}:
         return _article(name)
     return "an array" if context.kinds.only(found) is Kind.ARRAY else ""

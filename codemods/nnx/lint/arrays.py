@@ -131,7 +131,7 @@ class Arrays:
 
     def _call(self, value: Call, scope: Scope, depth: int) -> Array:
         flow = self._context.flow
-        name = flow.callee_name(flow.here(value, scope))
+        name = flow.calls.callee_name(flow.here(value, scope))
         home, _, word = name.rpartition(".")
         if not name and isinstance(value.callee, Attr):
             return self._method(value, value.callee, scope, depth)

@@ -55,7 +55,7 @@ def _found(call: FunctionFacts, node: ast.AST, name: str, what: str) -> Finding:
 
 
 def _is_module(context: Context, cls: ClassFacts) -> bool:
-    return any(name.startswith("flax.nnx.") for name in context.flow.mro(cls)[1])
+    return any(name.startswith("flax.nnx.") for name in context.flow.classes.mro(cls)[1])
 
 
 def _own(target: ast.expr, call: FunctionFacts) -> str | None:
@@ -75,7 +75,7 @@ def _stored(
     """Return what constructors store in an attribute, and perhaps all methods but one."""
     return [
         Bound(value, context.flow.open_frame(function.scope))
-        for parent in context.flow.mro(cls)[0]
+        for parent in context.flow.classes.mro(cls)[0]
         for function, value in parent.stores.get(name, ())
         if function.name in _CONSTRUCTORS or (others and function is not call)
     ]

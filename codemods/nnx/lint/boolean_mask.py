@@ -70,7 +70,7 @@ def _boolean(context: Context, value: Value, function: FunctionFacts, depth: int
             return any(_boolean(context, values[side], function, depth) for side in (node.left, node.right))
         return False
     if isinstance(value, Call):
-        name = flow.callee_name(flow.here(value, scope))
+        name = flow.calls.callee_name(flow.here(value, scope))
         return name.startswith("jax.numpy.") and name.rpartition(".")[2] in _PREDICATES
     if isinstance(value, Param) and depth < 3:
         return _given_mask(context, value, depth)
@@ -80,7 +80,7 @@ def _boolean(context: Context, value: Value, function: FunctionFacts, depth: int
 def _given_mask(context: Context, param: Param, depth: int) -> bool:
     """Say whether every call of the project gives a parameter a mask."""
     found = False
-    for frame in context.flow.entries(param.function):
+    for frame in context.flow.sites.entries(param.function):
         argument = context.flow.argument(frame, param.name)
         if argument is None:
             return False

@@ -133,7 +133,7 @@ def _orders(context: Context, node: ast.Call, function: FunctionFacts) -> bool:
     value = function.scope.module.values.get(node)
     if value is None or not node.args:
         return False
-    name = context.flow.callee_name(context.flow.here(value, function.scope))
+    name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
     if not name.startswith("builtins."):
         return False
     if len(node.args) > 1:

@@ -58,7 +58,7 @@ def _branches(context: Context) -> Iterator[Finding]:
         kinds = []
         for place, word in ((1, "true_fun"), (2, "false_fun")):
             given = event.value.argument(place, word)
-            callees = context.flow.callables(context.flow.here(given, event.scope)) if given is not None else []
+            callees = context.flow.calls.callables(context.flow.here(given, event.scope)) if given is not None else []
             if len(callees) != 1 or len(callees[0].function.returns) != 1:
                 break
             function = callees[0].function
@@ -155,7 +155,7 @@ def _grows(context: Context, body: Body, carry: Value, value: Value) -> str:
     """Say so if a round makes the carry longer."""
     if not isinstance(value, Call):
         return ""
-    name = context.flow.callee_name(context.flow.here(value, body.function.scope))
+    name = context.flow.calls.callee_name(context.flow.here(value, body.function.scope))
     if name not in _GROWING or not value.args:
         return ""
     parts = value.args[0].items if isinstance(value.args[0], Sequence) else value.args

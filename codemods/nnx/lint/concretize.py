@@ -64,7 +64,7 @@ def _indices(context: Context) -> Iterator[Finding]:
             found = resolved(context, node.value, scope)
             made = found.value if found is not None else None
             if isinstance(made, Call) and found is not None and made.args:
-                named = context.flow.callee_name(found) in _LISTS
+                named = context.flow.calls.callee_name(found) in _LISTS
                 made = context.flow.follow(found, made.args[0]).value if named else None
             if isinstance(made, Comprehension) or (isinstance(made, Sequence) and isinstance(made.node, _DISPLAYS)):
                 yield finding(

@@ -60,7 +60,7 @@ def _finding(function: FunctionFacts, value: Value, message: str) -> Finding:
 
 
 def _only(context: Context, bound: Bound) -> FunctionFacts | None:
-    callees = context.flow.callables(bound)
+    callees = context.flow.calls.callables(bound)
     return callees[0].function if len(callees) == 1 and not callees[0].args and not callees[0].keywords else None
 
 
@@ -79,7 +79,7 @@ def _is_vjp(context: Context, function: FunctionFacts) -> bool:
         found = context.flow.resolve(context.flow.here(decorator, outer))
         if (
             isinstance(found.value, Call)
-            and context.flow.callee_name(found) == "functools.partial"
+            and context.flow.calls.callee_name(found) == "functools.partial"
             and found.value.args
         ):
             names.append(getattr(context.flow.follow(found, found.value.args[0]).value, "name", ""))
@@ -115,7 +115,7 @@ def _array(context: Context, value: Value, function: FunctionFacts) -> bool:
         )
     if not isinstance(value, Call):
         return False
-    name = context.flow.callee_name(context.flow.here(value, function.scope))
+    name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
     return name.startswith("jax.numpy.") and gives_arrays(name) and name.rpartition(".")[2] in _GIVING
 
 

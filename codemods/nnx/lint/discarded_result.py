@@ -73,7 +73,7 @@ def _is_update(context: Context, function: FunctionFacts, returned: Value, param
     """Say whether a function returns a parameter with its leaves changed."""
     if not isinstance(returned, Call):
         return False
-    name = context.flow.callee_name(context.flow.here(returned, function.scope))
+    name = context.flow.calls.callee_name(context.flow.here(returned, function.scope))
     if name in TREE_MAPS:
         return len(returned.args) > 2 and returned.args[1] is param
     return name == "optax.apply_updates" and bool(returned.args) and returned.args[0] is param
@@ -101,7 +101,7 @@ def _unread(context: Context) -> Iterator[Finding]:
             continue
         if event.loops or function.generator or in_test(event.scope) or target.id in event.scope.globals:
             continue
-        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
         home, _, word = name.rpartition(".")
         if not (name in TREE_MAPS or name in PURE or (home == "jax.numpy" and word)):
             continue

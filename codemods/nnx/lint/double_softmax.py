@@ -63,7 +63,7 @@ def _squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str
                 return ""
             value = inner
         elif isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name in _SHAPING:
-            name = flow.callee_name(flow.with_value(bound, value))
+            name = flow.calls.callee_name(flow.with_value(bound, value))
             value = value.args[0] if name and value.args else value.callee.base
         else:
             break
@@ -77,7 +77,7 @@ def _squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str
         if inner_bound.value is value or not isinstance(inner_bound.value, Call):
             return ""
         return _squashed(context, inner_bound, _scope(inner_bound, scope), words, depth + 1)
-    name = flow.callee_name(bound)
+    name = flow.calls.callee_name(bound)
     if name:
         return last(name) if name.startswith(_HOMES) and last(name) in words else ""
     results = _results(context, bound, value)
@@ -91,13 +91,16 @@ def _results(context: Context, bound: Bound, value: Call) -> list[Bound]:
     """Return what a call of the project's functions, or of its models, gives."""
     flow = context.flow
     results = [
-        Bound(r, frame) for callee, frame in flow.invoked(bound) if not callee.gradient for r in callee.function.returns
+        Bound(r, frame)
+        for callee, frame in flow.calls.invoked(bound)
+        if not callee.gradient
+        for r in callee.function.returns
     ]
     if results:
         return results
     for owner in context.sources.originals(flow.with_value(bound, value.callee)):
-        cls = flow.class_of(owner)
-        method = flow.method(cls, "__call__") if cls is not None else None
+        cls = flow.classes.class_of(owner)
+        method = flow.classes.method(cls, "__call__") if cls is not None else None
         if method is None:
             return []
         results += [flow.here(r, method.scope) for r in method.returns]
@@ -108,7 +111,11 @@ def _sequential(context: Context, bound: Bound, value: Call, words: frozenset[st
     """Return the last layer of an ``nnx.Sequential`` that is called, if it makes probabilities."""
     flow = context.flow
     for owner in context.sources.originals(flow.with_value(bound, value.callee)):
-        if not isinstance(owner.value, Call) or flow.callee_name(owner) != "flax.nnx.Sequential" or owner.value.starred:
+        if (
+            not isinstance(owner.value, Call)
+            or flow.calls.callee_name(owner) != "flax.nnx.Sequential"
+            or owner.value.starred
+        ):
             return ""
         layer = flow.follow(owner, owner.value.args[-1]).value if owner.value.args else None
         if isinstance(layer, Ref) and layer.name.startswith(_HOMES) and last(layer.name) in words:

@@ -74,7 +74,7 @@ def changed(context: Context, function: FunctionFacts, depth: int = 0) -> set[Pa
 def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: int) -> set[Param]:
     """Return the parameters that a call gives to a function which changes them and does not return them."""
     found: set[Param] = set()
-    for callee, frame in context.flow.invoked(context.flow.here(event.value, event.scope)):
+    for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
         if callee.function is function or callee.function.owner is not None:
             continue
         returned = _returned(context, callee.function)
@@ -103,7 +103,7 @@ def _trains(context: Context, event: CallEvent, param: Param) -> bool:
     if any(word in text for word in _MODES):
         return False
     flow = context.flow
-    for bound in flow.annotated(param):
+    for bound in flow.classes.annotated(param):
         if getattr(bound.value, "name", "") == "flax.nnx.BatchNorm":
             return True
         if isinstance(bound.value, Class) and holds_state(context, bound.value.facts):

@@ -68,12 +68,12 @@ def _in_module(context: Context, event: CallEvent) -> bool:
         parent = function.scope.parent
         function = enclosing_function(parent) if parent is not None else None
     owner = function.owner if function is not None else None
-    return owner is not None and any(name.startswith("flax.nnx.") for name in context.flow.mro(owner)[1])
+    return owner is not None and any(name.startswith("flax.nnx.") for name in context.flow.classes.mro(owner)[1])
 
 
 def _compiled(context: Context, event: CallEvent) -> bool:
     """Say whether the module compiles its ``__call__`` itself."""
-    for callee, _ in context.flow.invoked(context.flow.here(event.value, event.scope)):
+    for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
         tracing = context.traced.get(callee.function)
         if tracing is not None and any(root.transform in COMPILING for root in tracing.roots):
             return True

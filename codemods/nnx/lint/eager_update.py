@@ -43,7 +43,7 @@ def _hot(context: Context, event: CallEvent) -> bool:
         return False
     if any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
         return True
-    callers = context.flow.callers(function) if function is not None else []
+    callers = context.flow.sites.callers(function) if function is not None else []
     return bool(callers) and all(
         any(isinstance(loop, ast.For | ast.While) for loop in caller.loops)
         and enclosing_function(caller.scope) not in context.traced

@@ -34,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _is_data(context: Context, made: Call, event: CallEvent, later: list[int]) -> bool:
     """Say whether the loss gives its first argument to a later one, which it calls: that is the model."""
-    callees = context.flow.callables(context.flow.here(made.args[0], event.scope))
+    callees = context.flow.calls.callables(context.flow.here(made.args[0], event.scope))
     if len(callees) != 1 or callees[0].args or callees[0].receiver is not None:
         return False
     function = callees[0].function

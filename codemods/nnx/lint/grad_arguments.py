@@ -27,7 +27,7 @@ def gradient_calls(context: Context) -> Iterator[tuple[CallEvent, Call, str]]:
     for event in context.asked.calls():
         made = _made(context, event)
         if made in makers and isinstance(made, Call):
-            name = context.flow.callee_name(context.flow.here(made, event.scope))
+            name = context.flow.calls.callee_name(context.flow.here(made, event.scope))
             if name in GRADIENTS:
                 yield event, made, name
 

@@ -45,7 +45,7 @@ def _integers(context: Context, event: CallEvent) -> bool:
     made = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
     if not isinstance(made.value, Call) or made.value.keywords or len(made.value.args) != len(made.value.node.args):
         return False
-    name = context.flow.callee_name(made)
+    name = context.flow.calls.callee_name(made)
     if name not in {"jax.numpy.array", "jax.numpy.asarray", "jax.numpy.arange"}:
         return False
     numbers = [constant(argument) for argument in made.value.node.args[: 3 if name.endswith("arange") else 1]]

@@ -63,7 +63,7 @@ def _valued(context: Context, value: Value, event: CallEvent) -> bool:
     """Say whether a call gives the value and the gradients of a function."""
     assert isinstance(value, Call)
     return any(
-        isinstance(layer.value, Call) and context.flow.wrapper_name(layer, layer.value) in _VALUED
+        isinstance(layer.value, Call) and context.flow.calls.wrapper_name(layer, layer.value) in _VALUED
         for layer in layers(context, context.flow.here(value.callee, event.scope))
     )
 

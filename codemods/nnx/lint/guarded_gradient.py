@@ -61,7 +61,7 @@ def _around(context: Context, places: Iterable[FunctionFacts]) -> set[FunctionFa
     level = set(places)
     for _ in range(_DEPTH + 1):
         found |= level
-        callers = {enclosing_function(e.scope) for function in level for e in context.flow.callers(function)}
+        callers = {enclosing_function(e.scope) for function in level for e in context.flow.sites.callers(function)}
         level = {function for function in callers if function is not None} - found
     return found
 
@@ -75,7 +75,7 @@ def _differentiated(context: Context) -> Iterator[tuple[FunctionFacts, frozenset
         given = keyword(event.node, "argnums") or (event.node.args[1] if len(event.node.args) > 1 else None)
         numbers = constant(given) if given is not None else 0
         chosen = numbers if isinstance(numbers, tuple | list) else (numbers,)
-        for callee in context.flow.callables(context.flow.here(event.value.args[0], event.scope)):
+        for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
             names = list(callee.function.params)[len(callee.args) + int(callee.receiver is not None) :]
             picked = {names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)}
             if picked:
@@ -107,7 +107,7 @@ def _reached(
     for event in context.bodies.calls.get(function.scope, ()):
         if not _mentions(event.node, names):
             continue
-        for callee, _ in context.flow.invoked(context.flow.here(event.value, event.scope)):
+        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
             inner = callee.function
             if inner is function or callee.gradient or inner not in search.around:
                 continue
@@ -149,7 +149,7 @@ def _mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
 def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
     """Return what a ``where`` guards, if its derivative is not a number where the guard holds."""
     test, *ways = event.node.args
-    name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+    name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
     if name not in {"jax.numpy.where", "jax.lax.select"}:
         return None
     guarded: set[str] | None = None
@@ -206,7 +206,7 @@ def _safe(context: Context, operand: ast.expr, event: CallEvent) -> bool:
     value: Value | None = event.scope.module.values.get(operand)
     if not isinstance(value, Call):
         return False
-    return last(context.flow.callee_name(context.flow.here(value, event.scope))) in _SAFE
+    return last(context.flow.calls.callee_name(context.flow.here(value, event.scope))) in _SAFE
 
 
 RULE = lint_rule(

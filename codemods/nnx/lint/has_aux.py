@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         call = _call(context, event)
         if not aux:
-            callees = context.flow.callables(context.flow.here(event.value.args[0], event.scope))
+            callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
             if len(callees) == 1 and _returns_tuple(callees[0].function):
                 yield finding(
                     RULE.code,
@@ -77,7 +77,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _applied(context: Context, found: Bound, made: Call) -> str:
     """Return the name of the gradient function that a decorator with options applies."""
-    name = context.flow.callee_name(found)
+    name = context.flow.calls.callee_name(found)
     if name == "functools.partial" and made.args and not made.starred:
         return str(getattr(context.flow.follow(found, made.args[0]).value, "name", ""))
     return "" if made.args or made.starred else name

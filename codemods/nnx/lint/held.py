@@ -35,8 +35,8 @@ def _held(context: Context, bound: Bound, depth: int) -> bool:
                 for one in value.scope.bindings.get(value.name, ())
             )
         found = context.flow.resolve(bound)
-        cls = context.flow.class_of(found)
-        if cls is not None and "threading.local" in context.flow.mro(cls)[1]:
+        cls = context.flow.classes.class_of(found)
+        if cls is not None and "threading.local" in context.flow.classes.mro(cls)[1]:
             return False  # as a rule a stack that is left as it was
         return not isinstance(found.value, ModuleRef | Ref)
     if not isinstance(value, Param):

@@ -59,7 +59,7 @@ def _drawn(context: Context, event: CallEvent) -> str:
     callee = event.value.callee
     if not isinstance(callee, Attr):
         return ""
-    made = context.flow.callee_name(context.flow.resolve(context.flow.here(callee.base, event.scope)))
+    made = context.flow.calls.callee_name(context.flow.resolve(context.flow.here(callee.base, event.scope)))
     host = made in _GENERATORS or (made in _PATHS and callee.name in _ACCESS)
     return f"{made}(...).{callee.name}" if host else ""
 

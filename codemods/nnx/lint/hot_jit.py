@@ -90,12 +90,12 @@ def _tiny(context: Context, made: Bound, depth: int = 0) -> bool:
     flow, value = context.flow, made.value
     if not isinstance(value, Call) or value.starred or depth > _DEEP:
         return False
-    name = flow.callee_name(made)
+    name = flow.calls.callee_name(made)
     if name.startswith("flax.nnx.") and last(name)[:1].isupper():
         parts = [*value.args, *(v for k, v in value.keywords if k != "rngs")]
         return all(_modest(context, flow.follow(made, part), depth) for part in parts)
-    cls = flow.class_of(made)
-    init = flow.method(cls, "__init__") if cls is not None else None
+    cls = flow.classes.class_of(made)
+    init = flow.classes.method(cls, "__init__") if cls is not None else None
     if init is None:
         return False
     frame = flow.calls.enter(Callee(init, flow.open_frame(init.scope.parent), made), made)

@@ -89,9 +89,9 @@ def _own(context: Context, value: Attr) -> bool:
     if not isinstance(base, Param) or base is not base.function.self_param or base.function.owner is None:
         return False
     owner = base.function.owner
-    stores = [store for cls in context.flow.mro(owner)[0] for store in cls.stores.get(value.name, ())]
+    stores = [store for cls in context.flow.classes.mro(owner)[0] for store in cls.stores.get(value.name, ())]
     stores = [store for store in stores if not (isinstance(store[1], Changed) and store[1].before == value)]
-    plain = "flax.nnx.Module" not in context.flow.mro(owner)[1]
+    plain = "flax.nnx.Module" not in context.flow.classes.mro(owner)[1]
     return (
         plain
         and bool(stores)

@@ -76,7 +76,7 @@ def _looped(context: Context, function: FunctionFacts) -> bool:
     """Say whether a function is called, and in loops only."""
     if any(_word(value) in _CACHES for value in function.decorators):
         return False
-    callers = [caller for caller in context.flow.callers(function) if not in_test(caller.scope)]
+    callers = [caller for caller in context.flow.sites.callers(function) if not in_test(caller.scope)]
     return bool(callers) and all(
         any(isinstance(loop, ast.For | ast.While) for loop in caller.loops) for caller in callers
     )
@@ -121,7 +121,7 @@ def _factories(context: Context) -> Iterator[Finding]:
             if any(_is_made(context, value, root) for value in outer.returns):
                 made[outer] = root
     for function, root in made.items():
-        for event in context.flow.callers(function):
+        for event in context.flow.sites.callers(function):
             loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
             if loop is None or in_test(event.scope) or _bound_in(loop, event.node):
                 continue

@@ -52,7 +52,7 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
         key = event.value.argument(0, "key")
         if key is None or not (_trackable(key) or isinstance(key, Attr)):
             continue
-        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
         if not name.startswith("jax.random.") or last(name) in NOT_CONSUMING:
             continue
         if isinstance(key, Attr) and not _kept(context, key):
@@ -78,7 +78,7 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
         if param in done or param is param.function.self_param or param.function.generator:
             continue
         done.add(param)
-        for event in context.flow.callers(param.function):
+        for event in context.flow.sites.callers(param.function):
             given = _argument(context, event, param)
             if given is None or not _trackable(given[0]):
                 continue
@@ -95,7 +95,7 @@ def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, 
     function, call = param.function, event.value
     if call.starred or not isinstance(event.node.func, ast.Name | ast.Attribute):
         return None
-    if context.flow.callee_name(context.flow.here(call, event.scope)):
+    if context.flow.calls.callee_name(context.flow.here(call, event.scope)):
         return None  # a loop or branch that gets the function
     for key, node in zip(call.keywords, event.node.keywords, strict=True):
         if key[0] == param.name:
@@ -103,7 +103,7 @@ def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, 
     index = list(function.params).index(param.name)
     if function.self_param is not None:
         index -= 1
-    invoked = [c for c, _ in context.flow.invoked(context.flow.here(call, event.scope)) if c.function is function]
+    invoked = [c for c, _ in context.flow.calls.invoked(context.flow.here(call, event.scope)) if c.function is function]
     if len(invoked) == 1 and invoked[0].gradient:
         return None
     index -= len(invoked[0].args) if len(invoked) == 1 else 0
@@ -142,8 +142,10 @@ def _unchanged(context: Context, key: Attr) -> bool:
     base = key.base
     assert isinstance(base, Param)
     bound = context.flow.here(base, base.function.scope)
-    classes = [context.flow.class_of(one) for one in (bound, *context.sources.originals(bound))]
-    if not any(cls and any(key.name in (*c.fields, *c.stores) for c in context.flow.mro(cls)[0]) for cls in classes):
+    classes = [context.flow.classes.class_of(one) for one in (bound, *context.sources.originals(bound))]
+    if not any(
+        cls and any(key.name in (*c.fields, *c.stores) for c in context.flow.classes.mro(cls)[0]) for cls in classes
+    ):
         return False
     return not any(
         event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"}

@@ -32,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
             yield from _layers(context, event, name)
     for event, name in foreign(context, "eval_shape"):
         if name == "jax.eval_shape" and event.value.args:
-            for callee in context.flow.callables(context.flow.here(event.value.args[0], event.scope)):
+            for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
                 yield from _found(context, callee.function, name, event.scope, event.node)
 
 
@@ -86,7 +86,7 @@ def _changed(context: Context, scope: Scope) -> str | None:
         made = resolved(context, func, scope)
         if made is None or not isinstance(made.value, Call):
             continue
-        callee = context.flow.callee_name(made)
+        callee = context.flow.calls.callee_name(made)
         if (not method and draws(context, made)) or _CHANGING.get(callee) == method or callee == "flax.nnx.Rngs":
             return func.id
     return None
@@ -107,24 +107,24 @@ def _layer(context: Context, func: ast.Attribute, scope: Scope) -> str | None:
 
 def draws(context: Context, made: Bound) -> bool:
     """Say whether calling a module changes its state: it is or holds a batch norm or a dropout."""
-    if context.flow.callee_name(made) in _STATEFUL:
+    if context.flow.calls.callee_name(made) in _STATEFUL:
         return not _inactive(made)
-    cls = context.flow.class_of(made)
+    cls = context.flow.classes.class_of(made)
     return cls is not None and holds_state(context, cls)
 
 
 def holds_state(context: Context, cls: ClassFacts, depth: int = 0) -> bool:
     """Say whether the instances of a class hold a batch norm or a dropout that is active."""
     flow = context.flow
-    for parent in flow.mro(cls)[0]:
+    for parent in flow.classes.mro(cls)[0]:
         for stores in parent.stores.values():
             for function, value in stores:
                 stored = flow.resolve(flow.here(value, function.scope))
                 if not isinstance(stored.value, Call):
                     continue
-                if flow.callee_name(stored) in _STATEFUL and not _inactive(stored):
+                if flow.calls.callee_name(stored) in _STATEFUL and not _inactive(stored):
                     return True
-                inner = flow.class_of(stored)
+                inner = flow.classes.class_of(stored)
                 if inner is not None and depth < 3 and holds_state(context, inner, depth + 1):
                     return True
     return False

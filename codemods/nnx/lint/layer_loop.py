@@ -18,7 +18,7 @@ _KEEPERS = frozenset({"flax.nnx.List", "flax.nnx.data", "builtins.list", "builti
 
 def _check(context: Context) -> Iterator[Finding]:
     for cls in context.asked.classes():
-        if not any(name.startswith("flax.nnx.") for name in context.flow.mro(cls)[1]):
+        if not any(name.startswith("flax.nnx.") for name in context.flow.classes.mro(cls)[1]):
             continue
         for method in cls.methods.values():
             if method.name in {"__init__", "setup"} or method.self_param is None:
@@ -56,13 +56,13 @@ def _called(node: ast.For) -> bool:
 
 def _stack(context: Context, cls: ClassFacts, name: str) -> bool:
     """Say whether an attribute is a list of layers that are all made in the same way."""
-    stores = [store for parent in context.flow.mro(cls)[0] for store in parent.stores.get(name, ())]
+    stores = [store for parent in context.flow.classes.mro(cls)[0] for store in parent.stores.get(name, ())]
     return bool(stores) and all(_uniform(context, value, method) for method, value in stores)
 
 
 def _uniform(context: Context, value: Value, method: FunctionFacts) -> bool:
     flow = context.flow
-    while isinstance(value, Call) and value.args and flow.callee_name(flow.here(value, method.scope)) in _KEEPERS:
+    while isinstance(value, Call) and value.args and flow.calls.callee_name(flow.here(value, method.scope)) in _KEEPERS:
         value = value.args[0]
     if isinstance(value, Comprehension) and isinstance(value.loop, ast.comprehension):
         return _many(value.loop.iter) and _same(value.element, value.loop.target)

@@ -74,7 +74,7 @@ def bodies(context: Context) -> Iterator[Body]:
             given = event.value.argument(position, role)
             if given is None:
                 continue
-            callees = context.flow.callables(context.flow.here(given, event.scope))
+            callees = context.flow.calls.callables(context.flow.here(given, event.scope))
             if len(callees) == 1 and not _foreign_layer(context, given, event):
                 yield Body(event, name, role, callees[0], count, init)
 
@@ -84,5 +84,5 @@ def _foreign_layer(context: Context, given: Value, event: CallEvent) -> bool:
     found = context.flow.resolve(context.flow.here(given, event.scope))
     if not isinstance(found.value, Call):
         return False
-    name = context.flow.wrapper_name(found, found.value)
+    name = context.flow.calls.wrapper_name(found, found.value)
     return name in _CHANGING or not name.startswith(("jax.", "flax.nnx.", "functools."))

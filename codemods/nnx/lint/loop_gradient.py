@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         numbers = keyword(event.node, "argnums")
         place = 0 if numbers is None else constant(numbers)
-        for callee in context.flow.callables(context.flow.here(event.value.args[0], event.scope)):
+        for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
             function = callee.function
             params = list(function.params)
             if callee.args or callee.receiver is not None or not isinstance(place, int) or place >= len(params):
@@ -49,7 +49,7 @@ def _loop(context: Context, function: FunctionFacts, param: str) -> ast.Call | N
     if function.decorators or any(_word(n) in _HANDLED for n in ast.walk(function.node)):
         return None
     for event in context.bodies.calls.get(function.scope, ()):
-        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
         if name != "jax.lax.while_loop" or event.value.starred or len(event.node.args) < 3:
             continue
         if event.value in function.returns and any(_mentions(a, param) for a in event.node.args[1:]):

@@ -24,7 +24,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "grad", "value_and_grad", everywhere=True):
         if name not in GRADIENTS or not event.value.args:
             continue
-        for callee in context.flow.callables(context.flow.here(event.value.args[0], event.scope)):
+        for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
             for returned in callee.function.returns:
                 if (isinstance(returned, Unknown) and _square(returned.node)) or (
                     isinstance(returned, Call) and _elementwise(context, returned, callee.function)
@@ -40,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _elementwise(context: Context, value: Call, function: FunctionFacts) -> bool:
     """Say whether a call gives a loss for every element."""
-    name = context.flow.callee_name(context.flow.here(value, function.scope))
+    name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
     if name in _LOSSES:
         return True
     argument = value.node.args[0] if value.node.args else None

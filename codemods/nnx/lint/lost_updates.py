@@ -79,13 +79,13 @@ def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     made = context.flow.resolve(context.flow.here(callee.base, event.scope))
     if not isinstance(made.value, Call):
         return False
-    name = context.flow.callee_name(made)
+    name = context.flow.calls.callee_name(made)
     momentum = made.value.keyword("momentum")
     if name in _STATELESS and (momentum is None or (isinstance(momentum, Const) and not momentum.value)):
         return False
     if any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
         return True
-    return any(caller.loops for caller in context.flow.callers(function))
+    return any(caller.loops for caller in context.flow.sites.callers(function))
 
 
 RULE = lint_rule(

@@ -66,7 +66,7 @@ def _collectives(context: Context) -> Iterator[Finding]:
         if not isinstance(axis, Const) or not isinstance(axis.value, str) or not tracing.roots:
             continue
         given = [_axis_name(root) for root in tracing.roots]
-        called = [c.scope.function for c in context.flow.callers(tracing.function)]
+        called = [c.scope.function for c in context.flow.sites.callers(tracing.function)]
         if axis.value in given or None in given or any(caller in context.traced for caller in called if caller):
             continue
         yield finding(
@@ -114,7 +114,7 @@ def _axes(context: Context, mesh: Value | None, event: CallEvent) -> tuple[str, 
     made = context.flow.resolve(context.flow.here(mesh, event.scope))
     if not isinstance(made.value, Call) or made.value.starred:
         return None
-    where = _MESHES.get(last(context.flow.callee_name(made)))
+    where = _MESHES.get(last(context.flow.calls.callee_name(made)))
     given = made.value.argument(*where) if where else None
     if given is None:
         return None
@@ -138,7 +138,7 @@ def _named(context: Context, bound: Bound | None, depth: int) -> Iterator[tuple[
     elif isinstance(value, Mapping):
         for _, item in value.items:
             yield from _named(context, context.flow.with_value(found, item), depth + 1)
-    elif isinstance(value, Call) and context.flow.callee_name(found) in _SPECS:
+    elif isinstance(value, Call) and context.flow.calls.callee_name(found) in _SPECS:
         for item in value.args:
             one = context.flow.follow(found, item)
             parts = one.value.items if isinstance(one.value, Sequence) else (one.value,)

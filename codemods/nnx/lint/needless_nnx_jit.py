@@ -38,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _plain(context: Context, root: Root) -> bool:
     """Say whether every call in the project gives arrays and numbers only, and the body makes no object change."""
-    frames = context.flow.entries(root.function)
+    frames = context.flow.sites.entries(root.function)
     if not frames or _captures(context, root) or _makes(context, root):
         return False
     for frame in frames:

@@ -58,7 +58,7 @@ def _lacking(context: Context, event: CallEvent) -> bool:
         return False
     index = list(init.params).index("rngs") - 1
     given = index < init.positional - 1 and len(event.node.args) > index
-    return not given and bool(init.decorators == ()) and "flax.nnx.Module" in context.flow.mro(callee.facts)[1]
+    return not given and bool(init.decorators == ()) and "flax.nnx.Module" in context.flow.classes.mro(callee.facts)[1]
 
 
 def _draws(context: Context, event: CallEvent) -> bool:

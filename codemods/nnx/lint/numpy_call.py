@@ -77,7 +77,7 @@ def _from_numpy(context: Context, node: ast.expr, scope: Scope) -> bool:
     found = resolved(context, node, scope)
     if found is None or not isinstance(found.value, Call) or found.value.starred:
         return False
-    name = context.flow.callee_name(found)
+    name = context.flow.calls.callee_name(found)
     made = name.startswith("numpy.") and not name.startswith("numpy.typing.") and name not in STATIC_RESULTS
     return made and last(name) in _MAKING and not context.taint.node_holds(node, scope)
 

@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
             yield from _given(context, event, callee.base, args[0])
             continue
         made = flow.resolve(flow.here(callee.base, event.scope))
-        if not isinstance(made.value, Call) or flow.callee_name(made) not in _MADE or not made.value.args:
+        if not isinstance(made.value, Call) or flow.calls.callee_name(made) not in _MADE or not made.value.args:
             continue
         own = flow.follow(made, made.value.args[0])
         given = flow.resolve(flow.here(args[0], event.scope))
@@ -47,15 +47,15 @@ def _given(context: Context, event: CallEvent, optimizer: Param, model: Param) -
     flow, function = context.flow, optimizer.function
     if model.function is not function or function is not event.scope.function:
         return
-    for caller in flow.callers(function):
+    for caller in flow.sites.callers(function):
         if in_test(caller.scope) or caller.scope.module not in context.asked:
             continue
-        for callee, frame in flow.invoked(flow.here(caller.value, caller.scope)):
+        for callee, frame in flow.calls.invoked(flow.here(caller.value, caller.scope)):
             given, other = flow.argument(frame, optimizer.name), flow.argument(frame, model.name)
             if callee.function is not function or given is None or other is None:
                 continue
             made, one = flow.resolve(original(given)), flow.resolve(original(other))
-            if not isinstance(made.value, Call) or flow.callee_name(made) not in _MADE or not made.value.args:
+            if not isinstance(made.value, Call) or flow.calls.callee_name(made) not in _MADE or not made.value.args:
                 continue
             own = flow.follow(made, made.value.args[0])
             if _constructed(context, own) and _constructed(context, one) and own.value is not one.value:

@@ -61,7 +61,7 @@ def _shape(context: Context, value: Value | None, scope: Scope) -> tuple[int | N
     """Return the shape of an array that is made with a literal one, as far as it is known."""
     if not isinstance(value, Call) or not value.node.args:
         return ()
-    name = context.flow.callee_name(context.flow.here(value, scope))
+    name = context.flow.calls.callee_name(context.flow.here(value, scope))
     if name not in _SHAPED:
         return ()
     shape = constant(value.node.args[0])

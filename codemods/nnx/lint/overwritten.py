@@ -68,13 +68,13 @@ def _variable(context: Context, event: AttrEvent) -> bool:
     """Say whether the attribute held a Variable before."""
     flow = context.flow
     base = flow.resolve(flow.here(event.base, event.scope))
-    cls = flow.class_of(base)
+    cls = flow.classes.class_of(base)
     name = event.node.attr
     if cls is not None:
         function = event.scope.function
         stores = [
             Bound(value, flow.open_frame(method.scope))
-            for parent in flow.mro(cls)[0]
+            for parent in flow.classes.mro(cls)[0]
             for method, value in parent.stores.get(name, ())
             if method.name in {"__init__", "setup", "__post_init__"}
         ]
@@ -82,10 +82,10 @@ def _variable(context: Context, event: AttrEvent) -> bool:
             return False
         return bool(stores) and all(Kind.VARIABLE in context.kinds.of(bound) for bound in stores)
     if name in _LIBRARY and isinstance(base.value, Call | Attr):
-        callee = flow.callee_name(base) if isinstance(base.value, Call) else ""
+        callee = flow.calls.callee_name(base) if isinstance(base.value, Call) else ""
         return callee.startswith("flax.nnx.") and Kind.MODULE in context.kinds.of(base)
     if name in _LIBRARY and isinstance(base.value, Param):
-        classes = [getattr(bound.value, "name", None) for bound in flow.annotated(base.value)]
+        classes = [getattr(bound.value, "name", None) for bound in flow.classes.annotated(base.value)]
         return bool(classes) and all(c in _LAYERS for c in classes)
     return False
 

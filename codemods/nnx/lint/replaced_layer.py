@@ -44,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if param is not None and param.function is store.scope.function:
             replacing.setdefault(param.function, []).append(store)
     for function, changes in replacing.items():
-        for caller in context.flow.callers(function):
+        for caller in context.flow.sites.callers(function):
             for event, model in made.get(caller.scope, ()):
                 if event.node.lineno >= caller.node.lineno or in_test(caller.scope) or event.scope is not caller.scope:
                     continue
@@ -85,7 +85,7 @@ def _remade(context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]], 
     return any(
         callee.function.scope in made
         for event in context.bodies.calls.get(scope, ())
-        for callee, _ in context.flow.invoked(context.flow.here(event.value, event.scope))
+        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))
     )
 
 

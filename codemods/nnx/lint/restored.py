@@ -40,13 +40,13 @@ def _found(event: CallEvent, message: str) -> Finding:
 def _restores(context: Context, event: CallEvent) -> bool:
     """Say whether a call reads a checkpoint and gives what was in it."""
     flow = context.flow
-    name = flow.callee_name(flow.here(event.value, event.scope))
+    name = flow.calls.callee_name(flow.here(event.value, event.scope))
     if name:
         return name in _FUNCTIONS
     callee = event.value.callee
     if not isinstance(callee, Attr) or callee.name != "restore":
         return False
-    made = flow.callee_name(flow.resolve(flow.here(callee.base, event.scope)))
+    made = flow.calls.callee_name(flow.resolve(flow.here(callee.base, event.scope)))
     return made.startswith(("orbax.checkpoint.", "flax.training.orbax_utils."))
 
 

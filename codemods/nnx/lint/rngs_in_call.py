@@ -30,7 +30,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
             continue
-        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
         if name not in _SEEDS or _fixed(context, event):
             continue
         if name != "flax.nnx.Rngs":
@@ -81,7 +81,7 @@ def _often(context: Context, function: FunctionFacts) -> bool:
     owner = function.owner
     if owner is None or function.self_param is None or function.name.strip("_").startswith(_MAKING):
         return False
-    return function.name == "__call__" or "flax.nnx.Module" in context.flow.mro(owner)[1]
+    return function.name == "__call__" or "flax.nnx.Module" in context.flow.classes.mro(owner)[1]
 
 
 def _drawn(context: Context, key: Value, scope: Scope, depth: int) -> bool:
@@ -92,7 +92,7 @@ def _drawn(context: Context, key: Value, scope: Scope, depth: int) -> bool:
             first = first.base
         if first is not key:
             continue
-        name = context.flow.callee_name(context.flow.here(event.value, scope))
+        name = context.flow.calls.callee_name(context.flow.here(event.value, scope))
         if name == "jax.random.split" and depth < 3:
             if _drawn(context, event.value, scope, depth + 1):
                 return True

@@ -46,7 +46,7 @@ def _constant(context: Context, layer: CallEvent) -> bool:
     """Say whether a layer starts with ones and zeros, and draws nothing: normalization."""
     flow = context.flow
     callee = flow.follow(flow.here(layer.value, layer.scope), layer.value.callee).value
-    names = flow.mro(callee.facts)[1] if isinstance(callee, Class) else [getattr(callee, "name", "")]
+    names = flow.classes.mro(callee.facts)[1] if isinstance(callee, Class) else [getattr(callee, "name", "")]
     return any(isinstance(name, str) and name.startswith("flax.nnx.") and name.endswith("Norm") for name in names)
 
 

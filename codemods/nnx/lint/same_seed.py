@@ -104,14 +104,14 @@ def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
 def _drops(context: Context, source: Bound) -> bool:
     """Say whether a model is, or directly holds, a dropout that draws masks."""
     flow = context.flow
-    cls = flow.class_of(source)
+    cls = flow.classes.class_of(source)
     held = [source] if cls is None else [
         flow.resolve(flow.here(value, function.scope))
-        for parent in flow.mro(cls)[0]
+        for parent in flow.classes.mro(cls)[0]
         for stores in parent.stores.values()
         for function, value in stores
     ]  # fmt: skip
-    return any(flow.callee_name(one) == "flax.nnx.Dropout" and draws(context, one) for one in held)
+    return any(flow.calls.callee_name(one) == "flax.nnx.Dropout" and draws(context, one) for one in held)
 
 
 def _shared(context: Context, root: Root) -> str | None:
@@ -171,7 +171,7 @@ def _noise(context: Context, key: Param, function: FunctionFacts, mapped: set[st
     for event in context.bodies.calls.get(function.scope, ()):
         if event.value.argument(0, "key") is not key or len(event.node.args) < 2:
             continue
-        name = context.flow.callee_name(context.flow.here(event.value, function.scope))
+        name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
         shapes = [n for a in event.node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Attribute)]
         if name.startswith("jax.random.") and last(name) not in NOT_CONSUMING:
             if any(n.attr == "shape" and isinstance(n.value, ast.Name) and n.value.id in mapped for n in shapes):
@@ -185,7 +185,7 @@ def _drawn(context: Context, seed: Value, function: FunctionFacts) -> bool:
         given = (*event.value.args, *(v for _, v in event.value.keywords))
         if not any(value is seed for value in given):
             continue
-        name = context.flow.callee_name(context.flow.here(event.value, function.scope))
+        name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
         if name.startswith("jax.random."):
             if event.value.argument(0, "key") is not seed:
                 continue

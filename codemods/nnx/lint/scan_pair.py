@@ -92,7 +92,7 @@ def _single(context: Context, value: Value, function: FunctionFacts, carry: str,
     if isinstance(value, Unknown):
         return isinstance(value.node, ast.BinOp | ast.Compare | ast.UnaryOp | ast.JoinedStr) and not _tuples(value.node)
     if isinstance(value, Call):
-        name = context.flow.callee_name(context.flow.here(value, function.scope))
+        name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
         if name.startswith(_ARRAYS) and name.rpartition(".")[2] not in _SEVERAL:
             return True
         if isinstance(value.callee, Attr) and value.callee.name in {"set", "add", "sum", "mean", "reshape", "astype"}:

@@ -35,7 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
             inner = made.value
             number = inner.value if isinstance(inner, Const) else _number(getattr(inner, "node", None))
             large = isinstance(number, int) and number >= 2**32
-            if large or (isinstance(inner, Call) and flow.callee_name(made) == "time.time_ns"):
+            if large or (isinstance(inner, Call) and flow.calls.callee_name(made) == "time.time_ns"):
                 yield finding(
                     RULE.code,
                     event.scope,

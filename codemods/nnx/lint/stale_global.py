@@ -107,10 +107,10 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
     """Return the line that assigns to an attribute after the constructor did; None if there is none."""
     flow = context.flow
     base = flow.resolve(flow.here(function.scope.module.values[node.value], function.scope))
-    cls = flow.class_of(base)
+    cls = flow.classes.class_of(base)
     if cls is None:
         return None
-    parents = flow.mro(cls)[0]
+    parents = flow.classes.mro(cls)[0]
     if any(name in parent.methods for parent in parents for name in ("__hash__", "__eq__")):
         return None  # what is compiled may depend on the object's state
     stores = [store for parent in parents for store in parent.stores.get(node.attr, ())]
@@ -127,7 +127,7 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
             continue
         if writer is not None and (writer in compiling or writer.name in {"__init__", "__post_init__"}):
             continue
-        holder = flow.class_of(flow.resolve(flow.here(event.base, event.scope)))
+        holder = flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope)))
         if holder is not None and holder in parents and _between(context, function, event):
             return event.node.lineno
     return None
@@ -146,7 +146,7 @@ def _between(context: Context, function: FunctionFacts, event: AttrEvent) -> boo
         isinstance(n, ast.Attribute) and n.attr == event.node.attr for n in ast.walk(value)
     ):
         return True
-    calls = [e.node.lineno for e in context.flow.callers(function) if e.scope is event.scope]
+    calls = [e.node.lineno for e in context.flow.sites.callers(function) if e.scope is event.scope]
     return bool(calls) and min(calls) < event.node.lineno < max(calls)
 
 

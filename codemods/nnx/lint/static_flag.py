@@ -35,7 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
                 names.discard(hit)
         for name in sorted(names):
-            if any(event.value.starred for event in context.flow.callers(root.function)):
+            if any(event.value.starred for event in context.flow.sites.callers(root.function)):
                 continue  # whether it is given at all is not known
             place = _elsewhere(context, root, root.function.params[name], 0)
             if place is not None:
@@ -96,7 +96,7 @@ def _literal(value: Value | None) -> bool:
 
 def _given(context: Context, root: Root, name: str) -> bool:
     """Say whether the project's calls give a parameter literals of truth or text, and nothing else."""
-    given = [context.flow.argument(frame, name) for frame in context.flow.entries(root.function)]
+    given = [context.flow.argument(frame, name) for frame in context.flow.sites.entries(root.function)]
     return bool(given) and all(one is not None and _literal(original(one).value) for one in given)
 
 

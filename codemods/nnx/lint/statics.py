@@ -18,7 +18,7 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
         before = [name for name in function.params if name in root.static - root.declared]  # those bound before
         given = [name for name in function.params if name not in before]
         positions = {name: given.index(name) for name in given if name in root.declared}
-        for event in context.flow.callers(function):
+        for event in context.flow.sites.callers(function):
             if event.value.starred or event.node is root.node:
                 continue
             callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))

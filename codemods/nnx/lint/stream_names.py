@@ -53,9 +53,9 @@ def _filters(context: Context) -> set[object]:
     found: set[object] = set()
     for event in context.bodies.named("state", "split", "pop", "filter_state", "filter"):
         call = flow.here(event.value, event.scope)
-        if flow.callee_name(call) in _FILTERED or isinstance(event.node.func, ast.Attribute):
+        if flow.calls.callee_name(call) in _FILTERED or isinstance(event.node.func, ast.Attribute):
             for value in event.value.args:
-                found |= {callee.function for callee in flow.callables(flow.with_value(call, value))}
+                found |= {callee.function for callee in flow.calls.callables(flow.with_value(call, value))}
     return found
 
 
@@ -74,7 +74,7 @@ def _flat(context: Context, value: Value, scope: Scope) -> bool:
     made = context.flow.resolve(context.flow.here(value, scope))
     if not isinstance(made.value, Call):
         return False
-    if context.flow.callee_name(made) in _FLAT:
+    if context.flow.calls.callee_name(made) in _FLAT:
         return True
     callee = made.value.callee
     if not isinstance(callee, Attr) or callee.name not in _FLAT_METHODS:

@@ -55,7 +55,7 @@ def _places(context: Context, event: CallEvent, model: Value, depth: int) -> Ite
     function = event.scope.function
     if function is None or depth > 2 or event.loops:
         return
-    for caller in context.flow.callers(function)[:20]:
+    for caller in context.flow.sites.callers(function)[:20]:
         if in_test(caller.scope):
             continue
         given: Value | None = None
@@ -124,7 +124,7 @@ def _reach(context: Context, event: CallEvent, depth: int, seen: set[FunctionFac
     """Yield the project's functions that a call reaches."""
     if depth > _DEPTH:
         return
-    for callee, _ in context.flow.invoked(context.flow.here(event.value, event.scope)):
+    for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
         if callee.function in seen:
             continue
         seen.add(callee.function)

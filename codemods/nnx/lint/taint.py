@@ -135,7 +135,7 @@ class Taint:
     def _filled(self, param: Param) -> bool:
         """Say whether every call of a traced function gives an array or a number for a parameter."""
         tracing = self._traced.get(param.function)
-        given = [self._flow.argument(frame, param.name) for frame in self._flow.entries(param.function)]
+        given = [self._flow.argument(frame, param.name) for frame in self._flow.sites.entries(param.function)]
         if tracing is not None and list(param.function.params)[1:2] == [param.name]:
             scans = [root for root in tracing.roots if root.transform == "jax.lax.scan"]
             if scans:  # a slice of what is scanned over
@@ -152,7 +152,7 @@ class Taint:
         found = self._flow.resolve(bound)
         if isinstance(found.value, Const):
             return isinstance(found.value.value, bool | int | float)
-        name = self._flow.callee_name(found)
+        name = self._flow.calls.callee_name(found)
         return name in STAGED_RESULTS or name in _MAKERS
 
     def node_holds(self, node: ast.expr, scope: Scope) -> bool:
@@ -344,7 +344,7 @@ class Taint:
         """Say whether a parameter is annotated as something that is no array."""
         if param.name not in param.function.annotations:
             return False
-        for bound in self._flow.annotated(param):
+        for bound in self._flow.classes.annotated(param):
             kinds = self._kinds.class_kinds(bound)
             if kinds and not kinds & {Kind.ARRAY, Kind.KEY}:
                 return True
@@ -537,7 +537,9 @@ class Taint:
         stores = owner.stores.get(value.name, ()) if owner is not None else ()
         found = []
         for writer, stored in stores:
-            name = self._flow.callee_name(self._flow.here(stored, writer.scope)) if isinstance(stored, Call) else ""
+            name = (
+                self._flow.calls.callee_name(self._flow.here(stored, writer.scope)) if isinstance(stored, Call) else ""
+            )
             if name.startswith("flax.nnx.") and name[9:10].isupper():
                 found.append(OBJECT)
             elif writer is activation.function:
@@ -626,7 +628,7 @@ class Taint:
     def _call(self, value: Call, activation: Activation) -> Status:
         flow = self._flow
         call = flow.here(value, activation.function.scope)
-        name = flow.callee_name(call)
+        name = flow.calls.callee_name(call)
         args = [self.status(a.value if isinstance(a, Star) else a, activation) for a in value.args]
         keywords = {k: self.status(v, activation) for k, v in value.keywords if k is not None}
         if name in TREE_MAPS:
@@ -644,14 +646,14 @@ class Taint:
                 return found
         callee = flow.follow(call, value.callee)
         if isinstance(callee.value, Call):
-            wrapper = flow.wrapper_name(callee, callee.value)
+            wrapper = flow.calls.wrapper_name(callee, callee.value)
             if wrapper in GRADIENTS:
                 return _gradient(wrapper, callee.value)
             if (wrapper in JITS or wrapper in BATCHING) and holding:
                 return TREE
             if wrapper.startswith("flax.nnx.") and self._kinds.of(callee) == {Kind.MODULE}:  # a layer of the library
                 return TREE if holding else UNKNOWN
-        invoked = flow.invoked(call)
+        invoked = flow.calls.invoked(call)
         if invoked:
             return self._invoked(invoked, activation)
         if isinstance(method, Attr):
@@ -702,7 +704,7 @@ class Taint:
         if not trees:
             return UNKNOWN
         results = []
-        for callee in self._flow.callables(self._flow.with_value(call, value.args[0])):
+        for callee in self._flow.calls.callables(self._flow.with_value(call, value.args[0])):
             params = dict(zip(free_params(callee), map(leaf, trees), strict=False))
             entered = self._activation(callee.function, params, activation.level, activation)
             results.append(self._returned(callee.function, entered) if self._depth < _CALLS else UNKNOWN)

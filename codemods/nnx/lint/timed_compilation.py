@@ -49,7 +49,7 @@ def _first(context: Context, scope: Scope, start: int, end: int) -> Root | None:
 
 def _elsewhere(context: Context, root: Root, event: CallEvent) -> bool:
     """Say whether the project calls a compiled function elsewhere too, which may have compiled it before."""
-    return any(caller.value is not event.value for caller in context.flow.callers(root.function))
+    return any(caller.value is not event.value for caller in context.flow.sites.callers(root.function))
 
 
 RULE = lint_rule(

@@ -44,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def clock(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression reads a clock."""
     value = scope.module.values.get(node)
-    return value is not None and context.flow.callee_name(context.flow.here(value, scope)) in _CLOCKS
+    return value is not None and context.flow.calls.callee_name(context.flow.here(value, scope)) in _CLOCKS
 
 
 def _progress(context: Context, scope: Scope, start: int, node: ast.AST) -> bool:

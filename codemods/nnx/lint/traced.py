@@ -117,12 +117,12 @@ class Traced:
             if word not in {"grad", "value_and_grad"} or not event.value.args:
                 continue
             call = flow.here(event.value, event.scope)
-            name = flow.callee_name(call)
+            name = flow.calls.callee_name(call)
             if name not in GRADIENTS:
                 continue
             numbers = keyword(event.node, "argnums")
             wanted = 0 if numbers is None else constant(numbers)
-            for callee in flow.callables(flow.with_value(call, event.value.args[0])):
+            for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
                 skipped = len(callee.args) + (callee.receiver is not None)
                 params = list(callee.function.params)
                 places = wanted if isinstance(wanted, tuple | list) else (wanted,)
@@ -135,7 +135,7 @@ class Traced:
     def calls_of(self, root: Root) -> list[CallEvent]:
         """Return the calls of what a transform made of a function; those of the function itself do not count."""
         flow = self._flow
-        events = [event for event in flow.callers(root.function) if event.node is not root.node]
+        events = [event for event in flow.sites.callers(root.function) if event.node is not root.node]
         if root.decorator:
             return events
         return [
@@ -183,7 +183,7 @@ class Traced:
             return resolved.value.name, None
         if not isinstance(resolved.value, Call):
             return "", None
-        name = flow.callee_name(resolved)
+        name = flow.calls.callee_name(resolved)
         if name == "functools.partial" and resolved.value.args:
             first = flow.follow(resolved, resolved.value.args[0]).value
             return (first.name if isinstance(first, Ref) else ""), resolved.value.node
@@ -200,7 +200,7 @@ class Traced:
             if word not in TRACING_WORDS and not self._renamed(event, word):
                 continue
             call = flow.here(event.value, event.scope)
-            name = flow.callee_name(call)
+            name = flow.calls.callee_name(call)
             if name in BODIES:
                 for value in _bodies(event.value, *BODIES[name]):
                     for callee in self._callables(flow.with_value(call, value)):
@@ -217,7 +217,7 @@ class Traced:
         if len(event.value.args) != 1 or event.value.starred or event.node.keywords:
             return
         call = flow.here(event.value, event.scope)
-        name = flow.wrapper_name(call, event.value)
+        name = flow.calls.wrapper_name(call, event.value)
         if name in JITS or name in BATCHING:
             for callee in self._callables(flow.with_value(call, event.value.args[0])):
                 yield self._root(callee, name, event, options)
@@ -236,7 +236,7 @@ class Traced:
         resolved = self._flow.resolve(value)
         if isinstance(resolved.value, Sequence):  # the branches of a switch
             return [c for item in resolved.value.items for c in self._callables(self._flow.with_value(resolved, item))]
-        return self._flow.callables(resolved)
+        return self._flow.calls.callables(resolved)
 
     def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None) -> Root:
         given = frozenset(keyword for keyword, _ in callee.keywords)
@@ -292,11 +292,11 @@ class Traced:
         """Mark what a call in traced code reaches; return functions that it runs on the host."""
         flow = self._flow
         call = flow.here(event.value, event.scope)
-        name = flow.callee_name(call)
+        name = flow.calls.callee_name(call)
         if name in HOST_CALLBACKS and event.value.args:
-            return {c.function for c in flow.callables(flow.with_value(call, event.value.args[0]))}
+            return {c.function for c in flow.calls.callables(flow.with_value(call, event.value.args[0]))}
         if name in TREE_MAPS and first and len(event.value.args) > 1:
-            for callee in flow.callables(flow.with_value(call, event.value.args[0])):
+            for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
                 mapped = self._mark(callee.function, level, queue)
                 mapped.mapped += [
                     (param, tree, event.scope)
@@ -304,7 +304,7 @@ class Traced:
                 ]
         if name and name not in BODIES:
             return set()
-        reached = [(callee.function, frame) for callee, frame in flow.invoked(call)]
+        reached = [(callee.function, frame) for callee, frame in flow.calls.invoked(call)]
         for function, frame in reached or self._methods(call):
             if function.generator:
                 continue
@@ -331,8 +331,8 @@ class Traced:
             else:
                 name, owners = "__call__", OrderedSet((source,))
             for owner in owners:
-                cls = flow.class_of(owner)
-                method = flow.method(cls, name) if cls is not None else None
+                cls = flow.classes.class_of(owner)
+                method = flow.classes.method(cls, name) if cls is not None else None
                 if method is not None and method not in seen and method.binding == "instance":
                     seen.add(method)
                     args = tuple(flow.with_value(call, a) for a in value.args if not isinstance(a, Star))

@@ -51,7 +51,7 @@ def _logs(context: Context, event: CallEvent) -> bool:
     if not isinstance(callee, Attr) or callee.name not in _LEVELS:
         return False
     made = context.flow.resolve(context.flow.here(callee.base, event.scope))
-    return context.flow.callee_name(made) in _LOGGERS
+    return context.flow.calls.callee_name(made) in _LOGGERS
 
 
 def _fix(context: Context, event: CallEvent) -> Fix | None:

@@ -56,7 +56,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _from_numpy(context: Context, value: Value, scope: Scope) -> bool:
     """Say whether a value is an array that a function of numpy made."""
     found = context.flow.resolve(context.flow.here(value, scope))
-    made = isinstance(found.value, Call) and context.flow.callee_name(found) in _NUMPY
+    made = isinstance(found.value, Call) and context.flow.calls.callee_name(found) in _NUMPY
     return made and context.kinds.only(context.flow.here(value, scope)) is Kind.NUMPY
 
 
@@ -78,7 +78,7 @@ def _unhashable(context: Context, made: Bound) -> str:
     for decorator in cls.facts.decorators:
         found = context.flow.resolve(context.flow.here(decorator, cls.facts.scope.parent or cls.facts.scope))
         options = found.value if isinstance(found.value, Call) else None
-        name = context.flow.callee_name(found) if options is not None else getattr(found.value, "name", "")
+        name = context.flow.calls.callee_name(found) if options is not None else getattr(found.value, "name", "")
         if name == "dataclasses.dataclass":
             given = {} if options is None else {k.arg: constant(k.value) for k in options.node.keywords}
             hashed = given.get("frozen") or given.get("unsafe_hash") or given.get("eq") is False

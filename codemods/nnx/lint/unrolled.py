@@ -33,7 +33,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def rounds(context: Context, node: ast.For, scope: Scope) -> int:
     """Return how often a loop over a range of known length runs; 0 if that is not known."""
     made = resolved(context, node.iter, scope)
-    if made is None or not isinstance(made.value, Call) or context.flow.callee_name(made) != "builtins.range":
+    if made is None or not isinstance(made.value, Call) or context.flow.calls.callee_name(made) != "builtins.range":
         return 0
     numbers = [context.flow.follow(made, argument).value for argument in made.value.args]
     values = [n.value for n in numbers if isinstance(n, Const) and isinstance(n.value, int)]

@@ -242,7 +242,7 @@ class _Rewriting:
             self.edits.append(Edit(*self._brackets(call), mark.encode()))
 
     def _of_flax(self, cls: ClassFacts) -> bool:
-        return any(name.startswith("flax.nnx.") for name in self.flow.mro(cls)[1])
+        return any(name.startswith("flax.nnx.") for name in self.flow.classes.mro(cls)[1])
 
     def _remove(self, call: ast.Call, option: ast.keyword) -> None:
         index = call.keywords.index(option)

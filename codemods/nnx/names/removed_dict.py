@@ -167,7 +167,7 @@ class _Plan:
     def from_dict(self, event: AttrEvent) -> tuple[bool, bool]:
         """Say whether an object is an ``nnx.Dict`` on every way, and on some."""
         sources = self.context.sources.originals(self.flow.here(event.base, event.scope))
-        made = [isinstance(s.value, Call) and self.flow.callee_name(s) == _NAME for s in sources]
+        made = [isinstance(s.value, Call) and self.flow.calls.callee_name(s) == _NAME for s in sources]
         return all(made), any(made)
 
     def reflection(self, event: CallEvent) -> None:
@@ -176,7 +176,7 @@ class _Plan:
             return
         if event.value.args:
             sources = self.context.sources.originals(self.flow.here(event.value.args[0], event.scope))
-            if any(isinstance(s.value, Call) and self.flow.callee_name(s) == _NAME for s in sources):
+            if any(isinstance(s.value, Call) and self.flow.calls.callee_name(s) == _NAME for s in sources):
                 message = "entries of a dict are no attributes, and Flax 0.11 has no nnx.Dict"
                 self.say(event.scope, event.node, message, "index it, or ask with `in`", False)
 

@@ -75,7 +75,7 @@ def _inline(context: Context, event: CallEvent) -> tuple[tuple[str, Edit], ...] 
 
 def _made_by(context: Context, value: Value, scope: Scope, makers: frozenset[str]) -> bool:
     found = context.flow.resolve(context.flow.here(value, scope))
-    return isinstance(found.value, Call) and context.flow.callee_name(found) in makers
+    return isinstance(found.value, Call) and context.flow.calls.callee_name(found) in makers
 
 
 def _helper(context: Context, reference: Reference) -> tuple[tuple[str, Edit], ...] | None:

@@ -139,7 +139,7 @@ class _Places:
         """Say whether an assignment and a read are surely of one Variable, or of those that each ``__init__`` makes."""
         flow = self.context.flow
         if store.scope is read.scope:
-            return flow.same(flow.here(store.base, store.scope), flow.here(read.base, read.scope))
+            return flow.identity.same(flow.here(store.base, store.scope), flow.here(read.base, read.scope))
         return len(made[store]) == 1 and made[store] == made[read]
 
     def _group(self, together: list[AttrEvent], undecided: set[AttrEvent]) -> Iterator[Finding]:

@@ -56,7 +56,7 @@ class Annotated:
 
     def _layer(self, layer: Bound, name: str) -> bool:
         """Say whether a layer of the library gets an initializer that names mesh axes."""
-        if not isinstance(layer.value, Call) or class_kind(self.flow.callee_name(layer)) is not Kind.MODULE:
+        if not isinstance(layer.value, Call) or class_kind(self.flow.calls.callee_name(layer)) is not Kind.MODULE:
             return False
         init = layer.value.keyword(f"{name}_init")
         return init is not None and self._every(self.flow.with_value(layer, init), self._names_axes)
@@ -70,7 +70,7 @@ class Annotated:
     def _names_axes(self, bound: Bound) -> bool:
         if not isinstance(bound.value, Call):
             return False
-        name = self.flow.callee_name(bound)
+        name = self.flow.calls.callee_name(bound)
         return name in _BOXES or (name in _METADATA and bound.value.keyword("sharding") is not None)
 
     def _every(self, bound: Bound, test: object) -> bool:

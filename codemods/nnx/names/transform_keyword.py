@@ -66,7 +66,7 @@ def _function(context: Context, event: CallEvent) -> str:
     """Return the full name of what a call calls, or prepares to call."""
     flow = context.flow
     bound = flow.here(event.value, event.scope)
-    name = flow.callee_name(bound)
+    name = flow.calls.callee_name(bound)
     if name == "functools.partial" and event.value.args:
         name = getattr(flow.follow(bound, event.value.args[0]).value, "name", "")
     return name

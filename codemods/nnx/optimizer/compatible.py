@@ -142,7 +142,7 @@ class CompatibleForm:
         """Make a positional ``wrt`` of ``super().__init__`` a keyword."""
         if init is None:
             return
-        event = self.flow.super_constructor(init)
+        event = self.flow.classes.super_constructor(init)
         if event is not None and len(event.value.args) > 2 and not event.value.starred:
             plan.edit(init.scope, positional_to_keyword(init.scope.module.source, event.node, 2, "wrt"))
 
@@ -169,7 +169,9 @@ class CompatibleForm:
         for cls in self.flow.project.classes():
             for name, annotation in cls.fields.items():
                 nodes = list(self._names(annotation, cls.scope))
-                instances = [self.flow.here(e.value, e.scope) for e in self.flow.constructions(cls)] if nodes else []
+                instances = (
+                    [self.flow.here(e.value, e.scope) for e in self.flow.sites.constructions(cls)] if nodes else []
+                )
                 if any(self._belongs(self.flow.with_value(i, Attr(i.value, name)), group) for i in instances):
                     found += [(n, cls.scope) for n in nodes]
         return found
@@ -179,7 +181,7 @@ class CompatibleForm:
             node
             for node in ast.walk(annotation)
             if isinstance(node, ast.Name | ast.Attribute)
-            and self._is_old(self.flow.here(self.flow.spelled(node, scope), scope))
+            and self._is_old(self.flow.here(self.flow.classes.spelled(node, scope), scope))
         ]
 
     def _belongs(self, bound: Bound | None, group: Group) -> bool:

@@ -59,10 +59,13 @@ def gradients(flow: Flow, bound: Bound, depth: int = 0) -> list[Gradient | None]
 
 def _call(flow: Flow, bound: Bound, value: Call, depth: int) -> Gradient | None:
     transform = flow.follow(bound, value.callee)
-    if isinstance(transform.value, Call) and flow.wrapper_name(transform, transform.value) in GRADIENTS:
+    if isinstance(transform.value, Call) and flow.calls.wrapper_name(transform, transform.value) in GRADIENTS:
         argument, chosen = _argnums(flow, transform)
         return Gradient(bound, transform, argument, chosen)
-    if flow.callee_name(bound) in {"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"} and len(value.args) > 1:
+    if (
+        flow.calls.callee_name(bound) in {"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"}
+        and len(value.args) > 1
+    ):
         return next(iter(gradients(flow, flow.with_value(bound, value.args[1]), depth + 1)), None)
     return None
 
@@ -78,7 +81,7 @@ def _argnums(flow: Flow, transform: Bound) -> tuple[int, Value | None]:
     chosen = flow.follow(transform, outer)
     if isinstance(chosen.value, Const) and isinstance(chosen.value.value, int):
         return chosen.value.value, None
-    if isinstance(chosen.value, Call) and flow.callee_name(chosen) == "flax.nnx.DiffState" and chosen.value.args:
+    if isinstance(chosen.value, Call) and flow.calls.callee_name(chosen) == "flax.nnx.DiffState" and chosen.value.args:
         position = flow.follow(chosen, chosen.value.args[0]).value
         number = position.value if isinstance(position, Const) and isinstance(position.value, int) else 0
         return number, chosen.value.args[1] if len(chosen.value.args) > 1 else None

@@ -152,7 +152,7 @@ class Groups:
         return list(self._groups.values())
 
     def _optimizer_classes(self, cls: ClassFacts) -> Iterator[ClassFacts]:
-        for parent in self.flow.mro(cls)[0]:
+        for parent in self.flow.classes.mro(cls)[0]:
             if self.origins.optimizer_base(parent):
                 yield parent
 
@@ -219,7 +219,11 @@ class Groups:
         return {
             m
             for m in members
-            if not (isinstance(m, Constructor) and m.cls is not None and self.flow.method(m.cls, "update") is not None)
+            if not (
+                isinstance(m, Constructor)
+                and m.cls is not None
+                and self.flow.classes.method(m.cls, "update") is not None
+            )
         }
 
     def _inside(self, base: Value, scope: Scope) -> ClassFacts | None:
@@ -232,10 +236,10 @@ class Groups:
         if function is None or function.owner is None or not self.origins.optimizer_base(function.owner):
             return None
         cls = function.owner
-        if isinstance(base, Call) and self.flow.callee_name(self.flow.here(base, scope)) == "builtins.super":
-            return cls if not any("update" in p.methods for p in self.flow.mro(cls)[0][1:]) else None
+        if isinstance(base, Call) and self.flow.calls.callee_name(self.flow.here(base, scope)) == "builtins.super":
+            return cls if not any("update" in p.methods for p in self.flow.classes.mro(cls)[0][1:]) else None
         resolved = self.flow.resolve(self.flow.here(base, scope)).value
-        if resolved is function.self_param and self.flow.method(cls, "update") is None:
+        if resolved is function.self_param and self.flow.classes.method(cls, "update") is None:
             return cls
         return None
 
@@ -306,10 +310,12 @@ class Groups:
             return True
         if isinstance(value, Attr) and (value.name == "replace" or _ASSERTION.match(value.name)):
             return True
-        if self.flow.invoked(call):
+        if self.flow.calls.invoked(call):
             return True
         # a transform given its options first: nnx.jit(donate_argnums=0)(step)
-        return isinstance(value, Call) and bool(self.flow.wrapper_name(callee, value) or self.flow.callee_name(callee))
+        return isinstance(value, Call) and bool(
+            self.flow.calls.wrapper_name(callee, value) or self.flow.calls.callee_name(callee)
+        )
 
     def carries_model(self, call: Bound, value: Value) -> bool:
         """Say whether a container or object holds, before each optimizer, the model of it."""
@@ -330,16 +336,16 @@ class Groups:
         if names:
             found = []
             for name in names:
-                values = self.flow.field(whole, name)
+                values = self.flow.fields.field(whole, name)
                 if len(values) == 1:
                     found.append(self.flow.resolve(values[0]))
             return found
-        return [self.flow.resolve(e) for e in self.flow.elements(whole)]
+        return [self.flow.resolve(e) for e in self.flow.containers.elements(whole)]
 
     def _collect_returns(self) -> None:
         """Note optimizers that leave the project through functions that nothing in it calls."""
         for function in self._watched(self.flow.project.functions()):
-            if self.flow.callers(function) or function.name == "<lambda>":
+            if self.flow.sites.callers(function) or function.name == "<lambda>":
                 continue
             for value in function.returns:
                 returned = self.flow.here(value, function.scope)
@@ -359,14 +365,14 @@ class Groups:
         if model is None:
             return False
         model = self.flow.resolve(model)
-        opened = self.flow.open_param(model)
+        opened = self.flow.sites.open_param(model)
         if opened is not None and opened.function is function:  # they gave it
             return True
         if model.frame is None:  # a global
             return not isinstance(model.value, Call) or model.value is not self.flow.resolve(at).value
         slots = self._slots(returned)
         slots += [inner for slot in slots if not self.origins.of(slot) for inner in self._slots(slot)]
-        return any(self.flow.same(slot, model) for slot in slots)
+        return any(self.flow.identity.same(slot, model) for slot in slots)
 
     def _collect_stores(self) -> None:
         """Note optimizers that are stored in objects whose class is not known."""
@@ -374,7 +380,7 @@ class Groups:
             if event.context != "store" or event.stored is None or not self.origins.may.may_be(event.stored):
                 continue
             base = self.flow.resolve(self.flow.here(event.base, event.scope))
-            if self.flow.class_of(base) is not None:
+            if self.flow.classes.class_of(base) is not None:
                 continue
             members = self.origins.of(self.flow.here(event.stored, event.scope))
             self._use(members, Reason("it is stored in an object of unknown class", event.scope, event.node))

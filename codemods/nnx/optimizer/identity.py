@@ -63,15 +63,15 @@ class Identity:
         """Return the model that a subclass hands on to the constructor of Flax."""
         call = constructor.event.value
         assert constructor.cls is not None
-        init = self.flow.method(constructor.cls, "__init__")
+        init = self.flow.classes.method(constructor.cls, "__init__")
         if init is None:
             model = call.argument(0, "model")
             return self.flow.with_value(at, model) if model is not None else None
-        event = self.flow.super_constructor(init)
+        event = self.flow.classes.super_constructor(init)
         if event is None:
             return None
         handed = event.value.argument(0, "model")
-        frames = [f for f in self.flow.entries(init) if f.site is call]
+        frames = [f for f in self.flow.sites.entries(init) if f.site is call]
         return Bound(handed, frames[0]) if handed is not None and frames else None
 
     def proven(self, model: Bound, optimizer: Bound) -> bool:
@@ -105,7 +105,7 @@ class Identity:
             )
         if isinstance(model.value, Call) or isinstance(optimizer.value, Call):  # such as merged from its own state
             return False
-        one, two = flow.open_param(model), flow.open_param(optimizer)
+        one, two = flow.sites.open_param(model), flow.sites.open_param(optimizer)
         if one is not None and two is not None:
             return one.function is two.function
         outer, inner = _root(model.value), _root(optimizer.value)
@@ -122,7 +122,7 @@ class Identity:
             return False
         flow = self.flow
         function = answer.function
-        frames = flow.settlements(answer)
+        frames = flow.sites.settlements(answer)
         if not frames:
             return self._presuming and self._together(flow.resolve(model), flow.resolve(optimizer))
         for frame in frames:
@@ -143,18 +143,18 @@ class Identity:
             argument = self.model_argument(constructor, optimizer)
             if argument is None:
                 return False
-            if flow.same(model, argument):
+            if flow.identity.same(model, argument):
                 return True
-            return flow.open_param(flow.resolve(model)) or flow.open_param(flow.resolve(argument)) or False
+            return flow.sites.open_param(flow.resolve(model)) or flow.sites.open_param(flow.resolve(argument)) or False
         model = flow.resolve(model)
         mine = model.value
         if isinstance(value, Part):
             if isinstance(mine, Part) and mine.site is value.site and model.frame is optimizer.frame:
                 return self._is_model(mine.of, value.of, depth + 1)
-            return flow.open_param(model) or flow.open_param(value.of) or False
+            return flow.sites.open_param(model) or flow.sites.open_param(value.of) or False
         pairs = self._pairs(model, optimizer)
         if pairs is None:
-            return flow.open_param(optimizer) or flow.open_param(model) or False
+            return flow.sites.open_param(optimizer) or flow.sites.open_param(model) or False
         for one, two in pairs:
             answer = self._is_model(one, two, depth + 1)
             if answer is not True:
@@ -198,7 +198,7 @@ class Identity:
         assert isinstance(one, Indexed | Round)
         assert isinstance(two, Indexed | Round)
         if isinstance(one, Indexed) and isinstance(two, Indexed):
-            if not flow.same(one.index, two.index):
+            if not flow.identity.same(one.index, two.index):
                 return None
         elif not (
             isinstance(one, Round) and isinstance(two, Round) and one.loop is two.loop and one.frame is two.frame
@@ -206,7 +206,7 @@ class Identity:
             return None
         left = flow.resolve(flow.with_value(model, one.base))
         right = flow.resolve(flow.with_value(optimizer, two.base))
-        if not (flow.steady(left) and flow.steady(right)):
+        if not (flow.identity.steady(left) and flow.identity.steady(right)):
             return None
         if isinstance(left.value, Mapping) and isinstance(right.value, Mapping):
             return self._by_key(left, right)
@@ -244,10 +244,10 @@ class Identity:
             matching = source.loop is made.loop
         elif isinstance(source, Indexed) and made.key is not None:
             matching = isinstance(source.index.value, Round)
-            matching = matching and flow.same(source.index, flow.with_value(right, made.key))
+            matching = matching and flow.identity.same(source.index, flow.with_value(right, made.key))
         else:
             return None
-        if matching and flow.same(flow.with_value(argument, source.base), left):
+        if matching and flow.identity.same(flow.with_value(argument, source.base), left):
             return []
         return None
 
@@ -336,7 +336,7 @@ class Spellings:
             return None
         for text, candidate in (*self._paths(taken, scope, env), *self.candidates(optimizer, value, scope, env, [])):
             bound = self.flow.here(candidate, scope)
-            if self.flow.same(bound, taken) and self.identity.presumed(bound, target):
+            if self.flow.identity.same(bound, taken) and self.identity.presumed(bound, target):
                 return text
         return None
 
@@ -349,7 +349,7 @@ class Spellings:
             base = base.base
         root = Bound(base, wanted.frame, wanted.stale)
         for name, value in self._names(scope, env, from_outside=False):
-            if path and self.flow.same(self.flow.here(value, scope), root):
+            if path and self.flow.identity.same(self.flow.here(value, scope), root):
                 for attribute in path:
                     value = Attr(value, attribute)
                 yield ".".join((name, *path)), value

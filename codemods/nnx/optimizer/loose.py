@@ -38,11 +38,13 @@ def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Itera
         if grads is None or call.starred or call.keyword("model") is not None:
             continue
         base = flow.here(callee.base, event.scope)
-        if isinstance(callee.base, Param) and flow.annotated(callee.base):  # it is promised to be something else
+        if isinstance(callee.base, Param) and flow.classes.annotated(
+            callee.base
+        ):  # it is promised to be something else
             continue
         if not _unknown(flow, flow.resolve(base)):
             continue
-        if any(flow.class_of(source) is not None for source in sources.originals(base)):
+        if any(flow.classes.class_of(source) is not None for source in sources.originals(base)):
             continue
         found = gradient(flow, flow.here(grads, event.scope))
         if (found is not None and of_nnx(flow, found)) or _named(event, node.value):
@@ -52,16 +54,16 @@ def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Itera
 def _unknown(flow: Flow, receiver: Bound) -> bool:
     """Say whether nothing contradicts that an object is an optimizer."""
     value = receiver.value
-    if flow.class_of(receiver) is not None:
+    if flow.classes.class_of(receiver) is not None:
         return False
     if isinstance(value, Call):
-        name = flow.callee_name(receiver)
+        name = flow.calls.callee_name(receiver)
         # what the project's functions return was followed; types and functions of JAX and optax make no optimizer
         return name == "flax.nnx.merge" or not (
             name.startswith(("builtins.", "jax.", "optax.", "flax.", "collections."))
         )
     if isinstance(value, Param):
-        return value is not value.function.self_param and not flow.annotated(value)
+        return value is not value.function.self_param and not flow.classes.annotated(value)
     return isinstance(value, Attr | Indexed | Item | Round | Choice | Loop) and not isinstance(value, Mapping)
 
 
@@ -78,7 +80,7 @@ def of_nnx(flow: Flow, found: Gradient) -> bool:
     """Say whether gradients were made by a transform of NNX."""
     value = found.transform.value
     assert isinstance(value, Call)
-    name = flow.wrapper_name(found.transform, value)
+    name = flow.calls.wrapper_name(found.transform, value)
     return name in GRADIENTS and name.startswith("flax.nnx.")
 
 
@@ -88,6 +90,6 @@ def rivals(flow: Flow) -> list[ModuleFacts]:
     for cls in flow.project.classes():
         update = cls.methods.get("update")
         if update is not None and any("grad" in name for name in list(update.params)[1:2]):
-            if not any(base.endswith(("nnx.Optimizer", "nnx.ModelAndOptimizer")) for base in flow.mro(cls)[1]):
+            if not any(base.endswith(("nnx.Optimizer", "nnx.ModelAndOptimizer")) for base in flow.classes.mro(cls)[1]):
                 found.append(cls.scope.module)
     return found

@@ -190,13 +190,13 @@ def _outdated(flow: Flow, group: Group) -> bool:
     for constructor in group.constructors:
         if constructor.kind != OLD:
             continue
-        own = constructor.cls is not None and flow.method(constructor.cls, "__init__") is not None
+        own = constructor.cls is not None and flow.classes.method(constructor.cls, "__init__") is not None
         keywords = [*constructor.event.value.keywords, *(constructor.partial.keywords if constructor.partial else ())]
         if not own and not any(name in {"wrt", None} for name, _ in keywords):
             return True
     for cls in group.subclasses:
         init = cls.methods.get("__init__")
-        event = flow.super_constructor(init) if init is not None else None
+        event = flow.classes.super_constructor(init) if init is not None else None
         if event is not None and not any(name in {"wrt", None} for name, _ in event.value.keywords):
             return True
     stored = any("model" in cls.stores for cls in group.subclasses)

@@ -61,20 +61,27 @@ class Origins:
         if isinstance(value, Class):
             kind = self.optimizer_base(value.facts)
             return Constructor(event, kind, value.facts) if kind else None
-        if isinstance(value, Call) and value.args and self.flow.wrapper_name(callee, value) == "functools.partial":
+        if (
+            isinstance(value, Call)
+            and value.args
+            and self.flow.calls.wrapper_name(callee, value) == "functools.partial"
+        ):
             inner = self._made_by(event, self.flow.follow(callee, value.args[0]), depth + 1)
             return Constructor(event, inner.kind, inner.cls, value) if inner else None
         ways: list[Bound] = []
         if isinstance(value, Choice):
             ways = [self.flow.follow(callee, option) for option in value.options]
         elif isinstance(value, Round):  # for make in (nnx.Optimizer, Own): make(...)
-            ways = [self.flow.resolve(way) for way in self.flow.elements(self.flow.with_value(callee, value.base))]
+            ways = [
+                self.flow.resolve(way)
+                for way in self.flow.containers.elements(self.flow.with_value(callee, value.base))
+            ]
         made = [self._made_by(event, way, depth + 1) for way in ways if depth < 5]
         return made[0] if made and all(made) else None
 
     def optimizer_base(self, cls: ClassFacts) -> str:
         """Return the class of Flax that a project's class derives its optimizer from; empty if it is none."""
-        names = self.flow.mro(cls)[1]
+        names = self.flow.classes.mro(cls)[1]
         return OLD if OLD in names else COMPATIBLE if COMPATIBLE in names else ""
 
     def of(self, bound: Bound) -> frozenset[Constructor | Param]:
@@ -95,7 +102,7 @@ class Origins:
 
     def _promised(self, param: Param) -> bool:
         """Say whether an annotation promises an optimizer."""
-        for kind in self.flow.annotated(param):
+        for kind in self.flow.classes.annotated(param):
             if isinstance(kind.value, Ref) and kind.value.name == OLD:
                 return True
             if isinstance(kind.value, Class) and self.optimizer_base(kind.value.facts) == OLD:
@@ -118,20 +125,20 @@ class Origins:
             mine = self.of(resolved)
             found |= mine
             if depth < 3 and not mine:
-                todo += [(element, depth + 1) for element in self.flow.elements(resolved)]
+                todo += [(element, depth + 1) for element in self.flow.containers.elements(resolved)]
                 for name in self.fields(resolved):
                     if self.may.field_may_be(name):
-                        for field in self.flow.field(resolved, name):
+                        for field in self.flow.fields.field(resolved, name):
                             found |= self.of(field)
         return frozenset(found)
 
     def fields(self, instance: Bound) -> list[str]:
         """Return the names of the attributes of an instance of a project's class."""
-        cls = self.flow.class_of(instance)
+        cls = self.flow.classes.class_of(instance)
         if cls is None:
             return []
         names: dict[str, None] = {}
-        for parent in self.flow.mro(cls)[0]:
+        for parent in self.flow.classes.mro(cls)[0]:
             names.update(dict.fromkeys(parent.fields))
             names.update(dict.fromkeys(parent.stores))
         return list(names)

@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
         if last not in _NAMES or b"nnx" not in event.scope.module.source.data:
             continue
         call = context.flow.here(event.value, event.scope)
-        name = context.flow.callee_name(call)
+        name = context.flow.calls.callee_name(call)
         if name in _MAKERS and _derives(context, origins, event, name):
             words = "this class is made from nnx.Optimizer at run time, and its uses cannot be followed"
             help = "make it from nnx.ModelAndOptimizer, or call update(model, grads) and pass `wrt` where it is used"
@@ -46,7 +46,11 @@ def _derives(context: Context, origins: Origins, event: CallEvent, name: str) ->
     if given is None or (name == "builtins.type" and len(event.value.args) != 3):
         return False
     bases = flow.follow(call, given)
-    for base in [bases, *flow.elements(bases)] if not isinstance(bases.value, Sequence) else flow.elements(bases):
+    for base in (
+        [bases, *flow.containers.elements(bases)]
+        if not isinstance(bases.value, Sequence)
+        else flow.containers.elements(bases)
+    ):
         value = flow.resolve(base).value
         if value == Ref(OLD) or (isinstance(value, Class) and origins.optimizer_base(value.facts) == OLD):
             return True

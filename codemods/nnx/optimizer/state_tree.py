@@ -49,7 +49,7 @@ def _state_of_optimizer(context: Context, state: Bound) -> bool:
     return bool(holders) and all(
         holder is not None
         and all(
-            isinstance(made.value, Call) and context.flow.callee_name(made) == "flax.nnx.Optimizer"
+            isinstance(made.value, Call) and context.flow.calls.callee_name(made) == "flax.nnx.Optimizer"
             for made in context.sources.originals(holder)
         )
         for holder in holders
@@ -65,7 +65,7 @@ def state_holder(context: Context, state: Bound) -> Bound | None:
             return None
         state, wanted = flow.resolve(flow.with_value(state, value.base)), "flax.nnx.split"
     call = state.value
-    if not isinstance(call, Call) or not call.args or call.starred or flow.callee_name(state) != wanted:
+    if not isinstance(call, Call) or not call.args or call.starred or flow.calls.callee_name(state) != wanted:
         return None
     if wanted == "flax.nnx.state" and len(call.args) > 2:
         return None

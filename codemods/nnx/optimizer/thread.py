@@ -112,7 +112,7 @@ class Threading:
         constructor = self.identity.origins.constructors.get(found)
         if constructor is not None:
             made = constructor.event.scope
-            current = resolved.frame is self.flow.open_frame(made) and self.flow.current(resolved)
+            current = resolved.frame is self.flow.open_frame(made) and self.flow.identity.current(resolved)
             return constructor if current and _within(scope, made) else None
         if isinstance(found, Param) and found is not found.function.self_param and _within(scope, found.function.scope):
             return found
@@ -195,7 +195,7 @@ class Threading:
         name = function.name
         if isinstance(function.node, ast.Lambda) or function.owner is not None:
             return f"{name} gets only the optimizer and is a method or lambda"
-        if not self.flow.callers(function):
+        if not self.flow.sites.callers(function):
             return f"{name}() gets only the optimizer and nothing in the project calls it"
         if not self._accounted(function):
             return f"{name}() gets only the optimizer and is also used as a value"
@@ -221,7 +221,7 @@ class Threading:
 
     def _accounted(self, function: FunctionFacts) -> bool:
         """Say whether every reference to a function is a direct call or goes through a known transform."""
-        calls = {event.node.func for event in self.flow.callers(function)}
+        calls = {event.node.func for event in self.flow.sites.callers(function)}
         wrappers = {event.node.args[0] for event in self._wrappers(function) if event.node.args}
         names = {function.name}
         for module in self.flow.project.modules:
@@ -238,7 +238,7 @@ class Threading:
                     continue
                 scope = module.scope if not isinstance(value, Param) else value.function.scope
                 bound = self.flow.here(value, scope)
-                if any(c.function is function for c in self.flow.callables(bound)):
+                if any(c.function is function for c in self.flow.calls.callables(bound)):
                     return False
                 if self._undefined(bound, function.name):
                     return False
@@ -257,8 +257,9 @@ class Threading:
             if not event.value.args or not event.node.args:
                 continue
             call = self.flow.here(event.value, event.scope)
-            if self.flow.wrapper_name(call, event.value) in TRANSPARENT | GRADIENTS and any(
-                c.function is function for c in self.flow.callables(self.flow.with_value(call, event.value.args[0]))
+            if self.flow.calls.wrapper_name(call, event.value) in TRANSPARENT | GRADIENTS and any(
+                c.function is function
+                for c in self.flow.calls.callables(self.flow.with_value(call, event.value.args[0]))
             ):
                 found.append(event)
         return found
@@ -314,7 +315,7 @@ class Threading:
             for node in decorators
         ]
         for event in self._wrappers(function):
-            name = self.flow.wrapper_name(self.flow.here(event.value, event.scope), event.value)
+            name = self.flow.calls.wrapper_name(self.flow.here(event.value, event.scope), event.value)
             if name not in _PARTIAL:
                 extra = event.node.func.keywords if isinstance(event.node.func, ast.Call) else []
                 transforms.append((event.scope, name, [*event.node.keywords, *extra]))
@@ -335,7 +336,7 @@ class Threading:
             return ""
         bound = self.flow.resolve(self.flow.here(value, scope))
         if isinstance(bound.value, Call):
-            callee = self.flow.callee_name(bound)
+            callee = self.flow.calls.callee_name(bound)
             if callee == "functools.partial" and bound.value.args:
                 return getattr(self.flow.follow(bound, bound.value.args[0]).value, "name", "")
             return callee
@@ -370,7 +371,7 @@ class Threading:
     def _calls(self, param: Param) -> bool:
         function, name = param.function, self.names[param]
         done: set[ast.expr] = set()
-        for event in self.flow.callers(function):
+        for event in self.flow.sites.callers(function):
             site = self._site(event, param)
             if site is None:
                 return self._fail(f"a call of {function.name}() does not show its optimizer", event.scope, event.node)
@@ -403,18 +404,20 @@ class Threading:
     def _site(self, event: CallEvent, param: Param) -> _Site | None:
         """Return where the optimizer's argument of a call stands, also in a partial application before it."""
         function, call = param.function, self.flow.here(event.value, event.scope)
-        if self.flow.callee_name(call) in CALLS_BODY or event.value.starred:
+        if self.flow.calls.callee_name(call) in CALLS_BODY or event.value.starred:
             return None
         index = list(function.params).index(param.name)
         callees = [
-            c for c in self.flow.callables(self.flow.with_value(call, event.value.callee)) if c.function is function
+            c
+            for c in self.flow.calls.callables(self.flow.with_value(call, event.value.callee))
+            if c.function is function
         ]
         if len(callees) != 1:
             return None
         held = len(callees[0].args)
         if index < held:
             value = self.flow.follow(call, event.value.callee).value
-            while isinstance(value, Call) and self.flow.wrapper_name(call, value) not in _PARTIAL and value.args:
+            while isinstance(value, Call) and self.flow.calls.wrapper_name(call, value) not in _PARTIAL and value.args:
                 value = self.flow.follow(call, value.args[0]).value
             partial = self._event(value)
             if partial is None or len(partial.node.args) != held + 1:

@@ -44,11 +44,11 @@ def _updates(context: Context, event: CallEvent) -> list[FunctionFacts]:
     if f"optax.{text}" not in _UPDATES:
         return []
     bound = context.flow.here(event.value, event.scope)
-    place = _UPDATES.get(context.flow.callee_name(bound))
+    place = _UPDATES.get(context.flow.calls.callee_name(bound))
     value = event.value.argument(*place) if place is not None else None
     if value is None:
         return []
-    return [c.function for c in context.flow.callables(context.flow.with_value(bound, value))]
+    return [c.function for c in context.flow.calls.callables(context.flow.with_value(bound, value))]
 
 
 def _reaches(context: Context, function: FunctionFacts) -> Iterator[ast.Attribute]:
@@ -59,7 +59,7 @@ def _reaches(context: Context, function: FunctionFacts) -> Iterator[ast.Attribut
         if not isinstance(call, ast.Call) or not call.args:
             continue
         applied = values.get(call.args[0])
-        named = context.flow.callables(context.flow.here(applied, function.scope)) if applied is not None else []
+        named = context.flow.calls.callables(context.flow.here(applied, function.scope)) if applied is not None else []
         body = named[0].function.node if len(named) == 1 else call.args[0]
         if not isinstance(body, ast.Lambda | ast.FunctionDef) or _asks(body):
             continue

@@ -33,7 +33,7 @@ class Contents:
     def of(self, tree: Bound) -> tuple[str, ...]:
         """Return names of classes of ``flax.nnx``, such as ``Module``; empty if no object is known to be there."""
         self._seen = set()
-        with self.flow.one_question():
+        with self.flow.questions.one_question():
             return tuple(sorted(self._inside(tree, 0)))
 
     def bare(self, tree: Bound) -> bool:
@@ -55,10 +55,10 @@ class Contents:
                 found |= mine
             elif whole is not None:
                 found |= self._inside(whole, depth)
-            elif self.flow.class_of(source) is not None:
+            elif self.flow.classes.class_of(source) is not None:
                 found |= self._fields(source, depth)
             elif self._holds(source):
-                for element in self.flow.elements(source):
+                for element in self.flow.containers.elements(source):
                     found |= self._inside(element, depth + 1)
         return found
 
@@ -78,7 +78,7 @@ class Contents:
 
     def _object(self, source: Bound) -> set[str]:
         """Return the class by which an NNX object is told; empty for anything else."""
-        cls = self.flow.class_of(source)
+        cls = self.flow.classes.class_of(source)
         if cls is not None and (self._said(cls) or registered(self.context, cls)):
             return set()
         kinds = self.context.kinds.of(source)
@@ -89,7 +89,7 @@ class Contents:
         return {TESTS[kind] for kind in kinds if kind in TESTS}
 
     def _only_pytree(self, cls: ClassFacts) -> bool:
-        return self.flow.mro(cls)[1] <= _ROOTS
+        return self.flow.classes.mro(cls)[1] <= _ROOTS
 
     def _said(self, cls: ClassFacts) -> bool:
         """Say whether a class says itself if it is a pytree, which then no release changes."""
@@ -97,21 +97,21 @@ class Contents:
 
     def _fields(self, source: Bound, depth: int) -> set[str]:
         """Return what the data fields of a dataclass hold that is itself a tree for JAX."""
-        cls = self.flow.class_of(source)
+        cls = self.flow.classes.class_of(source)
         if cls is None or not registered(self.context, cls):
             return set()
         found: set[str] = set()
-        for parent in self.flow.mro(cls)[0]:
+        for parent in self.flow.classes.mro(cls)[0]:
             for name, annotation in parent.fields.items():
                 if static_field(parent, name):
                     continue
                 kinds = {
                     kind
-                    for named in self.flow.named(annotation, parent.scope)
+                    for named in self.flow.classes.named(annotation, parent.scope)
                     for kind in self.context.kinds.class_kinds(named)
                 }
                 found |= {TESTS[kind] for kind in kinds if kind in TESTS}
-                for value in self.flow.field(source, name):
+                for value in self.flow.fields.field(source, name):
                     found |= self._inside(value, depth + 1)
         return found
 
@@ -129,14 +129,14 @@ _TREE_BASES = {"flax.struct.PyTreeNode", "typing.NamedTuple", "flax.training.tra
 def registered(context: Context, cls: ClassFacts) -> bool:
     """Say whether instances of a class are pytrees that are no NNX objects."""
     flow = context.flow
-    if flow.mro(cls)[1] & _TREE_BASES:
+    if flow.classes.mro(cls)[1] & _TREE_BASES:
         return True
     for decorator in cls.decorators:
         bound = flow.resolve(flow.here(decorator, cls.scope))
         value = bound.value
         name = value.name if isinstance(value, Ref) else ""
         if isinstance(value, Call):
-            name = flow.callee_name(bound)
+            name = flow.calls.callee_name(bound)
             if name == "functools.partial" and value.args:
                 first = flow.follow(bound, value.args[0]).value
                 name = first.name if isinstance(first, Ref) else ""

@@ -22,7 +22,7 @@ def check(context: Context) -> Iterator[Finding]:
         types = {type(key.value) for key, _ in stored.items if isinstance(key, Const)}
         if len(types - {bool, int, float}) + bool(types & {bool, int, float}) < 2:
             continue
-        cls = context.flow.class_of(context.flow.here(event.base, event.scope))
+        cls = context.flow.classes.class_of(context.flow.here(event.base, event.scope))
         if cls is not None and Objects.MODULE in context.kinds.class_kinds(context.flow.here(Class(cls), cls.scope)):
             names = " and ".join(sorted(t.__name__ for t in types))
             yield finding(

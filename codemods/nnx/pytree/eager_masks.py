@@ -57,7 +57,7 @@ def _masks(context: Context, event: CallEvent) -> Iterator[tuple[ast.expr, Value
     keywords = [k for k in event.node.keywords if k.arg in _KEYWORDS]
     if not keywords and len(event.node.args) < 2:
         return
-    name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+    name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
     if not name.startswith("optax."):
         return
     for keyword in keywords:
@@ -72,7 +72,7 @@ def _masks(context: Context, event: CallEvent) -> Iterator[tuple[ast.expr, Value
 def _uses_optimizer(context: Context) -> bool:
     flow = context.flow
     return any(
-        flow.callee_name(flow.here(event.value, event.scope)) in _OPTIMIZERS
+        flow.calls.callee_name(flow.here(event.value, event.scope)) in _OPTIMIZERS
         for event in context.project.calls()
         if len(event.node.args) + len(event.node.keywords) >= 2
     )
@@ -84,7 +84,7 @@ def _made(context: Context, mask: Bound) -> Bound | None:
     value = resolved.value
     if not isinstance(value, Call):
         return None
-    function = tree_function(context.flow.callee_name(resolved))
+    function = tree_function(context.flow.calls.callee_name(resolved))
     if function is None or not function.maps:
         return None
     tree = function.tree_of(value)
@@ -96,8 +96,8 @@ def _state(context: Context, tree: Bound) -> bool:
     flow, value = context.flow, tree.value
     if isinstance(value, Item | Indexed):
         base = Bound(value.base, tree.frame)
-        return isinstance(base.value, Call) and flow.callee_name(base) in {"flax.nnx.split", "flax.nnx.state"}
-    return isinstance(value, Call) and flow.callee_name(tree) in {"flax.nnx.state", "flax.nnx.variables"}
+        return isinstance(base.value, Call) and flow.calls.callee_name(base) in {"flax.nnx.split", "flax.nnx.state"}
+    return isinstance(value, Call) and flow.calls.callee_name(tree) in {"flax.nnx.state", "flax.nnx.variables"}
 
 
 def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound, masks: set[ast.expr]) -> list[Edit]:
@@ -157,7 +157,7 @@ def _jax(scope: Scope) -> str:
 
 
 def _tree_node(context: Context, made: Bound, call: ast.Call) -> ast.expr | None:
-    function = tree_function(context.flow.callee_name(made))
+    function = tree_function(context.flow.calls.callee_name(made))
     if function is None or len(call.args) != function.tree + 1:
         return None
     return call.args[function.tree]

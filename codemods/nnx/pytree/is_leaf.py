@@ -46,7 +46,7 @@ def _called(context: Context, event: CallEvent) -> TreeFunction | None:
         return None
     if isinstance(callee, Free) and _short(event.node.func) not in SHORT_NAMES and not _imported(callee):
         return None
-    return tree_function(context.flow.callee_name(context.flow.here(event.value, event.scope)))
+    return tree_function(context.flow.calls.callee_name(context.flow.here(event.value, event.scope)))
 
 
 def _short(node: ast.expr) -> str:
@@ -95,7 +95,7 @@ _PLURALS = {"Module": "modules", "Optimizer": "optimizers", "Metric": "metrics",
 
 def _stops(context: Context, event: CallEvent, given: Value, names: tuple[str, ...]) -> bool:
     """Say whether an ``is_leaf`` ends at the objects already."""
-    callees = context.flow.callables(context.flow.here(given, event.scope))
+    callees = context.flow.calls.callables(context.flow.here(given, event.scope))
     tested = {name for callee in callees for name in _tested(context, callee.function)}
     return bool(tested & {"Pytree", "Object"}) or set(names) <= tested
 
@@ -106,10 +106,10 @@ def _tested(context: Context, function: FunctionFacts) -> Iterator[str]:
     for event in function.scope.module.calls:
         if event.scope is not function.scope or len(event.value.args) != 2:
             continue
-        if flow.callee_name(flow.here(event.value, event.scope)) != "builtins.isinstance":
+        if flow.calls.callee_name(flow.here(event.value, event.scope)) != "builtins.isinstance":
             continue
         classes = flow.resolve(flow.here(event.value.args[1], event.scope))
-        for member in list(flow.elements(classes)) or [classes]:
+        for member in list(flow.containers.elements(classes)) or [classes]:
             resolved = flow.resolve(member).value
             if isinstance(resolved, Ref) and resolved.name.startswith("flax.nnx."):
                 yield resolved.name.removeprefix("flax.nnx.")
@@ -138,7 +138,7 @@ def _edits(context: Context, event: CallEvent, given: Value | None, names: tuple
     if isinstance(node, ast.Lambda):
         edits = _extended(source, node, classes)
         return [*edits, *imports] if edits else []
-    if not context.flow.callables(context.flow.here(given, event.scope)) if given is not None else True:
+    if not context.flow.calls.callables(context.flow.here(given, event.scope)) if given is not None else True:
         return []
     text = source.text(node)
     return [replace(source, node, f"lambda x: {text}(x) or isinstance(x, {classes})"), *imports]

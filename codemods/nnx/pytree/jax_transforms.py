@@ -53,7 +53,7 @@ def _transform(context: Context, event: CallEvent) -> str | None:
     callee = flow.follow(call, event.value.callee)
     if not isinstance(callee.value, Call) or not callee.value.args:
         return None
-    name = flow.wrapper_name(callee, callee.value)
+    name = flow.calls.wrapper_name(callee, callee.value)
     return name if name in _TRANSFORMS else None
 
 
@@ -61,7 +61,7 @@ def _changed(context: Context, event: CallEvent) -> str | None:
     """Return the name of a parameter that gets an NNX object, is changed and is not given back."""
     flow = context.flow
     call = flow.here(event.value, event.scope)
-    for callee, frame in flow.invoked(call):
+    for callee, frame in flow.calls.invoked(call):
         for name in callee.function.params:
             given = flow.argument(frame, name)
             if given is None or not (context.kinds.of(given) & _OBJECTS):

@@ -25,7 +25,7 @@ def wants_arrays(flow: Flow, function: Bound, with_path: bool = False) -> bool:
     resolved = flow.resolve(function)
     if isinstance(resolved.value, Ref):
         return resolved.value.name.startswith(_ARRAY_HOMES)
-    callees = flow.callables(resolved)
+    callees = flow.calls.callables(resolved)
     return bool(callees) and all(_arithmetic(flow, c.function, len(c.args) + with_path) for c in callees)
 
 

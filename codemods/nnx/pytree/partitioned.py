@@ -34,15 +34,16 @@ def check(context: Context) -> Iterator[Finding]:
     for event in context.asked.calls():
         bound = flow.here(event.value, event.scope)
         given = event.value.argument(1, "tx")
-        if given is None or canonical(flow.callee_name(bound)) != "flax.nnx.Optimizer":
+        if given is None or canonical(flow.calls.callee_name(bound)) != "flax.nnx.Optimizer":
             continue
         made = _partitioned(context, flow.with_value(bound, given))
         if made is not None:
+            name = flow.calls.callee_name(made)
             yield finding(
                 "NNX305",
                 event.scope,
                 event.node,
-                f"Flax 0.11 cannot keep the parts of {flow.callee_name(made)} in an nnx.Optimizer; 0.10 and 0.12 can",
+                f"Flax 0.11 cannot keep the parts of {name} in an nnx.Optimizer; 0.10 and 0.12 can",
                 "go to 0.12, or make an optimizer for each part, with its own `wrt`",
             )
 
@@ -54,7 +55,7 @@ def _partitioned(context: Context, given: Bound) -> Bound | None:
     call = made.value
     if not isinstance(call, Call):
         return None
-    name = flow.callee_name(made)
+    name = flow.calls.callee_name(made)
     if name == "optax.contrib.muon":
         return made
     if name == "optax.masked":
@@ -80,7 +81,7 @@ def _partitioned(context: Context, given: Bound) -> Bound | None:
 
 def _keeps_arrays(context: Context, part: Bound) -> bool:
     made = context.flow.resolve(part)
-    name, call = context.flow.callee_name(made), made.value
+    name, call = context.flow.calls.callee_name(made), made.value
     if not isinstance(call, Call):
         return False
     if name == "optax.chain":

@@ -46,14 +46,14 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _nnx(context: Context, cls: ClassFacts) -> bool:
-    return any(name.startswith("flax.nnx.") for name in context.flow.mro(cls)[1])
+    return any(name.startswith("flax.nnx.") for name in context.flow.classes.mro(cls)[1])
 
 
 def _decorated(context: Context, cls: ClassFacts) -> bool:
     flow = context.flow
     for decorator in cls.decorators:
         resolved = flow.resolve(flow.here(decorator, cls.scope))
-        name = resolved.value.name if isinstance(resolved.value, Ref) else flow.callee_name(resolved)
+        name = resolved.value.name if isinstance(resolved.value, Ref) else flow.calls.callee_name(resolved)
         if name == "functools.partial" and isinstance(resolved.value, Call) and resolved.value.args:
             first = flow.follow(resolved, resolved.value.args[0]).value
             name = first.name if isinstance(first, Ref) else ""
@@ -66,7 +66,7 @@ def _called(context: Context) -> Iterator[ClassFacts]:
     """Yield the classes that are handed to a registering function."""
     flow = context.flow
     for event in context.project.calls():
-        if event.value.args and flow.callee_name(flow.here(event.value, event.scope)) in _REGISTER:
+        if event.value.args and flow.calls.callee_name(flow.here(event.value, event.scope)) in _REGISTER:
             first = flow.resolve(flow.here(event.value.args[0], event.scope)).value
             if isinstance(first, Class):
                 yield first.facts

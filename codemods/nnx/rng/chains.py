@@ -43,7 +43,7 @@ def chain(flow: Flow, callee: Bound) -> tuple[list[Step], Bound]:
     steps: list[Step] = []
     inner = flow.resolve(callee)
     while isinstance(inner.value, Call) and inner.value.args and len(steps) < 12:
-        name = flow.wrapper_name(inner, inner.value)
+        name = flow.calls.wrapper_name(inner, inner.value)
         if name not in TRANSPARENT | GRADIENTS:
             break
         transform = flow.follow(inner, inner.value.callee)
@@ -71,7 +71,7 @@ def decorators(flow: Flow, function: FunctionFacts) -> list[Step]:
 
 def transform_name(flow: Flow, options: Bound) -> str:
     """Return the transform whose options a call binds: ``nnx.vmap(in_axes=0)``, ``partial(nnx.vmap, in_axes=0)``."""
-    name = flow.callee_name(options)
+    name = flow.calls.callee_name(options)
     value = options.value
     if name == "functools.partial" and isinstance(value, Call) and value.args:
         first = flow.follow(options, value.args[0]).value

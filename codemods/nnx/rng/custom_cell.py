@@ -21,12 +21,12 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for cls in context.asked.classes():
-        bases = context.flow.mro(cls)[1]
+        bases = context.flow.classes.mro(cls)[1]
         if any(base in CELLS or base.endswith(".RNNCellBase") for base in bases):
             init = cls.methods.get("initialize_carry")
             if init is not None:
                 yield from _streams(context, init)
-            if bases & CELLS and not any("rngs" in parent.stores for parent in context.flow.mro(cls)[0]):
+            if bases & CELLS and not any("rngs" in parent.stores for parent in context.flow.classes.mro(cls)[0]):
                 yield from _own_rngs(context, cls)
 
 
@@ -75,7 +75,7 @@ def _own_rngs(context: Context, cls: ClassFacts) -> Iterator[Finding]:
     if not reads:
         return
     init = cls.methods.get("__init__")
-    parent = context.flow.super_constructor(init) if init is not None else None
+    parent = context.flow.classes.super_constructor(init) if init is not None else None
     fix = None
     if init is not None and parent is not None and "rngs" in init.params and not parent.used:
         fix = _stored(init, parent)

@@ -23,14 +23,14 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for event in context.asked.calls():
         call = context.flow.here(event.value, event.scope)
-        if not event.value.args or context.flow.callee_name(call) not in _FUNCTIONS:
+        if not event.value.args or context.flow.calls.callee_name(call) not in _FUNCTIONS:
             continue
         if _is_dropout(context, context.flow.with_value(call, event.value.args[0])):
             message = "nnx.Dropout is no dataclass since Flax 0.11"
             yield finding(RULE.code, event.scope, event.node, message, "nnx.clone it and set the attribute")
     for cls in context.asked.classes():
         assert cls.scope.parent is not None
-        if _DROPOUT in context.flow.mro(cls)[1] and any(
+        if _DROPOUT in context.flow.classes.mro(cls)[1] and any(
             _dataclass(context, context.flow.here(d, cls.scope.parent)) for d in cls.decorators
         ):
             message = "nnx.Dropout is no dataclass since Flax 0.11, so a dataclass derived from it loses its options"
@@ -69,7 +69,7 @@ def _is_dropout(context: Context, value: Bound) -> bool:
 
 def _dataclass(context: Context, decorator: Bound) -> bool:
     value = context.flow.resolve(decorator)
-    name = context.flow.callee_name(value) if isinstance(value.value, Call) else getattr(value.value, "name", "")
+    name = context.flow.calls.callee_name(value) if isinstance(value.value, Call) else getattr(value.value, "name", "")
     return name == "dataclasses.dataclass"
 
 

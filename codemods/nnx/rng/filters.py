@@ -28,7 +28,7 @@ def covers(flow: Flow, only: Bound | None, stream: str | None) -> bool | None:
         return True if value.name in _ALL else None
     if isinstance(value, Sequence):
         return _any(covers(flow, flow.with_value(bound, item), stream) for item in value.items)
-    if isinstance(value, Call) and flow.callee_name(bound) == "flax.nnx.Any":
+    if isinstance(value, Call) and flow.calls.callee_name(bound) == "flax.nnx.Any":
         return _any(covers(flow, flow.with_value(bound, item), stream) for item in value.args)
     return True if scalar_only(only) else None
 

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         base = context.flow.here(callee.base, event.scope)
         kinds = context.kinds.of(base)
-        if context.flow.class_of(context.flow.resolve(base)) is not None and not kinds:
+        if context.flow.classes.class_of(context.flow.resolve(base)) is not None and not kinds:
             continue
         if kinds and not kinds & {Object.RNGS, Object.STREAM}:
             continue

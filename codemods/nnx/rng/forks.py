@@ -17,7 +17,7 @@ class Forks(Layouts):
         return Shape.SCALAR in self.of(bound)
 
     def _made(self, source: Bound, value: Call) -> Shapes:
-        if self.flow.callee_name(source) in CELLS:
+        if self.flow.calls.callee_name(source) in CELLS:
             return frozenset({Shape.SCALAR})
         return super()._made(source, value)
 
@@ -30,7 +30,7 @@ class Forks(Layouts):
         return super()._foreign(source, value, name) - {Shape.UNKNOWN}
 
     def _bases(self, cls: ClassFacts, frame: Frame | None) -> Shapes:
-        if inherited(self.flow, cls) is not None or self.flow.mro(cls)[1] & CELLS:
+        if inherited(self.flow, cls) is not None or self.flow.classes.mro(cls)[1] & CELLS:
             return frozenset({Shape.SCALAR})
         return frozenset()
 

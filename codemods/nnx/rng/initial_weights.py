@@ -82,7 +82,7 @@ def _shifts(context: Context, origin: Origin, kept: Kept) -> bool:
         ):
             return True
     function = kept.event.scope.function
-    return function is not None and len(context.flow.callers(function)) > 1
+    return function is not None and len(context.flow.sites.callers(function)) > 1
 
 
 def _draws(node: ast.Call) -> bool:

@@ -60,10 +60,10 @@ def _zeros(context: Context, cell: Bound) -> object:
     flow = context.flow
     if not isinstance(cell.value, Call):
         return None
-    name = flow.callee_name(cell)
-    cls = flow.class_of(cell)
+    name = flow.calls.callee_name(cell)
+    cls = flow.classes.class_of(cell)
     if cls is not None:
-        if flow.method(cls, "initialize_carry") is not None or not flow.mro(cls)[1] & CELLS:
+        if flow.classes.method(cls, "initialize_carry") is not None or not flow.classes.mro(cls)[1] & CELLS:
             return _OTHER
         return None
     if name not in CELLS:

@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
 def _class(flow: Flow, event: CallEvent) -> tuple[str, int]:
     """Return the class that a call makes, and how many of its arguments are not the class's own."""
     call = flow.here(event.value, event.scope)
-    name = flow.callee_name(call)
+    name = flow.calls.callee_name(call)
     if name == "functools.partial":
         first = flow.follow(call, event.value.args[0]).value
         return (first.name, 1) if isinstance(first, Ref) else ("", 0)
@@ -40,10 +40,10 @@ def _class(flow: Flow, event: CallEvent) -> tuple[str, int]:
         owner = event.scope.function.owner if event.scope.function is not None else None
         if (
             owner is not None
-            and flow.callee_name(base) == "builtins.super"
-            and not flow.callables(flow.follow(call, callee))
+            and flow.calls.callee_name(base) == "builtins.super"
+            and not flow.calls.callables(flow.follow(call, callee))
         ):
-            return next((n for n in flow.mro(owner)[1] if n in POSITIONAL), ""), 0
+            return next((n for n in flow.classes.mro(owner)[1] if n in POSITIONAL), ""), 0
     return name, 0
 
 

@@ -73,7 +73,7 @@ def constructor(flow: Flow, made: Bound) -> Constructor | None:
     args: list[tuple[Bound, Value]] = [(made, a) for a in value.args]
     keywords = [(k, made, v) for k, v in value.keywords]
     inner = callee.value
-    if isinstance(inner, Call) and inner.args and flow.callee_name(callee) == "functools.partial":
+    if isinstance(inner, Call) and inner.args and flow.calls.callee_name(callee) == "functools.partial":
         args = [(callee, a) for a in inner.args[1:]] + args
         keywords = [(k, callee, v) for k, v in inner.keywords] + keywords
         inner = flow.follow(callee, inner.args[0]).value
@@ -105,7 +105,7 @@ def layer(flow: Flow, made: Bound) -> Layer | None:
 
 def inherited(flow: Flow, cls: ClassFacts) -> str | None:
     """Return the stream-keeping class of Flax that a project's class is derived from."""
-    return next((name for name in flow.mro(cls)[1] if name in _STREAMS), None)
+    return next((name for name in flow.classes.mro(cls)[1] if name in _STREAMS), None)
 
 
 def _layer(flow: Flow, made: Constructor) -> Layer | None:

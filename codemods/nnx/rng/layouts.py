@@ -119,7 +119,7 @@ class Layouts:
         if isinstance(value, Part):
             return self.of(value.of)
         if isinstance(value, Sequence | Mapping | Comprehension | Changed):
-            return frozenset(s for element in self.flow.elements(source) for s in self.of(element))
+            return frozenset(s for element in self.flow.containers.elements(source) for s in self.of(element))
         if isinstance(value, Call):
             return self._made(source, value)
         if isinstance(value, Param):
@@ -193,15 +193,15 @@ class Layouts:
         """Return the streams of an instance that a direct call of its class makes."""
         found = set(self._bases(cls, made.frame))
         for name in self._fields(cls):
-            for value in self.flow.field(made, name):
+            for value in self.flow.fields.field(made, name):
                 found |= self.of(value)
         return frozenset(found)
 
     def _class(self, cls: ClassFacts) -> Shapes:
         """Return the streams of any instance of a class."""
-        init = self.flow.method(cls, "__init__")
+        init = self.flow.classes.method(cls, "__init__")
         found = set(self._bases(cls, self.flow.open_frame(init.scope) if init else None))
-        for parent in self.flow.mro(cls)[0]:
+        for parent in self.flow.classes.mro(cls)[0]:
             for stores in parent.stores.values():
                 for function, stored in stores:
                     found |= self.of(Bound(stored, self.flow.open_frame(function.scope)))
@@ -209,7 +209,7 @@ class Layouts:
 
     def _fields(self, cls: ClassFacts) -> list[str]:
         names: dict[str, None] = {}
-        for parent in self.flow.mro(cls)[0]:
+        for parent in self.flow.classes.mro(cls)[0]:
             names.update(dict.fromkeys(parent.stores))
             names.update(dict.fromkeys(parent.fields))
         return list(names)
@@ -224,13 +224,13 @@ class Layouts:
                 else self._forked("dropout", None, frame)
             )
         known = ("flax.nnx", "typing", "abc", "builtins", "dataclasses", "collections", "enum")
-        strangers = [name for name in self.flow.mro(cls)[1] if not name.startswith(known)]
+        strangers = [name for name in self.flow.classes.mro(cls)[1] if not name.startswith(known)]
         return _UNKNOWN if strangers else _NONE
 
     def any_instance(self, cls: ClassFacts) -> Shapes:
         """Return the streams of the instances of a class that the project makes."""
         found: set[Shape] = set()
-        direct = self.flow.constructions(cls)
+        direct = self.flow.sites.constructions(cls)
         for event in direct:
             found |= self._instance(cls, self.flow.here(event.value, event.scope))
         lifted = self.lifted.get(cls, [])
@@ -263,18 +263,18 @@ class Layouts:
             given = made.value.argument(names.index(value.name), value.name) if value.name in names else None
             if given is not None:
                 return self.of(self.flow.with_value(made, given))
-        for named in self.flow.annotated(value):
+        for named in self.flow.classes.annotated(value):
             if isinstance(named.value, Class):
                 return self.any_instance(named.value.facts)
         if self.rngs_like(value):
             return _SCALAR
-        classes = (found.value for found in self.flow.annotated(value))
+        classes = (found.value for found in self.flow.classes.annotated(value))
         module = any(isinstance(cls, Ref) and class_kind(cls.name) is Kind.MODULE for cls in classes)
         return _UNKNOWN if module or self.object_like(value) else _NONE
 
     def rngs_like(self, param: Param) -> bool:
         """Say whether a parameter is annotated as, used as or called like a Rngs."""
-        if _RNGS_NAME.search(param.name) or any(b.value in _RNGS for b in self.flow.annotated(param)):
+        if _RNGS_NAME.search(param.name) or any(b.value in _RNGS for b in self.flow.classes.annotated(param)):
             return True
         return any(event.value.keyword("rngs") is param for event in param.function.scope.module.calls)
 
@@ -307,7 +307,7 @@ class Layouts:
 
     def _callers(self, function: FunctionFacts, frame: Frame, depth: int) -> set[Ambient]:
         found: set[Ambient] = set()
-        for event in self.flow.callers(function):
+        for event in self.flow.sites.callers(function):
             found |= self._around(event, depth)
         if function.owner is not None and function.name == "__init__":
             for event, steps in self.lifted.get(function.owner, []):
@@ -326,7 +326,7 @@ class Layouts:
         return self._lift(steps, event, depth)
 
     def _lift(self, steps: list[Step], event: CallEvent, depth: int) -> set[Ambient]:
-        if self.flow.callee_name(self.flow.here(event.value, event.scope)) in CALLS_BODY:
+        if self.flow.calls.callee_name(self.flow.here(event.value, event.scope)) in CALLS_BODY:
             return self.ambients(self.flow.open_frame(event.scope), depth + 1)
         mapped = self._mapped(steps, self.flow.here(event.value, event.scope), event.scope)
         return {mapped} if mapped else self.ambients(self.flow.open_frame(event.scope), depth + 1)
@@ -343,9 +343,9 @@ class Layouts:
         for event in scope.module.calls:
             if event.scope is scope and event.node.args and any(k.arg == "splits" for k in event.node.keywords):
                 call = self.flow.here(event.value, event.scope)
-                if self.flow.callee_name(call) == SPLIT and isinstance(made.value, Call):
+                if self.flow.calls.callee_name(call) == SPLIT and isinstance(made.value, Call):
                     split = self.flow.follow(call, event.value.args[0])
-                    if any(self.flow.same(split, self.flow.with_value(made, a)) for a in made.value.args):
+                    if any(self.flow.identity.same(split, self.flow.with_value(made, a)) for a in made.value.args):
                         yield Step(SPLIT, event.value, event.value, call)
 
     def _scope(self, source: Bound) -> Scope | None:

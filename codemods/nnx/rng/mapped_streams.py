@@ -33,7 +33,7 @@ def check(context: Context) -> Iterator[Finding]:
     for function in context.project.functions():
         if function.owner is not None and function.decorators:
             steps = decorators(context.flow, function)
-            for frame in context.flow.entries(function):
+            for frame in context.flow.sites.entries(function):
                 for index, given in enumerate([*([frame.receiver] if frame.receiver else []), *frame.args]):
                     _collect(context, steps, index, given, found)
     for node, (scope, axis) in found.items():
@@ -67,8 +67,8 @@ def _unmapped(flow: Flow, step: Step, index: int) -> tuple[Call, ast.AST] | None
     axes = step.option("in_axes")
     if axes is None:
         return None
-    mine = flow.item(flow.resolve(axes), Bound(Const(index)))
-    if not isinstance(mine.value, Call) or flow.callee_name(mine) != "flax.nnx.StateAxes" or not mine.value.args:
+    mine = flow.containers.item(flow.resolve(axes), Bound(Const(index)))
+    if not isinstance(mine.value, Call) or flow.calls.callee_name(mine) != "flax.nnx.StateAxes" or not mine.value.args:
         return None
     mapping = flow.follow(mine, mine.value.args[0])
     if not isinstance(mapping.value, Mapping) or not isinstance(mapping.value.node, ast.Dict):

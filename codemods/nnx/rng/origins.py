@@ -56,7 +56,7 @@ class Origins:
         layers: list[Kept] = []
         for event in flow.project.calls():
             call = flow.here(event.value, event.scope)
-            if flow.callee_name(call) == RNGS:
+            if flow.calls.callee_name(call) == RNGS:
                 self.made[event.value] = self._origin(event)
                 continue
             found = layer(flow, call)
@@ -78,7 +78,7 @@ class Origins:
             return
         seen.add(bound)
         if isinstance(bound.value, Param):
-            entries = self.flow.entries(bound.value.function)
+            entries = self.flow.sites.entries(bound.value.function)
             given = [self.flow.argument(entry, bound.value.name) for entry in entries]
             for argument in (*given, *self._lifted(bound.value)):
                 if argument is not None:
@@ -136,6 +136,6 @@ class Origins:
         value = self.flow.resolve(self.flow.here(argument, event.scope))
         if isinstance(value.value, Const):
             return False
-        name = self.flow.callee_name(value)
+        name = self.flow.calls.callee_name(value)
         seed = name.startswith(("jax.random.", "builtins.int", "time.", "random."))
         return not seed and not isinstance(value.value, Ref) and not (isinstance(value.value, Call) and seed)

@@ -183,11 +183,11 @@ def _kept(context: Context, source: Bound) -> frozenset[str] | None:
         found = layer(flow, source)
         if found is not None:
             return frozenset({found.stream, "default"}) if found.stream is not None else frozenset()
-        cls = flow.class_of(source)
+        cls = flow.classes.class_of(source)
         base = inherited(flow, cls) if cls is not None else None
         if cls is not None and base is not None and "rngs" not in cls.stores:
             return frozenset({_DEFAULTS[base.rpartition(".")[2]], "default"})
-        name = flow.callee_name(source) if isinstance(value, Call) else ""
+        name = flow.calls.callee_name(source) if isinstance(value, Call) else ""
         return frozenset() if cls is not None or (name and not name.startswith("builtins.")) else None
     model = _in_model(context, source)
     if model is None:
@@ -207,7 +207,7 @@ def _in_sequential(context: Context, source: Bound) -> Bound:
     if position is None or not isinstance(layers.value, Attr):
         return source
     made = flow.resolve(flow.with_value(layers, layers.value.base))
-    if layers.value.name != "layers" or flow.callee_name(made) != "flax.nnx.Sequential":
+    if layers.value.name != "layers" or flow.calls.callee_name(made) != "flax.nnx.Sequential":
         return source
     assert isinstance(made.value, Call)
     given = made.value.args
@@ -239,19 +239,19 @@ def _in_model(context: Context, source: Bound) -> Bound | None:
             if not isinstance(index, Const):
                 return None
             base = flow.resolve(flow.with_value(source, value.base))
-            if isinstance(index.value, int) and flow.callee_name(base) == "flax.nnx.split":
+            if isinstance(index.value, int) and flow.calls.callee_name(base) == "flax.nnx.split":
                 value = base.value
                 break
             keys.append(index.value)
         value = flow.resolve(flow.with_value(source, value.base)).value
     place = flow.with_value(source, value)
-    while isinstance(value, Call) and flow.callee_name(place) in _SAME_PATHS and value.args:
+    while isinstance(value, Call) and flow.calls.callee_name(place) in _SAME_PATHS and value.args:
         place = flow.follow(place, value.args[0])
         value = place.value
         if isinstance(value, Item | Indexed):
             place = flow.resolve(flow.with_value(place, value.base))
             value = place.value
-    if not isinstance(value, Call) or flow.callee_name(place) not in _STATES or not value.args or not keys:
+    if not isinstance(value, Call) or flow.calls.callee_name(place) not in _STATES or not value.args or not keys:
         return None
     part = value.args[0]
     for key in reversed(keys):

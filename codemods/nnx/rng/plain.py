@@ -50,7 +50,7 @@ class Plain:
             return inner.name.startswith(("jax.", "numpy.", "optax.", "math.", "time.", "os.", "builtins."))
         if isinstance(inner, Attr):
             return self.data(self.flow.follow(callee, inner.base), depth + 1)
-        name = self.flow.callee_name(callee)
+        name = self.flow.calls.callee_name(callee)
         if name.startswith("flax.nnx.") and name.rpartition(".")[2][:1].isupper():
             return True  # the result of calling a layer
         steps, _ = chain(self.flow, callee)
@@ -63,5 +63,5 @@ class Plain:
             return False
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return bool(_ARRAYS.search(node.value))
-        names = [b.value.name for b in self.flow.named(node, outer) if isinstance(b.value, Ref)]
+        names = [b.value.name for b in self.flow.classes.named(node, outer) if isinstance(b.value, Ref)]
         return bool(names) and all(_ARRAYS.search(name) for name in names)

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
     for event in context.asked.calls():
         if (
             event.value.args
-            and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.reseed"
+            and context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.reseed"
         ):
             yield from _reseed(context, event)
 
@@ -46,7 +46,7 @@ def _is_stream(context: Context, event: CallEvent) -> bool:
     policy = event.value.keyword("policy")
     assert policy is not None
     value = context.flow.resolve(context.flow.here(policy, event.scope))
-    name = context.flow.callee_name(value)
+    name = context.flow.calls.callee_name(value)
     return isinstance(value.value, Const) or name.startswith("jax.random.")
 
 

@@ -73,7 +73,7 @@ def _used_as_key(context: Context, event: CallEvent) -> bool:
     for other in event.scope.module.calls:
         if event.value in other.value.args[:1]:
             callee = context.flow.follow(context.flow.here(other.value, other.scope), other.value.callee)
-            name = context.flow.callee_name(callee) or getattr(callee.value, "name", "")
+            name = context.flow.calls.callee_name(callee) or getattr(callee.value, "name", "")
             if isinstance(callee.value, Param) and callee.value.name.endswith("init"):
                 return True
             if name.startswith(("jax.random.", "jax.nn.initializers.", "flax.nnx.initializers.")):

@@ -26,7 +26,10 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for call in context.asked.calls():
-        if call.value.args and context.flow.callee_name(context.flow.here(call.value, call.scope)) == "flax.nnx.reseed":
+        if (
+            call.value.args
+            and context.flow.calls.callee_name(context.flow.here(call.value, call.scope)) == "flax.nnx.reseed"
+        ):
             yield from _reseeded(context, call)
     stored: set[ast.AST] = set()
     counters: list[AttrEvent] = []
@@ -56,7 +59,7 @@ def _compared(context: Context, scope: Scope) -> Iterator[Finding]:
         made = [_made_with(context, side, scope) for side in sides]
         plain = [context.flow.here(side, scope) if side is not None else None for side in sides]
         for layer, other in ((made[0], made[1] or plain[1]), (made[1], plain[0])):
-            if layer is not None and other is not None and context.flow.same(layer, other):
+            if layer is not None and other is not None and context.flow.identity.same(layer, other):
                 yield finding(RULE.code, scope, node, _OTHER, _KEEP)
                 break
 
@@ -66,7 +69,7 @@ def _made_with(context: Context, value: Value | None, scope: Scope) -> Bound | N
     if not isinstance(value, Attr) or value.name != "rngs":
         return None
     made = context.flow.resolve(context.flow.here(value.base, scope))
-    if not isinstance(made.value, Call) or context.flow.callee_name(made) not in _FORKING:
+    if not isinstance(made.value, Call) or context.flow.calls.callee_name(made) not in _FORKING:
         return None
     rngs = made.value.keyword("rngs")
     return context.flow.follow(made, rngs) if rngs is not None else None

@@ -57,7 +57,7 @@ class Splits:
         for event in self.flow.project.calls():
             if not any(keyword.arg == "splits" for keyword in event.node.keywords):
                 continue
-            if self.flow.callee_name(self.flow.here(event.value, event.scope)) == SPLIT:
+            if self.flow.calls.callee_name(self.flow.here(event.value, event.scope)) == SPLIT:
                 found[event.value] = event
         return found
 
@@ -97,7 +97,7 @@ class Splits:
     def _function_shapes(self, options: Value, function: FunctionFacts) -> Shapes:
         steps = decorators(self.flow, function)
         if function.owner is not None:
-            frames = self.flow.entries(function)
+            frames = self.flow.sites.entries(function)
             shapes: set[Shape] = set()
             for frame in frames:
                 shapes |= self._frame_shapes(function, frame)
@@ -200,8 +200,8 @@ def _settled(shapes: Shapes, steps: list[Step], flow: Flow, index: int) -> Shape
         axes = step.option("in_axes")
         if axes is None:
             continue
-        axes = flow.item(flow.resolve(axes), Bound(Const(index)))
-        if isinstance(axes.value, Call) and flow.callee_name(axes) == "flax.nnx.StateAxes" and axes.value.args:
+        axes = flow.containers.item(flow.resolve(axes), Bound(Const(index)))
+        if isinstance(axes.value, Call) and flow.calls.callee_name(axes) == "flax.nnx.StateAxes" and axes.value.args:
             mapping = flow.follow(axes, axes.value.args[0])
             if isinstance(mapping.value, Mapping) and _rest(flow, mapping, mapping.value):
                 return shapes - {Shape.UNKNOWN} | {Shape.SCALAR}

@@ -19,7 +19,7 @@ def check(context: Context) -> Iterator[Finding]:
     for event in context.asked.calls():
         if (
             event.value.args
-            and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.RngStream"
+            and context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.RngStream"
         ) and _old(context, event):
             yield _found(event)
 

@@ -63,7 +63,7 @@ def _walked(context: Context, event: CallEvent, tested: Value) -> bool:
     while isinstance(value, Item | Each):
         value = value.base
     walk = context.flow.resolve(context.flow.here(value, event.scope))
-    return isinstance(walk.value, Call) and context.flow.callee_name(walk) in _WALKS
+    return isinstance(walk.value, Call) and context.flow.calls.callee_name(walk) in _WALKS
 
 
 def _both(context: Context, event: CallEvent, safety: Safety) -> Fix | None:

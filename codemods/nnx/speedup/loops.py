@@ -121,11 +121,11 @@ def _other_references(context: Context, hot: HotLoop) -> bool:
             ):
                 if any(inside(node, own) for own in wrapped if module is hot.scope.module):
                     continue
-                reached = {c.function for c in flow.callables(Bound(value, flow.open_frame(hot.scope)))}
+                reached = {c.function for c in flow.calls.callables(Bound(value, flow.open_frame(hot.scope)))}
                 if hot.root.function in reached:
                     return True
     return any(
-        hot.root.function in {c.function for c in flow.callables(Bound(value))}
+        hot.root.function in {c.function for c in flow.calls.callables(Bound(value))}
         for module in context.project.modules
         if module is not hot.root.scope.module
         for statement in module.imports
@@ -170,7 +170,7 @@ def reached(context: Context, function: FunctionFacts) -> OrderedSet[FunctionFac
         more = [f for f in context.project.functions() if enclosing_function(f.scope.parent) is current]
         for event in context.bodies.calls.get(current.scope, ()):
             call = context.flow.here(event.value, event.scope)
-            more += [callee.function for callee, _ in context.flow.invoked(call)]
+            more += [callee.function for callee, _ in context.flow.calls.invoked(call)]
         queue += [one for one in dict.fromkeys(more) if one not in found]
         found |= dict.fromkeys(more)
     return OrderedSet(found)

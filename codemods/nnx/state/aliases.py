@@ -126,7 +126,7 @@ def _live(summaries: Summaries, cls: ClassFacts) -> None:
     instance = summaries.instance(cls)
     instance.given = True
     methods: list[FunctionFacts] = [m for m in cls.methods.values() if m.name != "__init__" and not m.is_property]
-    init = run.flow.method(cls, "__init__")
+    init = run.flow.classes.method(cls, "__init__")
     every = [*([init] if init is not None else []), *_ordered(methods)]
     summaries.complete(run, lambda: _call(run, every, instance))
 

@@ -42,7 +42,7 @@ class Calls:
         if not isinstance(value, Call):
             return set()
         bound = run.flow.here(value, run.scope)
-        name = run.flow.callee_name(bound)
+        name = run.flow.calls.callee_name(bound)
         if name:
             return run.library.call(name, node, args, keywords)
         callee = run.flow.follow(bound, value.callee)
@@ -52,7 +52,7 @@ class Calls:
         found, known = self._dispatched(node, method, {t for t in receiver if t.function is None}, args, keywords)
         if known:
             return found
-        callees = run.flow.callables(callee)
+        callees = run.flow.calls.callables(callee)
         if callees:
             return self._resolved(bound, callees, node, receiver, args, keywords)
         record = self._record(callee, args, keywords)
@@ -103,7 +103,7 @@ class Calls:
         found: set[Thing] = set()
         known = False
         for thing in receiver:
-            inner = run.flow.method(thing.cls, method) if thing.cls is not None else None
+            inner = run.flow.classes.method(thing.cls, method) if thing.cls is not None else None
             if inner is not None and method not in thing.fields:
                 known = True
                 found |= self.enter(node, inner, args, keywords, {thing} if inner.binding == "instance" else set())
@@ -118,7 +118,7 @@ class Calls:
                     found |= self.enter(node, target.function, args, keywords, set(), target.fields)
                 elif target.partial is not None:
                     known = True
-                    for callee in run.flow.callables(target.partial[0]):
+                    for callee in run.flow.calls.callables(target.partial[0]):
                         found |= self.enter(node, callee.function, [*target.partial[1], *args], keywords, set())
         return found, known
 
@@ -126,7 +126,7 @@ class Calls:
         """Return the objects in a field of an instance that are called by its name, as in ``self.layer(x)``."""
         if name == "__call__" or thing.cls is None:
             return set()
-        if name not in thing.fields and not any(name in cls.stores for cls in self.run.flow.mro(thing.cls)[0]):
+        if name not in thing.fields and not any(name in cls.stores for cls in self.run.flow.classes.mro(thing.cls)[0]):
             return set()
         found = self.run.attribute({thing}, name)
         return {inner for inner in found if inner.function is None and inner.partial is None}
@@ -196,18 +196,18 @@ class Calls:
             value = callee.value
             if not isinstance(value, Call) or not value.args:
                 return
-            yield flow.wrapper_name(callee, value)
+            yield flow.calls.wrapper_name(callee, value)
             callee = flow.follow(callee, value.args[0])
 
     def construct(self, cls: ClassFacts, args: Args, keywords: Keywords, node: ast.Call) -> Thing:
         """Make an instance of a class of the project."""
         run = self.run
         made = run.summaries.instance(cls)
-        init = run.flow.method(cls, "__init__")
+        init = run.flow.classes.method(cls, "__init__")
         if init is not None:
             self.enter(node, init, args, keywords, {made})
         else:
-            for name, things in zip(run.flow.dataclass_fields(cls), args, strict=False):
+            for name, things in zip(run.flow.classes.dataclass_fields(cls), args, strict=False):
                 made.hold(name, things)
             for name, things in keywords.items():
                 made.hold(name, things)
@@ -218,7 +218,7 @@ class Calls:
     def _record(self, callee: Bound, args: Args, keywords: Keywords) -> Thing | None:
         """Make a named tuple of a class that ``collections.namedtuple`` made; None if the callee is none."""
         flow = self.run.flow
-        if not isinstance(callee.value, Call) or flow.callee_name(callee) != "collections.namedtuple":
+        if not isinstance(callee.value, Call) or flow.calls.callee_name(callee) != "collections.namedtuple":
             return None
         made = Thing(fields={str(i): things for i, things in enumerate(args)} | keywords, display=True)
         given = callee.value.argument(1, "field_names")

@@ -31,7 +31,7 @@ def snapshot(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
         return None
     if isinstance(node.args[0], ast.Starred):
         return None
-    name = context.flow.callee_name(context.flow.here(value, scope))
+    name = context.flow.calls.callee_name(context.flow.here(value, scope))
     return wrapped(context, scope, node.args[0] if name == "flax.nnx.split" else node)
 
 
@@ -67,6 +67,6 @@ def _whole(context: Context, scope: Scope, node: ast.Call) -> ast.expr | None:
     value = scope.module.values.get(inner)
     if not isinstance(inner, ast.Call) or not isinstance(value, Call) or len(inner.args) != 1 or inner.keywords:
         return None
-    if context.flow.callee_name(context.flow.here(value, scope)) != "flax.nnx.split":
+    if context.flow.calls.callee_name(context.flow.here(value, scope)) != "flax.nnx.split":
         return None
     return None if isinstance(inner.args[0], ast.Starred) else inner.args[0]

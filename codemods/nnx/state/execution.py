@@ -146,7 +146,7 @@ class Execution:
         if name in thing.fields:
             return thing.fields[name]
         if thing.cls is not None and attribute:
-            method = self.flow.method(thing.cls, name)
+            method = self.flow.classes.method(thing.cls, name)
             if method is not None:
                 return self.calls.enter(method.node, method, [], {}, {thing}) if method.is_property else set()
         if name in _PLAIN:
@@ -198,9 +198,7 @@ class Execution:
             self.reads.update((change, node) for change in read)
             self.heap.changes -= frozenset(read)
 
-    def mutate(
-        self, things: set[Thing], node: ast.AST, others_only: bool = False, given: Iterable[Thing] = ()
-    ) -> None:
+    def mutate(self, things: set[Thing], node: ast.AST, others_only: bool = False, given: Iterable[Thing] = ()) -> None:
         """Note that code changes Variables of objects, to the values of ``given`` ones if there are any."""
         if things:
             self.step(1 + len(things) + len(self.heap.shares))

@@ -151,7 +151,7 @@ class Library:
             value = self.scope.module.values.get(node.args[position]) if position < len(node.args) else None
             if value is None:
                 continue
-            for callee in run.flow.callables(run.flow.here(value, self.scope)):
+            for callee in run.flow.calls.callables(run.flow.here(value, self.scope)):
                 found |= run.calls.enter(node, callee.function, operands, {}, set())
         return found | {thing for things in args[first:] for thing in things}
 

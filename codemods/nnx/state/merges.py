@@ -59,7 +59,7 @@ def _in_traced_code(context: Context) -> Iterator[CallEvent]:
         function = enclosing_function(event.scope)
         if function is None or event.value.keyword("copy") is not None or event.node in cloned:
             continue
-        if context.flow.callee_name(context.flow.here(event.value, event.scope)) != "flax.nnx.merge":
+        if context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) != "flax.nnx.merge":
             continue
         states = event.value.args[1:] or event.value.args  # of `nnx.merge(*parts)` all
         if any(_outer(context, value, function, traced, untouched, 0) for value in states) and _changing(
@@ -73,7 +73,8 @@ def _cloned(context: Context) -> set[ast.expr]:
     return {
         event.node.args[0]
         for event in context.project.calls()
-        if event.node.args and context.flow.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.clone"
+        if event.node.args
+        and context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.clone"
     }
 
 
@@ -98,7 +99,7 @@ def _outer(
             return True
         mine = value is function.self_param
         return mine and ObjectKind.MODULE not in context.kinds.of(context.flow.here(value, function.scope))
-    for frame in context.flow.entries(function):
+    for frame in context.flow.sites.entries(function):
         given = context.flow.argument(frame, value.name)
         caller = given.frame.function if given is not None and given.frame is not None else None
         if (
@@ -120,7 +121,7 @@ def _around(context: Context, function: FunctionFacts, traced: frozenset[Functio
             yield inner
         inner = enclosing_function(inner.scope.parent)
     if not found:
-        callers = (enclosing_function(event.scope) for event in context.flow.callers(function))
+        callers = (enclosing_function(event.scope) for event in context.flow.sites.callers(function))
         yield from (caller for caller in callers if caller in traced and caller is not None)
 
 
@@ -136,7 +137,7 @@ def _within(scope: Scope, function: FunctionFacts) -> bool:
 def _changing(context: Context, event: CallEvent) -> bool:
     """Say whether the merged model may change its own Variables when it is used."""
     flow = context.flow
-    whole = flow.split_object(flow.resolve(flow.here(event.value.args[0], event.scope)))
+    whole = flow.calls.split_object(flow.resolve(flow.here(event.value.args[0], event.scope)))
     return whole is None or may_change(context, whole)
 
 

@@ -98,6 +98,6 @@ class Methods:
             if part.name in _STATEFUL:
                 self.run.mutate({part}, node, others_only=True)
             elif part.cls is not None and part is not thing and part.kind is Kind.MODULE:
-                inner = self.run.flow.method(part.cls, "__call__")
+                inner = self.run.flow.classes.method(part.cls, "__call__")
                 if inner is not None:
                     self.run.calls.enter(node, inner, [], {}, {part})

@@ -23,12 +23,12 @@ def may_change(context: Context, model: Bound) -> bool:
 
 def _may_change(context: Context, model: Bound, seen: frozenset[ClassFacts]) -> bool:
     flow = context.flow
-    cls = flow.class_of(model)
+    cls = flow.classes.class_of(model)
     if cls is not None:
         return _class_may_change(context, cls, seen)
     if not isinstance(model.value, Call):
         return True
-    name = flow.callee_name(model)
+    name = flow.calls.callee_name(model)
     if not name.startswith("flax.nnx."):
         return True
     if name.rpartition(".")[2] in STATEFUL:
@@ -43,10 +43,10 @@ def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFa
     flow = context.flow
     if cls in seen:
         return False
-    if any(name not in {"flax.nnx.Module", "flax.nnx.Object", "flax.nnx.Pytree"} for name in flow.mro(cls)[1]):
+    if any(name not in {"flax.nnx.Module", "flax.nnx.Object", "flax.nnx.Pytree"} for name in flow.classes.mro(cls)[1]):
         return True
     seen |= {cls}
-    for parent in flow.mro(cls)[0]:
+    for parent in flow.classes.mro(cls)[0]:
         for method in parent.methods.values():
             if method.name != "__init__" and _assigns(method.node):
                 return True

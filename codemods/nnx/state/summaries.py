@@ -120,7 +120,7 @@ class Summaries:
         """Return what stands for an argument, of the kind that its annotation tells."""
         thing = Thing(given=True, key=name)
         if name in function.params and name in function.annotations:
-            named = self.context.flow.annotated(function.params[name])
+            named = self.context.flow.classes.annotated(function.params[name])
             if len(named) == 1:
                 value = named[0].value
                 kinds = self.context.kinds.class_kinds(named[0])

@@ -28,9 +28,9 @@ def differentiated(context: Context) -> dict[FunctionFacts, frozenset[str] | Non
     found: dict[FunctionFacts, frozenset[str] | None] = {}
     for event in context.project.calls():
         call = flow.here(event.value, event.scope)
-        name = flow.callee_name(call)
+        name = flow.calls.callee_name(call)
         if event.value.args and name in _GRADIENTS:
-            for callee in flow.callables(flow.with_value(call, event.value.args[0])):
+            for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
                 bound = callee.receiver is not None and callee.function.binding == "instance"
                 _note(found, callee.function, _untouched(flow, callee.function, name, call, bound))
     for function in context.project.functions():
@@ -38,7 +38,7 @@ def differentiated(context: Context) -> dict[FunctionFacts, frozenset[str] | Non
         for decorator in function.decorators if outer is not None else ():
             assert outer is not None
             resolved = flow.resolve(flow.here(decorator, outer))
-            name = resolved.value.name if isinstance(resolved.value, Ref) else flow.callee_name(resolved)
+            name = resolved.value.name if isinstance(resolved.value, Ref) else flow.calls.callee_name(resolved)
             if name == "functools.partial" and isinstance(resolved.value, Call) and resolved.value.args:
                 first = flow.follow(resolved, resolved.value.args[0]).value
                 name = first.name if isinstance(first, Ref) else ""
@@ -63,7 +63,7 @@ def _untouched(flow: Flow, function: FunctionFacts, name: str, transform: Bound,
     chosen: set[object] = {0}
     if isinstance(transform.value, Call):
         given = transform.value.keyword("argnums")
-        if given is None and flow.callee_name(transform) in _OF_ARGUMENTS:
+        if given is None and flow.calls.callee_name(transform) in _OF_ARGUMENTS:
             given = transform.value.argument(1, "argnums")
         if given is not None:
             argnums = flow.follow(transform, given)

@@ -85,7 +85,7 @@ class Arrays:
         if isinstance(callee.value, Attr) and callee.value.name in _METHODS:
             return self.is_array(Bound(callee.value.base, callee.frame), depth + 1)
         if isinstance(callee.value, Call):  # a layer of the library that is called
-            name = self.flow.callee_name(callee)
+            name = self.flow.calls.callee_name(callee)
             return name.startswith("flax.nnx.") and name not in GRADIENTS and name.rpartition(".")[2] in _LAYERS
         return False
 
@@ -102,7 +102,7 @@ class Arrays:
                 callee = self.flow.resolve(Bound(callee.value.base, callee.frame))
             if Kind.VARIABLE not in self.kinds.class_kinds(callee):
                 return False
-            if isinstance(callee.value, Class) and self.flow.method(callee.value.facts, "__init__") is not None:
+            if isinstance(callee.value, Class) and self.flow.classes.method(callee.value.facts, "__init__") is not None:
                 return False
             content = value.argument(0, "value")
             if content is None:
@@ -115,17 +115,16 @@ class Arrays:
             return bool(owner & {Kind.MODULE, Kind.OPTIMIZER})
         return False
 
-
     def _initialized(self, made: Bound) -> bool:
         """Say whether an initializer gives a value: one of the library, or a parameter named so that gets a key."""
         if not isinstance(made.value, Call) or not made.value.args:
             return False
         callee = self.flow.follow(made, made.value.callee)
-        home, _, last = self.flow.callee_name(made).rpartition(".")
+        home, _, last = self.flow.calls.callee_name(made).rpartition(".")
         if home in _INITIALIZERS:
             return last in {"ones", "zeros"}
         if isinstance(callee.value, Call):
-            return self.flow.callee_name(callee).rpartition(".")[0] in _INITIALIZERS
+            return self.flow.calls.callee_name(callee).rpartition(".")[0] in _INITIALIZERS
         name = getattr(callee.value, "name", "")
         if not isinstance(callee.value, Param | Attr) or not name.endswith(("_init", "initializer")):
             return False

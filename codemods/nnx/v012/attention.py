@@ -20,7 +20,7 @@ def check(context: Context) -> Iterator[Finding]:
         if len(event.node.args) <= _POSITION:
             continue
         bound = context.flow.here(event.value, event.scope)
-        if context.flow.callee_name(bound) != "flax.nnx.MultiHeadAttention":
+        if context.flow.calls.callee_name(bound) != "flax.nnx.MultiHeadAttention":
             continue
         source = event.scope.module.source
         fix = None

@@ -113,7 +113,7 @@ class Attributes:
                 for k in cls.node.keywords
             )
             kinds = self.context.kinds.class_kinds(Bound(Class(cls)))
-            names = self.flow.mro(cls)[1]
+            names = self.flow.classes.mro(cls)[1]
             self._owner[cls] = not off and bool(kinds & _OWNERS) and "flax.nnx.Object" not in names
         return self._owner[cls]
 
@@ -181,14 +181,14 @@ class Attributes:
             return
         seen: set[ClassFacts] = set()
         for source in self.context.sources.of(self.flow.here(event.base, event.scope)):
-            cls = self.flow.class_of(source)
+            cls = self.flow.classes.class_of(source)
             if cls is not None and cls not in seen:
                 seen.add(cls)
                 yield cls
 
     def _root(self, cls: ClassFacts, name: str) -> ClassFacts:
         """Return the outermost class of the project that stores an attribute."""
-        return next((c for c in reversed(self.flow.mro(cls)[0]) if name in c.stores), cls)
+        return next((c for c in reversed(self.flow.classes.mro(cls)[0]) if name in c.stores), cls)
 
     # -- what is stored ---------------------------------------------------------------------------
 
@@ -203,7 +203,7 @@ class Attributes:
             value = value.base.items[int(str(value.index.value))]  # one of several targets
         ways = value.options if isinstance(value, Choice) else (value,)
         bounds = (self.flow.here(way, store.event.scope) for way in ways)
-        return any(self.flow.callee_name(bound) in _MARKS for bound in bounds)
+        return any(self.flow.calls.callee_name(bound) in _MARKS for bound in bounds)
 
     def holds_data(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is a list, tuple, dict or the like with data in it, at any depth."""
@@ -245,14 +245,14 @@ class Attributes:
             return self._argument(found, value, depth)
         if not isinstance(value, Sequence | Mapping | Comprehension | Changed):
             return False
-        return any(self._is_or_holds(element, depth) for element in self.flow.elements(found))
+        return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
 
     def _is_or_holds(self, bound: Bound, depth: int) -> bool:
         return self.is_data(bound) or self.holds_data(bound, depth + 1)
 
     def _result(self, found: Bound, value: Call, depth: int) -> bool:
         """Follow the results of the project's functions, and look into what keeps its argument's elements."""
-        name = self.flow.callee_name(found)
+        name = self.flow.calls.callee_name(found)
         if name in {"builtins.sorted", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.reversed"}:
             keywords = (v for k, v in value.keywords if k is not None and k != "key")
             if any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in keywords):
@@ -280,19 +280,19 @@ class Attributes:
     def _iterated(self, bound: Bound, depth: int) -> bool:
         """Say whether the elements that an iterable gives are data."""
         found = self.flow.resolve(bound)
-        name = self.flow.callee_name(found) if isinstance(found.value, Call) else ""
+        name = self.flow.calls.callee_name(found) if isinstance(found.value, Call) else ""
         if isinstance(found.value, Call) and name in _LAZY:
             arguments = [self.flow.with_value(found, a) for a in found.value.args]
             if name == "builtins.map" and arguments:
                 made = [
                     Bound(result, found.frame)
-                    for callee in self.flow.callables(self.flow.resolve(arguments[0]))
+                    for callee in self.flow.calls.callables(self.flow.resolve(arguments[0]))
                     for result in callee.function.returns
                 ]
                 return any(self._is_or_holds(result, depth) for result in made)
             kept = arguments[1:] if name == "builtins.filter" else arguments
             return depth <= _DEPTH and any(self._iterated(a, depth + 1) for a in kept)
-        return any(self._is_or_holds(element, depth) for element in self.flow.elements(found))
+        return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
 
     def _argument(self, found: Bound, value: Param, depth: int) -> bool:
         """Look at what the project passes, and at annotations such as ``list[nnx.Module]``."""
@@ -325,7 +325,7 @@ class Attributes:
         if annotation is not None and outer is not None and _names_data(self.context, annotation, outer):
             return True
         skipped = function.positional - (1 if function.owner is not None else 0)
-        for event in self.flow.callers(function):
+        for event in self.flow.sites.callers(function):
             for argument in event.value.args[skipped:]:
                 inner = argument.value if isinstance(argument, Star) else argument
                 bound = self.flow.here(inner, event.scope)
@@ -365,7 +365,7 @@ def _annotates(context: Context, node: ast.expr, scope: Scope) -> bool:
 def _names_data(context: Context, node: ast.expr, scope: Scope) -> bool:
     if not isinstance(node, ast.Name | ast.Attribute | ast.Constant):
         return False
-    return any(context.kinds.class_kinds(found) & DATA for found in context.flow.named(node, scope))
+    return any(context.kinds.class_kinds(found) & DATA for found in context.flow.classes.named(node, scope))
 
 
 def is_plain(flow: Flow, store: Store) -> bool:

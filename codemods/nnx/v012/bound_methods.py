@@ -32,7 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
     for event in context.asked.calls():
         if not event.node.args or not isinstance(event.node.args[0], ast.Attribute) or not event.value.args:
             continue
-        if flow.wrapper_name(flow.here(event.value, event.scope), event.value) not in _TRANSFORMS:
+        if flow.calls.wrapper_name(flow.here(event.value, event.scope), event.value) not in _TRANSFORMS:
             continue
         method = event.value.args[0]
         if isinstance(method, Attr) and _is_bound(context, event, method):
@@ -52,12 +52,12 @@ def _is_bound(context: Context, event: CallEvent, method: Attr) -> bool:
     base = flow.resolve(flow.here(method.base, event.scope))
     if isinstance(base.value, Class | Ref):
         return False
-    cls = flow.class_of(base)
+    cls = flow.classes.class_of(base)
     if cls is not None:
-        if not any(class_kind(name) is Objects.MODULE and name not in _PLAIN for name in flow.mro(cls)[1]):
+        if not any(class_kind(name) is Objects.MODULE and name not in _PLAIN for name in flow.classes.mro(cls)[1]):
             return False  # only methods of modules are refused
-        found = flow.method(cls, method.name)
-        stored = any(method.name in parent.stores for parent in flow.mro(cls)[0])
+        found = flow.classes.method(cls, method.name)
+        stored = any(method.name in parent.stores for parent in flow.classes.mro(cls)[0])
         return found is not None and found.binding == "instance" and not found.is_property and not stored
     return Objects.MODULE in context.kinds.of(base) and method.name == "__call__"
 
@@ -69,8 +69,8 @@ def _fix(context: Context, event: CallEvent, method: Attr) -> Fix | None:
     if not source.faithful(node) or not _steady(event, node.value):
         return None
     flow = context.flow
-    cls = flow.class_of(flow.resolve(flow.here(method.base, event.scope)))
-    facts = flow.method(cls, method.name) if cls is not None else None
+    cls = flow.classes.class_of(flow.resolve(flow.here(method.base, event.scope)))
+    facts = flow.classes.method(cls, method.name) if cls is not None else None
     names = _parameters(facts)
     text = source.text(node)
     if names is not None:

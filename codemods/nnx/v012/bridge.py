@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
     bridges = _Bridges(context)
     written_for_it = context.origin == "0.12"  # and what it draws is what is meant
     for event in () if written_for_it else context.asked.calls():
-        if context.flow.callee_name(context.flow.here(event.value, event.scope)) in _NAMES:
+        if context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) in _NAMES:
             yield from bridges.made(event)
     for store in context.asked.attributes():
         if store.context == "store" and store.node.attr in {"rngs", "module"}:
@@ -149,7 +149,7 @@ class _Bridges:
         for source in self.context.sources.originals(bound):
             value = source.value
             callee = self.flow.follow(source, value.callee) if isinstance(value, Call) else None
-            if isinstance(value, Call) and self.flow.callee_name(source) in _NAMES:
+            if isinstance(value, Call) and self.flow.calls.callee_name(source) in _NAMES:
                 found.append(source)
             elif (
                 callee is not None and isinstance(callee.value, Attr) and callee.value.name == "lazy_init" and depth < 4

@@ -103,7 +103,7 @@ def _is_data(flow: Flow, attributes: Attributes, store: Store) -> bool:
 def _is_container(flow: Flow, store: Store) -> bool:
     found = flow.resolve(flow.here(store.value, store.event.scope))
     if isinstance(found.value, Call):
-        return flow.callee_name(found) in _MAKERS
+        return flow.calls.callee_name(found) in _MAKERS
     if isinstance(found.value, Choice):
         return any(isinstance(option, Sequence | Mapping | Comprehension) for option in found.value.options)
     return isinstance(found.value, Sequence | Mapping | Comprehension)
@@ -111,12 +111,12 @@ def _is_container(flow: Flow, store: Store) -> bool:
 
 def _declared(flow: Flow, owner: ClassFacts, name: str) -> bool:
     """Say whether a class, or one that it derives from, declares what an attribute is."""
-    for cls in flow.mro(owner)[0]:
+    for cls in flow.classes.mro(owner)[0]:
         annotation = cls.fields.get(name)
         if annotation is not None and any(_says(flow, cls, node) for node in ast.walk(annotation)):
             return True
         default = cls.scope.env.get(name)
-        if default is not None and flow.callee_name(flow.here(default, cls.scope)) in _SAID:
+        if default is not None and flow.calls.callee_name(flow.here(default, cls.scope)) in _SAID:
             return True
     return False
 
@@ -126,7 +126,7 @@ def _says(flow: Flow, cls: ClassFacts, node: ast.AST) -> bool:
         return node.value.startswith(("nnx.Data", "nnx.Static"))
     if not isinstance(node, ast.Name | ast.Attribute):
         return False
-    found: Value = flow.resolve(flow.here(flow.spelled(node, cls.scope), cls.scope)).value
+    found: Value = flow.resolve(flow.here(flow.classes.spelled(node, cls.scope), cls.scope)).value
     return isinstance(found, Ref) and found.name in _SAID
 
 

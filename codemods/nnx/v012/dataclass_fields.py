@@ -41,7 +41,7 @@ def _is_module_dataclass(context: Context, cls: ClassFacts) -> bool:
     flow = context.flow
     for decorator in cls.decorators:
         bound = flow.resolve(flow.here(decorator, cls.scope))
-        name = flow.callee_name(bound) if isinstance(bound.value, Call) else getattr(bound.value, "name", "")
+        name = flow.calls.callee_name(bound) if isinstance(bound.value, Call) else getattr(bound.value, "name", "")
         if name in _DECORATORS:
             return True
     return False
@@ -66,7 +66,7 @@ def _marked(context: Context, cls: ClassFacts, statement: ast.AnnAssign) -> bool
     value = cls.scope.module.values.get(statement.value) if statement.value is not None else None
     if not isinstance(value, Call):
         return False
-    return context.flow.callee_name(context.flow.here(value, cls.scope)) in {"flax.nnx.data", "flax.nnx.static"}
+    return context.flow.calls.callee_name(context.flow.here(value, cls.scope)) in {"flax.nnx.data", "flax.nnx.static"}
 
 
 def _contains_data(context: Context, cls: ClassFacts, annotation: ast.expr) -> bool:
@@ -90,7 +90,7 @@ def _contains_data(context: Context, cls: ClassFacts, annotation: ast.expr) -> b
 def _names_data(context: Context, cls: ClassFacts, annotations: list[ast.expr]) -> bool:
     for node in (node for annotation in annotations for node in ast.walk(annotation)):
         if isinstance(node, ast.Name | ast.Attribute | ast.Constant):
-            for named in context.flow.named(node, cls.scope):
+            for named in context.flow.classes.named(node, cls.scope):
                 array = isinstance(named.value, Ref) and named.value.name in _ARRAYS
                 if array or context.kinds.class_kinds(named) & _DATA:
                     return True
@@ -103,7 +103,7 @@ def _assigned(context: Context, cls: ClassFacts, name: str) -> bool:
     return any(
         event.context == "store"
         and event.node.attr == name
-        and flow.class_of(flow.resolve(flow.here(event.base, event.scope))) is cls
+        and flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope))) is cls
         for event in context.project.attributes()
     )
 
@@ -157,7 +157,7 @@ def _makes_field(context: Context, cls: ClassFacts, call: ast.Call) -> bool:
     value = cls.scope.module.values.get(call)
     if not isinstance(value, Call) or call.args or any(k.arg in {None, "metadata"} for k in call.keywords):
         return False
-    return context.flow.callee_name(context.flow.here(value, cls.scope)) == "dataclasses.field"
+    return context.flow.calls.callee_name(context.flow.here(value, cls.scope)) == "dataclasses.field"
 
 
 _BEFORE = """\

@@ -45,8 +45,8 @@ def check(context: Context) -> Iterator[Finding]:
 def _of_module(context: Context, callee: Attr, scope: Scope) -> bool:
     """Say whether a method is that of ``nnx.Module``, on every way."""
     bound = context.flow.here(callee.base, scope)
-    cls = context.flow.class_of(context.flow.resolve(bound))
-    if cls is not None and context.flow.method(cls, callee.name) is not None:
+    cls = context.flow.classes.class_of(context.flow.resolve(bound))
+    if cls is not None and context.flow.classes.method(cls, callee.name) is not None:
         return False
     return context.kinds.only(bound) is Objects.MODULE
 

@@ -77,7 +77,7 @@ def _only_passed(variables: Variables, module: ModuleFacts, node: ast.AST) -> bo
     position = isinstance(node, ast.Subscript) or (isinstance(node.func, ast.Attribute) and node.func.attr == "pop")
     if position and isinstance(bound.value, Sequence | Comprehension):
         return True
-    return variables.flow.class_of(bound) is not None or bool(variables.context.kinds.of(bound))
+    return variables.flow.classes.class_of(bound) is not None or bool(variables.context.kinds.of(bound))
 
 
 def _is_variable(variables: Variables, module: ModuleFacts, node: ast.expr) -> bool:

@@ -41,12 +41,12 @@ def _of_layer(context: Context, event: AttrEvent) -> bool:
     """Say whether an object is a layer of the library, or derives from one and keeps no such attribute."""
     flow = context.flow
     for source in context.sources.originals(flow.here(event.base, event.scope)):
-        cls = flow.class_of(source)
+        cls = flow.classes.class_of(source)
         if cls is not None:
-            own = any(event.node.attr in (*c.stores, *c.fields, *c.scope.env) for c in flow.mro(cls)[0])
-            if not own and any(name.startswith("flax.nnx.") for name in flow.mro(cls)[1] - _BASES):
+            own = any(event.node.attr in (*c.stores, *c.fields, *c.scope.env) for c in flow.classes.mro(cls)[0])
+            if not own and any(name.startswith("flax.nnx.") for name in flow.classes.mro(cls)[1] - _BASES):
                 return True
-        elif isinstance(source.value, Call) and result_kind(flow.callee_name(source)) is Objects.MODULE:
+        elif isinstance(source.value, Call) and result_kind(flow.calls.callee_name(source)) is Objects.MODULE:
             return True
     return False
 

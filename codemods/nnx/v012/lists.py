@@ -45,7 +45,7 @@ class Containers:
         name = "List" if isinstance(node, ast.List | ast.ListComp) else "Dict" if isinstance(node, ast.Dict) else "data"
         if name == "data" or not isinstance(node, ast.List | ast.ListComp | ast.Dict):
             return "data"
-        annotated = any(attribute.name in cls.fields for cls in self.flow.mro(attribute.owner)[0])
+        annotated = any(attribute.name in cls.fields for cls in self.flow.classes.mro(attribute.owner)[0])
         if annotated or not self._suits(node, direct[0], attribute):
             return "data"
         return name if all(self._harmless(use, name) for use in self._uses.get(attribute.name, ())) else "data"

@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
     for event in context.project.calls():
         if event.scope.module not in naming and not event.node.keywords:
             continue
-        name = flow.callee_name(flow.here(event.value, event.scope))
+        name = flow.calls.callee_name(flow.here(event.value, event.scope))
         if name in _OFF:
             return
         keywords = {k for k, v in event.value.keywords if k and not (isinstance(v, Const) and v.value is None)}
@@ -59,7 +59,7 @@ def _names_axes(context: Context, event: CallEvent, value: Value | None) -> bool
         return False
     found = context.flow.resolve(context.flow.here(value, event.scope))
     if isinstance(found.value, Call):
-        return context.flow.callee_name(found).rpartition(".")[2] in {"PartitionSpec", "P"}
+        return context.flow.calls.callee_name(found).rpartition(".")[2] in {"PartitionSpec", "P"}
     return isinstance(found.value, Sequence | Const)
 
 

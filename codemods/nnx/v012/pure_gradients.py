@@ -23,7 +23,7 @@ def check(context: Context) -> Iterator[Finding]:
         if not isinstance(callee, Attr) or callee.name != "update" or not event.value.args or event.value.starred:
             continue
         found = flow.resolve(flow.here(event.value.args[-1], event.scope))
-        if not isinstance(found.value, Call) or flow.callee_name(found) not in _PURE:
+        if not isinstance(found.value, Call) or flow.calls.callee_name(found) not in _PURE:
             continue
         if Objects.OPTIMIZER in context.kinds.of(flow.here(callee.base, event.scope)):
             yield finding(

@@ -36,11 +36,15 @@ def check(context: Context) -> Iterator[Finding]:
 def _of_sequential(context: Context, event: AttrEvent) -> bool:
     flow = context.flow
     for source in context.sources.originals(flow.here(event.base, event.scope)):
-        cls = flow.class_of(source)
-        names = flow.mro(cls)[1] if cls is not None and not any("layers" in c.stores for c in flow.mro(cls)[0]) else ()
+        cls = flow.classes.class_of(source)
+        names = (
+            flow.classes.mro(cls)[1]
+            if cls is not None and not any("layers" in c.stores for c in flow.classes.mro(cls)[0])
+            else ()
+        )
         if "flax.nnx.Sequential" in names:
             return True
-        if isinstance(source.value, Call) and flow.callee_name(source) == "flax.nnx.Sequential":
+        if isinstance(source.value, Call) and flow.calls.callee_name(source) == "flax.nnx.Sequential":
             return True
     return False
 

@@ -32,7 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
     events = {event.value: event for event in context.project.calls()}
     told: set[CallEvent] = set()
     for event in events.values():
-        name = context.flow.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
         if name in _BRANCHING and not event.value.starred:
             updates = _Branching(context, events, event, _BRANCHING[name]).updates()
             fix = _fix(updates)
@@ -79,10 +79,10 @@ class _Branching:
         branches: list[Bound] = []
         for value in call.args[first:behind]:
             bound = self.flow.here(value, self.event.scope)
-            listed = list(self.flow.elements(bound)) if self.places == _SWITCH else []
+            listed = list(self.flow.containers.elements(bound)) if self.places == _SWITCH else []
             branches += listed or [bound]
         for branch in branches:
-            for callee in self.flow.callables(branch):
+            for callee in self.flow.calls.callables(branch):
                 function = callee.function
                 for node in _results(function):
                     parts: list[ast.expr | None] = list(node.elts) if isinstance(node, ast.Tuple) else [node]

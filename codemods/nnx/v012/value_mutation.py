@@ -82,7 +82,7 @@ def _holds_container(variables: Variables, event: AttrEvent) -> bool:
         if content is None:
             continue
         made = variables.flow.with_value(source, content)
-        if isinstance(content, Call) and variables.flow.callee_name(made) in _MAKERS:
+        if isinstance(content, Call) and variables.flow.calls.callee_name(made) in _MAKERS:
             return True
         found = variables.flow.resolve(made).value
         if isinstance(found, Mapping | Comprehension) or (

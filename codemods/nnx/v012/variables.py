@@ -51,7 +51,7 @@ class Variables:
         bound = self.flow.here(event.base, event.scope)
         try:
             kinds, sources = self.context.kinds.of(bound), self.context.sources.of(bound)
-            classes = [self.flow.class_of(source) for source in sources]
+            classes = [self.flow.classes.class_of(source) for source in sources]
         except RecursionError:
             self.flow.questions.unanswered += 1
             return True

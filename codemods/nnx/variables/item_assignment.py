@@ -82,9 +82,9 @@ def _has_axes(context: Context, variable: Bound) -> bool:
 
 def _shaped(context: Context, array: Bound) -> bool:
     value = array.value
-    if not isinstance(value, Call) or not context.flow.callee_name(array).startswith(("jax.numpy.", "numpy.")):
+    if not isinstance(value, Call) or not context.flow.calls.callee_name(array).startswith(("jax.numpy.", "numpy.")):
         return False
-    name = context.flow.callee_name(array).rpartition(".")[2]
+    name = context.flow.calls.callee_name(array).rpartition(".")[2]
     first = context.flow.follow(array, value.args[0]).value if value.args else None
     if name in {"zeros", "ones", "full", "empty"}:
         return _axes(first)

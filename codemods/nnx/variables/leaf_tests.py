@@ -49,7 +49,7 @@ def _tests_variable(context: Context, module: ModuleFacts, event: CallEvent) -> 
     if len(node.args) != 2 or not (isinstance(node.func, ast.Name) and node.func.id == "isinstance"):
         return False
     classes = context.flow.resolve(context.flow.here(event.value.args[1], event.scope))
-    members = list(context.flow.elements(classes)) or [classes]
+    members = list(context.flow.containers.elements(classes)) or [classes]
     text = module.source.text(node.args[1])
     return "VariableState" not in text and all(context.kinds.class_kinds(m) == {Objects.VARIABLE} for m in members)
 
@@ -62,10 +62,10 @@ def _filters(context: Context) -> frozenset[FunctionFacts]:
         if f"flax.nnx.{text}" not in _FILTERED:
             continue
         bound = context.flow.here(event.value, event.scope)
-        first = _FILTERED.get(context.flow.callee_name(bound))
+        first = _FILTERED.get(context.flow.calls.callee_name(bound))
         if first is not None:
             for value in event.value.args[first:]:
-                callees = context.flow.callables(context.flow.with_value(bound, value))
+                callees = context.flow.calls.callables(context.flow.with_value(bound, value))
                 found.update(c.function for c in callees if len(c.function.params) == 2)
     return frozenset(found)
 

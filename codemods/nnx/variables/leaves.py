@@ -52,7 +52,7 @@ class Leaves:
     def _is_tree(self, bound: Bound) -> bool:
         if self.context.kinds.only(bound) not in _TREES:
             return False
-        names = {self.flow.callee_name(s) for s in self.context.sources.of(bound) if isinstance(s.value, Call)}
+        names = {self.flow.calls.callee_name(s) for s in self.context.sources.of(bound) if isinstance(s.value, Call)}
         return "flax.nnx.variables" not in names
 
     def _in_flat_state(self, pair: Bound) -> bool:
@@ -66,7 +66,7 @@ class Leaves:
         flat = self.flow.resolve(self.flow.with_value(pair, value.base))
         if not isinstance(flat.value, Call) or not flat.value.args:
             return False
-        return self.flow.callee_name(flat) == "flax.nnx.to_flat_state" and self._is_tree(
+        return self.flow.calls.callee_name(flat) == "flax.nnx.to_flat_state" and self._is_tree(
             self.flow.with_value(flat, flat.value.args[0])
         )
 
@@ -79,8 +79,8 @@ class Leaves:
             if call.starred or len(call.args) < 2 or call.keyword("is_leaf") is None:
                 continue
             bound = self.flow.here(call, event.scope)
-            if self.flow.callee_name(bound) in _MAPS:
-                for callee in self.flow.callables(self.flow.with_value(bound, call.args[0])):
+            if self.flow.calls.callee_name(bound) in _MAPS:
+                for callee in self.flow.calls.callables(self.flow.with_value(bound, call.args[0])):
                     found.setdefault(callee.function, []).extend(
                         self.flow.with_value(bound, tree) for tree in call.args[1:]
                     )

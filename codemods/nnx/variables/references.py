@@ -67,7 +67,7 @@ def tests(context: Context, module: ModuleFacts) -> Iterator[Test]:
         if len(node.args) != 2 or not (isinstance(node.func, ast.Name) and node.func.id == "isinstance"):
             continue
         classes = flow.resolve(flow.here(event.value.args[1], event.scope))
-        members = list(flow.elements(classes)) if not isinstance(classes.value, Call | Ref) else []
+        members = list(flow.containers.elements(classes)) if not isinstance(classes.value, Call | Ref) else []
         names = tuple(
             resolved.name if isinstance(resolved, Ref) else ""
             for resolved in (flow.resolve(member).value for member in members or [classes])

@@ -19,8 +19,12 @@ def check_to_variable(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for event, base in _methods(context, "to_variable"):
-        cls = context.flow.class_of(context.flow.resolve(context.flow.here(base.base, event.scope)))
-        if event.value.args or event.value.keywords or (cls is not None and context.flow.method(cls, "to_variable")):
+        cls = context.flow.classes.class_of(context.flow.resolve(context.flow.here(base.base, event.scope)))
+        if (
+            event.value.args
+            or event.value.keywords
+            or (cls is not None and context.flow.classes.method(cls, "to_variable"))
+        ):
             continue
         assert isinstance(event.node.func, ast.Attribute)
         source = event.scope.module.source
@@ -44,7 +48,7 @@ def check_state(context: Context) -> Iterator[Finding]:
         cls = context.flow.resolve(context.flow.here(base.base, event.scope))
         if context.kinds.class_kinds(cls) != {Objects.VARIABLE}:
             continue
-        if isinstance(cls.value, Class) and context.flow.method(cls.value.facts, "state"):
+        if isinstance(cls.value, Class) and context.flow.classes.method(cls.value.facts, "state"):
             continue
         func = event.node.func
         assert isinstance(func, ast.Attribute)

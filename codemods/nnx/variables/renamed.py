@@ -86,7 +86,7 @@ def _is_variable(context: Context, scope: Scope, node: ast.expr) -> bool:
     if value is None:
         return False
     if isinstance(node, ast.Attribute):
-        value = context.flow.spelled(node, scope)
+        value = context.flow.classes.spelled(node, scope)
     return context.flow.resolve(context.flow.here(value, scope)).value == Ref("flax.nnx.Variable")
 
 
