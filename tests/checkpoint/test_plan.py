@@ -335,3 +335,43 @@ def test_no_way_out_loses_what_is_stored() -> None:
 )
 def test_sizes(shape: tuple[int, ...], dtype: str, size: int) -> None:
     assert array_nbytes(shape, dtype) == size
+
+
+def _shared(stored_at: list[str], wanted_at: list[str]) -> dict[str, str]:
+    old = {"linear.kernel.value": "float32 2 3"}
+    old |= {f"{node}.{name}.value": kind for node in stored_at for name, kind in STREAM.items()}
+    new = {"linear.kernel.value": "float32 2 3"}
+    new |= {f"{node}.{name}.value": f"rng {kind}" for node in wanted_at for name, kind in STREAM.items()}
+    plan = make_plan(stored(old), target(new))
+    return {name: what for name, what in outcome(plan).items() if name.endswith(".count.value")}
+
+
+STREAM = {"key": "key", "count": "uint32"}
+
+
+def test_a_stream_that_was_stored_with_the_layer_that_shared_it_goes_on() -> None:
+    found = _shared(["adropout.rngs.noise"], ["adropout.rngs", "rngs.noise"])
+    assert found == {
+        "adropout.rngs.noise.count.value": "keep as rngs.noise.count.value",
+        "adropout.rngs.count.value": "add",
+    }
+    found = _shared(
+        ["one.adropout.rngs.noise", "two.adropout.rngs.noise"],
+        ["one.adropout.rngs", "one.rngs.noise", "two.adropout.rngs", "two.rngs.noise"],
+    )
+    assert found["one.adropout.rngs.noise.count.value"] == "keep as one.rngs.noise.count.value"
+    assert found["two.adropout.rngs.noise.count.value"] == "keep as two.rngs.noise.count.value"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(["adropout.rngs.dropout"], ["adropout.rngs", "rngs.noise"], id="another name"),
+        pytest.param(["a.rngs.noise", "b.rngs.noise"], ["rngs.noise"], id="two stored"),
+        pytest.param(["adropout.rngs.noise"], ["one.noise", "two.noise"], id="two wanted"),
+    ],
+)
+def test_streams_that_cannot_be_told_to_be_one_begin_anew(old: list[str], new: list[str]) -> None:
+    found = _shared(old, new)
+    assert {found[f"{node}.count.value"] for node in old} == {"drop"}
+    assert {found[f"{node}.count.value"] for node in new} == {"add"}
