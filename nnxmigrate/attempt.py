@@ -222,11 +222,15 @@ class _Tally:
         documents: Mapping[str, Document],
     ) -> None:
         """Take down what a round did."""
-        places = {_key(now) for now in self._now.values()}
+        places = {_key(now): first for first, now in self._now.items()}
         for finding in findings:
-            if finding.fix in fixes and (finding in self._now or _key(finding) not in places):
+            first = places.get(_key(finding))
+            waited = first is not None and first.fix is None  # what could not be fixed before others were
+            if finding.fix in fixes and (finding in self._now or first is None or waited):
                 self.fixed.append(diagnostic(finding, documents))
                 self._now.pop(finding, None)
+                if first is not None and waited:
+                    self._now.pop(first, None)
         self.fixes |= fixes
         self._now = {first: _shifted(now, edits) for first, now in self._now.items()}
 

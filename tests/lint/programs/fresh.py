@@ -300,7 +300,7 @@ print(jax.lax.scan(body, 0.0, jnp.arange(3.0))[0])
 import logging
 import sys
 
-logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s", force=True)
 logger = logging.getLogger(__name__)
 
 class Trainer:
@@ -322,7 +322,7 @@ print(float(Trainer(nnx.Linear(4, 2, rngs=nnx.Rngs(0))).run(jnp.zeros((1, 4)))))
 import logging
 import sys
 
-logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s", force=True)
 logger = logging.getLogger(__name__)
 
 class Trainer:
