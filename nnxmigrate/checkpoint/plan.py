@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 
 from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
 from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams
-from nnxmigrate.checkpoint.shared import shared_streams
 from nnxmigrate.checkpoint.tree import DICT_KEY, Leaf, Path, StoredTree, dotted
 
 _SHOWN = 12  # leaves named in a refusal before "and N more"
@@ -294,7 +293,6 @@ def _plan_as(
     if wanted is not None:
         wanted = {path: leaf for path, leaf in wanted.items() if not leaf.empty}
     staying = _staying(tree, streams, wanted, renamed, wishes)
-    shared = shared_streams(tree.leaves, [s for s in streams if s.path not in staying], wanted or {}, renamed)
     kept: list[Kept] = []
     dropped: list[Leaf] = []
     unexpected: list[Leaf] = []
@@ -303,16 +301,8 @@ def _plan_as(
     for path, leaf in tree.leaves.items():
         new_path = renamed(path)
         partner = (wanted or {}).get(new_path)
-        own = shared.get(of_streams[path].path) if path in of_streams else None
         if matches(path, wishes.drop):
             dropped.append(leaf)
-        elif own is not None:
-            node = of_streams[path].path
-            place = (*own, *path[len(node) :])
-            key_impl = leaf.key_impl or (wanted or {})[place].key_impl
-            kept.append(Kept(leaf, place, key_impl, _part(path, wishes)))
-            if leaf is of_streams[path].key:
-                notes.append(f"{dotted(own)}: stored once with the layer that shared it, as {dotted(node)}; it goes on")
         elif path in of_streams and of_streams[path].path in staying:
             kept.append(
                 Kept(leaf, new_path, leaf.key_impl or (partner.key_impl if partner else None), _part(path, wishes))

@@ -91,9 +91,6 @@ def more() -> list[Case]:
         ("0.10.0", "Own", "adamw", "state", "model"),
         ("0.10.7", "Own", "", "pytree", "bare"),
         ("0.10.6", "Own", "deep", "manager", "split"),
-        ("0.10.7", "Holders", "sgd", "state", "model"),
-        ("0.10.3", "Holders", "adamw", "pure", "model"),
-        ("0.10.6", "Holders", "", "pytree", "model"),
         ("0.10.3", "Norms", "own", "pure", "split"),
         ("0.10.0", "Norms", "own", "shared", "model"),
     )
