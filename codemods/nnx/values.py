@@ -81,6 +81,11 @@ class Free(Value):
     scope: Scope
     name: str
 
+    @property
+    def of_global(self) -> bool:
+        """Whether it is a global."""
+        return self.scope.parent is None
+
 
 @dataclass(slots=True, eq=False)
 class Call(Value):
@@ -155,14 +160,7 @@ class Attr(_Derived):
         super().__init__(base, name)
         self.name = name
         self.node = node
-        kind = type(base)
-        self.of_global: bool = (
-            base.of_global  # type: ignore[attr-defined]
-            if kind is Attr
-            else base.scope.parent is None  # type: ignore[attr-defined]
-            if kind is Free
-            else kind is ModuleRef
-        )
+        self.of_global: bool = base.of_global if isinstance(base, Attr | Free) else isinstance(base, ModuleRef)
 
 
 class Item(_Derived):

@@ -38,6 +38,7 @@ class Route:
         commit: whether every step is committed.
         program: the command that `verify` runs.
         options: options that `verify` gets.
+        goals: the versions of each part of the project before anything was done, in words.
         todo: what is left for a person at the end.
     """
 
@@ -49,6 +50,7 @@ class Route:
     commit: bool
     program: Sequence[str]
     options: Sequence[str] = ()
+    goals: list[str] = field(default_factory=list)
     todo: list[str] = field(default_factory=list)
 
     @property
@@ -99,7 +101,8 @@ def upgrade(
         word for name, given in (("--with", extra), ("--extra", extras)) for one in given for word in (name, one)
     ]
     route = Route(path, origin, target, dry_run, ask, commit_per_step, _words(program), options)
-    if not _goals(route):
+    route.goals = _goals(route)
+    if not route.goals:
         raise click.UsageError(f"{route.place} holds no NNX code")
     if commit_per_step and not dry_run:
         _check_clean(route)
@@ -128,7 +131,7 @@ def upgrade(
 
 def _words(program: str | None) -> list[str]:
     """Return the words of the command that proves the migration, if it can be run."""
-    from nnxmigrate.verify.running import runnable
+    from nnxmigrate.verify.program import runnable
 
     try:
         words = shlex.split(program or "")
@@ -184,7 +187,7 @@ def _goals(route: Route) -> list[str]:
 def _look(route: Route) -> None:
     code = _run(["doctor", str(route.path)])
     _fail(code)
-    for line in _goals(route):
+    for line in route.goals:
         click.echo(f"  {line}")
 
 

@@ -77,7 +77,7 @@ def verify(command: tuple[str, ...], **given: Any) -> None:
     cannot be said.
     """
     from nnxmigrate.verify.compare import Tolerance
-    from nnxmigrate.verify.running import runnable
+    from nnxmigrate.verify.program import runnable
     from nnxmigrate.verify.verify import CannotVerify, Plan
     from nnxmigrate.verify.verify import verify as run
 

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nnxmigrate.files.roots import MARKS
+from nnxmigrate.verify.program import is_pytest, program, python_words
+
 
 @dataclass(frozen=True)
 class Entered:
@@ -50,12 +53,6 @@ class Side:
     err: str
     entered: list[Entered] = field(default_factory=list)
     tests: dict[str, str] = field(default_factory=dict)
-
-
-def is_pytest(command: Sequence[str]) -> bool:
-    """Say whether a command runs pytest."""
-    words = [Path(word).name for word in command]
-    return words[0] in ("pytest", "py.test") or (words[0].startswith("python") and words[1:3] == ["-m", "pytest"])
 
 
 def run(
@@ -113,38 +110,10 @@ def run(
 
 def _importable(root: Path, folder: Path, command: Sequence[str]) -> list[Path]:
     """Return the folders that a project's own modules are imported from: of the part that the program is in, too."""
-    from nnxmigrate.files.roots import MARKS
-    from nnxmigrate.verify.program import program
-
     place = program(command, folder, root)
     parts = [above for above in (place, *place.parents) if any((above / mark).is_file() for mark in MARKS)]
     places = [part for part in parts if part != root and part.is_relative_to(root)]
     return [path for one in (*places, root) for path in (one, one / "src") if path.is_dir()]
-
-
-def python_words(words: list[str]) -> list[str]:
-    """Return what the interpreter runs: a script, or `-m` and a module."""
-    first = Path(words[0]).name
-    if first in ("pytest", "py.test"):
-        return ["-m", "pytest", *words[1:]]
-    if first.startswith("python"):
-        rest = words[1:]
-        while rest and rest[0] in ("-u", "-B"):
-            rest = rest[1:]
-        return rest
-    return words
-
-
-def runnable(command: Sequence[str]) -> str | None:
-    """Return why a command cannot be run here; None if it can."""
-    words = python_words(list(command))
-    if not words:
-        return "name a script or `-m` and a module behind `python`"
-    if words[0].startswith("-") and words[0] != "-m":
-        return f"`python {words[0]}` cannot be run; name a script, or `-m` and a module"
-    if words[0] == "-m" or words[0].endswith(".py"):
-        return None
-    return f"{command[0]} is no Python program; give `python script.py ...`, `python -m module ...` or `pytest ...`"
 
 
 def _tests(report: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from nnxmigrate.outcome import Diagnostic, Outcome, Status
 from nnxmigrate.verify import copies, environments, running
 from nnxmigrate.verify.compare import Difference, Tolerance, file_differences, first_difference
 from nnxmigrate.verify.modules import PACKAGES, imported
-from nnxmigrate.verify.program import program
+from nnxmigrate.verify.program import is_pytest, program
 from nnxmigrate.verify.suspects import Suspect, suspects
 from nnxmigrate.verify.wanted import wanted
 
@@ -175,7 +175,7 @@ def _pythons(
 
 def _extra(plan: Plan, one: environments.Recipe) -> list[str]:
     """Return what is installed besides what the project requires."""
-    tests = running.is_pytest(plan.command) and not any(re.match(r"pytest\b(?!-)", line) for line in one.others)
+    tests = is_pytest(plan.command) and not any(re.match(r"pytest\b(?!-)", line) for line in one.others)
     return [*plan.extra, *(["pytest"] if tests else [])]
 
 

@@ -14,8 +14,7 @@ from nnxmigrate.doctor.pins import PinSet, ranged
 from nnxmigrate.verify import environments as made
 from nnxmigrate.verify.compare import Tolerance, file_differences, first_difference
 from nnxmigrate.verify.environments import Recipe, recipe
-from nnxmigrate.verify.program import program
-from nnxmigrate.verify.running import runnable
+from nnxmigrate.verify.program import program, runnable
 from nnxmigrate.verify.wanted import wanted
 from tests import environments, fake
 from tests.cli.test_migrate import call

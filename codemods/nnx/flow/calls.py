@@ -14,7 +14,6 @@ from codemods.nnx.values import (
     Choice,
     Class,
     Const,
-    Free,
     Function,
     Item,
     Loop,
@@ -60,12 +59,7 @@ class Calls:
         """Return the full name of the foreign function that a call calls; empty if it is not foreign."""
         if not isinstance(bound.value, Call):
             return ""
-        value = bound.value.callee
-        if type(value) is Attr or type(value) is Free:
-            known = self.flow.library.get(value)
-            if known is not None:
-                return known.value.name  # type: ignore[attr-defined, no-any-return]
-        callee = self.flow.follow(bound, value).value
+        callee = self.flow.follow(bound, bound.value.callee).value
         return callee.name if isinstance(callee, Ref) else ""
 
     def result(self, bound: Bound, value: Call) -> Bound:

@@ -48,6 +48,8 @@ from codemods.nnx.values import (
     Value,
 )
 
+# what may be a library name
+_NAMED = (Attr, Free)
 # what is already where it was made
 _MADE = frozenset({Const, Ref, Sequence, Mapping, Comprehension, Function, Class, Unknown, Changed, Part})
 
@@ -165,14 +167,9 @@ class Flow:
     def resolve(self, bound: Bound) -> Bound:
         """Follow a value to where it was made, as far as that is the same on every way."""
         value = bound.value
-        kind = type(value)
-        if kind in _MADE:
+        if type(value) in _MADE:
             return bound
-        shared = (
-            value.of_global  # type: ignore[attr-defined]
-            if kind is Attr
-            else kind is Free and value.scope.parent is None  # type: ignore[attr-defined]
-        )
+        shared = isinstance(value, _NAMED) and value.of_global
         known = self.library.get(value) if shared else None
         if known is None:
             known = self.answers.resolved.get(bound)
