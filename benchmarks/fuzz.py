@@ -2,9 +2,9 @@
 
 Each case takes a Python file of the folders (public code, laid out beforehand), changes its syntax tree or its lines at
 random, writes it out again and asks: does the analysis end without a defect; does the result parse; does a second run
-leave it alone; did every byte outside the edits stay. With ``--flax PYTHON``, cases made from ``fixtures/programs`` are
-also run under that Flax, before and after, as far as they still run. A case that fails is kept in ``--keep``, as small
-as lines can be taken away.
+leave it alone; did every byte outside the edits stay. With ``--flax``, cases made from programs are also run before and
+after their migration: one that no longer prints the same although nothing is left to do by hand is a fault. A case that
+fails is kept in ``--keep``, as small as lines can be taken away.
 """
 
 from __future__ import annotations
@@ -12,25 +12,30 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import json
 import random
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from codemods.nnx.analyse import analyse
 from codemods.nnx.edits import Edit, spliced
 from codemods.nnx.findings import Safety
-from codemods.nnx.options import Options
+from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.source import Source
+from nnxmigrate import migrate
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "fixtures" / "programs"
 LARGEST = 30_000  # bytes of a file that is taken
-RUN = 0.1  # of the cases that are programs; an import of JAX costs as much as many cases
+RUN = 0.2  # of the cases that are programs: running one costs as much as many cases
+BATCH = 20  # programs for one process: an import of JAX costs as much as many of them
 TARGETS = (("0.11",), ("0.12",), ("0.11", "0.12"))
 CHOICES = (*(Options(targets=some) for some in TARGETS), Options(targets=("0.12",), lint=True))
 
@@ -57,8 +62,8 @@ class Mutator(ast.NodeTransformer):
             return self._call(node)
         if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and self.pool:
             return copy.deepcopy(self.chance.choice(self.pool))
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(node, field, None)
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
             if isinstance(block, list) and len(block) > 1:
                 self._block(block)
         return node
@@ -166,11 +171,11 @@ def smallest(text: str, wrong: Callable[[str], bool]) -> str:
     return "".join(lines)
 
 
-def texts(folders: Sequence[Path]) -> Iterator[tuple[str, bool]]:
-    """Yield the files that hold NNX code and are not too large, and whether they are programs of our own, to be run."""
+def texts(folders: Sequence[Path], programs: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the files that hold NNX code and are not too large, and whether they are programs that may be run."""
     for folder in folders:
         for path in sorted(folder.rglob("*.py")):
-            own = PROGRAMS in path.resolve().parents
+            own = programs.resolve() in path.resolve().parents
             if path.is_file() and path.stat().st_size <= LARGEST:
                 text = path.read_text(encoding="utf-8", errors="replace")
                 if "nnx" in text:
@@ -181,15 +186,85 @@ def texts(folders: Sequence[Path]) -> Iterator[tuple[str, bool]]:
                     yield text, own
 
 
-def ran(python: Path, text: str) -> str | None:
-    """Return what a program prints; None if it fails or takes too long."""
+_DRIVER = """
+import contextlib, io, json, signal, sys
+
+def late(*_):
+    raise TimeoutError
+
+signal.signal(signal.SIGALRM, late)
+results = []
+for text in json.load(open(sys.argv[1])):
+    out = io.StringIO()
+    signal.alarm(60)
     try:
-        done = subprocess.run(
-            [str(python), "-W", "ignore", "-c", text], capture_output=True, text=True, timeout=60, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return done.stdout if done.returncode == 0 else None
+        with contextlib.redirect_stdout(out):
+            exec(compile(text, "program", "exec"), {"__name__": "__main__"})
+        results.append([out.getvalue(), ""])
+    except BaseException as error:
+        results.append([None, f"{type(error).__name__}: {error}"[:300]])
+    signal.alarm(0)
+json.dump(results, open(sys.argv[2], "w"))
+"""
+
+
+def ran(python: Path, programs: Sequence[str]) -> list[tuple[str | None, str]]:
+    """Run programs one after the other; return what each prints, or None and why it failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, results = Path(folder, "programs.json"), Path(folder, "results.json")
+        given.write_text(json.dumps(list(programs)))
+        command = [str(python), "-W", "ignore", "-c", _DRIVER, str(given), str(results)]
+        subprocess.run(command, cwd=folder, capture_output=True, check=False)
+        if not results.exists():  # one of them took the process down
+            return [(None, "the process ended")] * len(programs)
+        return [(out, error) for out, error in json.loads(results.read_text())]
+
+
+@dataclass
+class Trial:
+    """Programs that are run before and after their migration.
+
+    Attributes:
+        pythons: with Flax 0.10, and with one or more later families, in order.
+        keep: the folder for programs that are no longer the same.
+        waiting: programs that are to be run.
+        counts: how many there were of what.
+    """
+
+    pythons: Sequence[Path]
+    keep: Path
+    waiting: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def take(self, text: str) -> None:
+        """Take a program, and run those that wait if they are enough."""
+        self.waiting.append(text)
+        if len(self.waiting) >= BATCH:
+            self.run()
+
+    def run(self) -> None:
+        """Run what waits; keep the programs that print something else although nothing is left to do by hand."""
+        before = ran(self.pythons[0], self.waiting)
+        alive = [(text, out) for text, (out, _) in zip(self.waiting, before, strict=True) if out]
+        self.waiting.clear()
+        self.counts["programs run"] += len(alive)
+        for version, python in zip(VERSIONS[1:], self.pythons[1:], strict=False):
+            results = [migrate(text, to=version) for text, _ in alive]
+            after = ran(python, [result.text for result in results])
+            for (text, out), result, (now, error) in zip(alive, results, after, strict=True):
+                if now == out:
+                    self.counts[f"the same on {version}"] += 1
+                elif result.left:
+                    self.counts[f"with hand work left on {version}"] += 1
+                else:
+                    self.counts[f"not the same on {version}"] += 1
+                    self.keep.mkdir(parents=True, exist_ok=True)
+                    name = f"program{self.counts['kept']}.py"
+                    self.counts["kept"] += 1
+                    why = error or f"prints {now!r} and not {out!r}"[:1000]
+                    (self.keep / name).write_text(f"# Flax {version}: {why!r}\n{text}")
+                    (self.keep / f"after_{name}").write_text(result.text)
+                    print(f"not the same on {version}: {name}: {why[:200]!r}", flush=True)
 
 
 def main() -> int:
@@ -199,12 +274,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10, help="of processor time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"))
-    parser.add_argument("--flax", type=Path, nargs=2, metavar="PYTHON", help="Pythons with Flax 0.10 and with 0.11")
+    parser.add_argument("--programs", type=Path, default=PROGRAMS, help="the folder of programs that may be run")
+    parser.add_argument("--flax", type=Path, nargs="+", metavar="PYTHON", help="Pythons with Flax 0.10, 0.11 and 0.12")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     sys.setrecursionlimit(10_000)
     chance = random.Random(given.seed)
-    corpus = list(texts(given.folders))
+    corpus = list(texts(given.folders, given.programs))
+    trial = Trial(given.flax or (), given.keep)
     print(f"{len(corpus)} files", flush=True)
     counts: Counter[str] = Counter()
     found: dict[str, str] = {}
@@ -224,18 +301,19 @@ def main() -> int:
         if counts["cases"] % 1000 == 0:
             print(f"{time.process_time() / 60:.0f} minutes: {counts['cases']} cases", flush=True)
         if not wrong and own and given.flax and chance.random() < RUN:
-            before = ran(given.flax[0], text)
-            after = ran(given.flax[1], _migrated(text, CHOICES[0])[0]) if before else None
-            counts["programs run"] += before is not None
-            counts["programs that print something else, to be looked at"] += before is not None and after != before
+            trial.take(text)
         if wrong and wrong not in found:
             found[wrong] = text
             small = smallest(text, partial(_same_fault, wrong, options))
             given.keep.mkdir(parents=True, exist_ok=True)
             (given.keep / f"case{len(found)}.py").write_text(f"# {wrong}\n# {options}\n{small}")
             print(f"{wrong}: case{len(found)}.py", flush=True)
-    print(", ".join(f"{number} {what}" for what, number in counts.items()) + f"; {len(found)} faults")
-    return 1 if found else 0
+    if trial.waiting:
+        trial.run()
+    counts += trial.counts
+    faults = len(found) + counts["kept"]
+    print(", ".join(f"{number} {what}" for what, number in counts.items()) + f"; {faults} faults")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
