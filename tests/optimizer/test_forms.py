@@ -123,6 +123,8 @@ REFUSED = [
     ("o = Opt(m, tx)\no.update(**g)\n", COMPATIBLE, "the gradients are among unpacked keywords"),
     ("o = functools.partial(Opt, m, tx, nnx.Param)()\n", COMPATIBLE, "`wrt` is bound by position"),
     ("o = (Opt if g else Opt)(m, tx)\n", COMPATIBLE, "its class is chosen by an expression"),
+    ("o = Opt(m, tx, nnx.Param, g)\n", THREAD, "it is given more arguments than there are"),
+    ("o = Opt(m, tx, nnx.Param, g)\n", COMPATIBLE, "it is given more arguments than there are"),
 ]
 
 

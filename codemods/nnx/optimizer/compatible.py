@@ -108,6 +108,8 @@ class CompatibleForm:
                 raise CannotChange(_at(constructor, "`wrt` is among its unpacked arguments"))
         if not starred and len(call.args) + len(bound) > 2:
             position = 2 - len(bound)
+            if position < len(call.args) - 1:
+                raise CannotChange(_at(constructor, "it is given more arguments than there are"))
             if position < 0 or position >= len(call.args):
                 raise CannotChange(_at(constructor, "`wrt` is bound by position"))
             plan.edit(scope, positional_to_keyword(scope.module.source, call.node, position, "wrt"))
@@ -143,7 +145,7 @@ class CompatibleForm:
         if init is None:
             return
         event = self.flow.classes.super_constructor(init)
-        if event is not None and len(event.value.args) > 2 and not event.value.starred:
+        if event is not None and len(event.value.args) == 3 and not event.value.starred:
             plan.edit(init.scope, positional_to_keyword(init.scope.module.source, event.node, 2, "wrt"))
 
     # -- the class's name -------------------------------------------------------------------------

@@ -81,6 +81,8 @@ class ExplicitForm:
         if call.starred or any(isinstance(a, Star) for a in call.args) or held:
             raise CannotChange(_at(constructor, "its arguments are unpacked or bound before"))
         source = scope.module.source
+        if len(call.args) > 3:
+            raise CannotChange(_at(constructor, "it is given more arguments than there are"))
         if len(call.args) > 2:
             plan.edit(scope, positional_to_keyword(source, call.node, 2, "wrt"))
             plan.remark("NNX101", scope, call.node, "`wrt` of nnx.Optimizer is keyword-only since Flax 0.11")
