@@ -12,7 +12,7 @@ from nnxmigrate.files.document import Document
 from nnxmigrate.server.cells import Cell, OpenNotebook
 
 #: How many units of each encoding a character takes.
-_UNITS: Mapping[str, Callable[[str], int]] = {
+UNITS: Mapping[str, Callable[[str], int]] = {
     "utf-16": lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2,
     "utf-8": lambda text: len(text.encode("utf-8", "surrogatepass")),
     "utf-32": len,
@@ -31,7 +31,7 @@ class Places:
     def __init__(self, document: Document, uri: str, encoding: str = "utf-16") -> None:
         self._document = document
         self._uri = uri
-        self._units = _UNITS[encoding]
+        self._units = UNITS[encoding]
 
     def range(self, start: int, end: int) -> tuple[str, lsp.Range]:
         """Return the address and the range of bytes of the text; a range over several cells ends with the first."""

@@ -7,11 +7,13 @@ import contextlib
 import os
 import re
 import threading
+import traceback
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import click
 from lsprotocol import types as lsp
@@ -21,6 +23,7 @@ from pygls.lsp.server import LanguageServer
 from codemods.nnx.analyse import Stopped
 from codemods.nnx.findings import Finding
 from codemods.nnx.rule import Kind
+from nnxmigrate.files.discovery import NOTEBOOK, PYTHON
 from nnxmigrate.files.document import Document, Unreadable
 from nnxmigrate.files.roots import project_root
 from nnxmigrate.links import rule_url
@@ -28,6 +31,7 @@ from nnxmigrate.server.actions import FIX_ALL, Editor, actions, fix_all
 from nnxmigrate.server.cells import OpenNotebook, open_notebook
 from nnxmigrate.server.hover import code_at, explained, known
 from nnxmigrate.server.places import Places
+from nnxmigrate.server.texts import Texts
 from nnxmigrate.server.workspace import Checked, Workspace, unsaved
 from nnxmigrate.version import __version__
 
@@ -38,6 +42,7 @@ PATIENCE = 1.0
 #: Bytes of stack for the thread that analyses: syntax may be nested thousands of times.
 _STACK = 256 * 1024 * 1024
 _WATCHED = ("**/*.py", "**/*.pyi", "**/*.ipynb", "**/pyproject.toml", "**/*requirements*.txt", "**/*.lock")
+_UNTITLED = "untitled:"
 _LINE = re.compile(r"line (\d+): ")
 
 
@@ -66,8 +71,9 @@ class Session:
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._roots: dict[str, Workspace] = {}
-        self._versions: dict[str, int | None] = {}
+        self._texts = Texts()
         self._open: dict[str, str] = {}  # path: address
+        self._places: dict[str, Workspace] = {}  # of what is open
         self._known: dict[str, _Known] = {}
         self._shown: dict[str, Checked] = {}  # what the editor shows, perhaps not all that there is
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -78,70 +84,149 @@ class Session:
 
     # -- texts --------------------------------------------------------------------------------------
 
-    def took(self, uri: str) -> None:
-        """Take a text as it is in the editor now."""
-        path = _path(uri)
-        if path is not None:
-            text = self._server.workspace.get_text_document(uri)
-            self._versions[uri] = text.version
-            self._overlay(path, uri, unsaved(text.source))
+    def opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        """Take a text that the editor opened."""
+        self._texts.open(params.text_document)
+        self._took(params.text_document.uri)
 
-    def took_notebook(self, uri: str) -> None:
-        """Take a notebook's cells as they are in the editor now."""
-        path = _path(uri)
+    def typed(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        """Take what was typed into a text."""
+        self._texts.change(params.text_document, params.content_changes, self._encoding())
+        self._took(params.text_document.uri)
+
+    def saved(self, params: lsp.DidSaveTextDocumentParams) -> None:
+        """Look around when a file is saved: not every editor tells what changes beside it."""
+        path = self._path(params.text_document.uri)
+        if path in self._open:
+            self._do(self._places[path].reload)
+            self._schedule(path, SOON)
+
+    def closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        """Forget a text that the editor closed."""
+        self._left(params.text_document.uri)
+        self._texts.close(params.text_document.uri)
+
+    def _took(self, uri: str) -> None:
+        path = self._path(uri)
+        if path is not None:
+            self._overlay(path, uri, unsaved(self._texts[uri].source))
+
+    def opened_notebook(self, params: lsp.DidOpenNotebookDocumentParams) -> None:
+        """Take a notebook that the editor opened."""
+        for item in params.cell_text_documents:
+            self._texts.open(item)
+        self._took_notebook(params.notebook_document.uri)
+
+    def typed_notebook(self, params: lsp.DidChangeNotebookDocumentParams) -> None:
+        """Take what was changed in a notebook: cells, or their texts."""
+        cells = params.change.cells
+        if cells and cells.structure:
+            for item in cells.structure.did_open or ():
+                self._texts.open(item)
+            for gone in cells.structure.did_close or ():
+                self._texts.close(gone.uri)
+                self._publish(gone.uri, [])
+        for change in (cells and cells.text_content) or ():
+            self._texts.change(change.document, change.changes, self._encoding())
+        self._took_notebook(params.notebook_document.uri)
+
+    def closed_notebook(self, params: lsp.DidCloseNotebookDocumentParams) -> None:
+        """Forget a notebook that the editor closed."""
+        self._left(params.notebook_document.uri)
+        for cell in params.cell_text_documents:
+            self._texts.close(cell.uri)
+
+    def _took_notebook(self, uri: str) -> None:
+        path = self._path(uri, ".ipynb")
         notebook = self._server.workspace.get_notebook_document(notebook_uri=uri)
         if path is None or notebook is None:
             return
         cells = []
         for number, cell in enumerate(notebook.cells, 1):
-            if cell.kind == lsp.NotebookCellKind.Code:
-                text = self._server.workspace.get_text_document(cell.document)
-                self._versions[cell.document] = text.version
-                if text.language_id in (None, "python"):
+            if cell.kind == lsp.NotebookCellKind.Code and cell.document in self._texts:
+                text = self._texts[cell.document]
+                if text.language in (None, "python"):
                     cells.append((cell.document, number, text.source))
         try:
             self._overlay(path, uri, open_notebook(cells))
         except Unreadable:
-            self.left(uri)
+            self._left(uri)
 
     def _overlay(self, path: str, uri: str, document: Document) -> None:
         self._open[path] = uri
-        self._thread.submit(self._workspace(path).overlay, path, document)
+        workspace = self._places[path] = self._workspace(path)
+        self._do(workspace.overlay, path, document)
         self._schedule(path, SOON)
 
-    def left(self, uri: str) -> None:
-        """Forget a text that the editor closed."""
-        path = _path(uri)
+    def _do(self, change: Callable[..., None], *given: object) -> None:
+        """Change a workspace, after what is under way; a wrong configuration is told when it is asked for findings."""
+
+        def run() -> None:
+            with contextlib.suppress(click.UsageError):
+                change(*given)
+
+        self._thread.submit(run)
+
+    def _left(self, uri: str) -> None:
+        path = self._path(uri, ".ipynb")
+        if path is None or path not in self._open:
+            path = self._path(uri)
         if path is None or path not in self._open:
             return
         self._stop(path)
         del self._open[path]
         known_before = self._known.pop(path, None)
         self._shown.pop(path, None)
-        self._versions.pop(uri, None)
-        self._thread.submit(self._workspace(path).overlay, path, None)
+        self._do(self._places.pop(path).overlay, path, None)
         for address in _addresses(uri, known_before.checked.document if known_before else None):
-            self._versions.pop(address, None)
             self._publish(address, [])
 
     def changed_on_disk(self, changes: list[lsp.FileEvent]) -> None:
         """Read what changed beside the editor."""
-        paths = [path for path in (_path(change.uri) for change in changes) if path is not None]
+        paths = [path for path in (self._path(change.uri) for change in changes) if path is not None]
         for workspace in self._roots.values():
             below = [path for path in paths if path.startswith(workspace.root.rstrip(os.sep) + os.sep)]
             if below:
-                self._thread.submit(workspace.refresh, below)
-                self._thread.submit(workspace.configured)
+                self._do(workspace.refresh, below)
         for path in self._open:
             self._schedule(path, LATER)
 
+    def moved(self) -> None:
+        """Look around after files or folders were made, renamed or deleted in the editor."""
+        for workspace in self._roots.values():
+            self._do(workspace.reload)
+        for path in self._open:
+            self._schedule(path, LATER)
+
+    def folders_changed(self) -> None:
+        """Find every open text its place among the folders that the editor has now."""
+        self._roots.clear()
+        for path, uri in list(self._open.items()):
+            self._took_notebook(uri) if path.endswith(NOTEBOOK) and uri not in self._texts else self._took(uri)
+
+    def _folders(self) -> list[str]:
+        workspace = self._server.workspace
+        roots = [*workspace.folders] or ([workspace.root_uri] if workspace.root_uri else [])
+        return [path for path in map(_file, roots) if path is not None]
+
     def _workspace(self, path: str) -> Workspace:
-        folders = [root for root in map(_path, self._server.workspace.folders) if root is not None]
-        if self._server.workspace.root_path:
-            folders.append(self._server.workspace.root_path)
-        around = [root for root in folders if path.startswith(root.rstrip(os.sep) + os.sep)]
-        root = max(around, key=len, default=None) or project_root(os.path.dirname(path)) or os.path.dirname(path)
-        return self._roots.setdefault(root, Workspace(root))
+        around = [root for root in self._folders() if path.startswith(root.rstrip(os.sep) + os.sep)]
+        root = max(around, key=len, default=None)
+        if root is None and not os.path.basename(path).startswith(_UNTITLED):
+            root = project_root(os.path.dirname(path))
+        if root is not None:
+            return self._roots.setdefault(root, Workspace(root))
+        return self._roots.setdefault(path, Workspace(os.path.dirname(path), lone=True))
+
+    def _path(self, uri: str, suffix: str = ".py") -> str | None:
+        """Return the file that an address means, also of a text that has none yet; None for anything else."""
+        if not uri.startswith(_UNTITLED):
+            return _file(uri)
+        name = unquote(uri.removeprefix(_UNTITLED))
+        if not name.endswith((*PYTHON, *NOTEBOOK)):
+            name += suffix
+        folder = next(iter(self._folders()), os.getcwd())
+        return os.path.join(folder, name if os.path.isabs(name) else _UNTITLED + name.replace("/", "_"))
 
     # -- checks -------------------------------------------------------------------------------------
 
@@ -158,8 +243,8 @@ class Session:
 
     async def _check(self, path: str, delay: float, stop: threading.Event) -> None:
         await asyncio.sleep(delay)
-        workspace, uri = self._workspace(path), self._open[path]
-        versions = dict(self._versions)
+        workspace, uri = self._places[path], self._open[path]
+        versions = self._texts.versions()
 
         def look() -> Checked | None:
             try:
@@ -181,6 +266,10 @@ class Session:
         except click.UsageError as error:
             self._complain(error.format_message())
             return
+        except Exception:
+            self._log(traceback.format_exc())
+            return
+        self._complaint = ""
         if checked is None or stop.is_set():
             return
         before = self._known.get(path)
@@ -216,6 +305,9 @@ class Session:
         if message != self._complaint:  # once, not at every key
             self._complaint = message
             self._server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"nnxmigrate: {message}"))
+
+    def _log(self, words: str) -> None:
+        self._server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, words))
 
     async def _latest(self, path: str) -> _Known | None:
         """Return the last check of a file, after those that are under way."""
@@ -272,10 +364,10 @@ class Session:
         """Return what can be done at a place."""
         path = self._file_of(params.text_document.uri)
         latest = await self._latest(path) if path is not None else None
-        if path is None or latest is None:
+        if path is None or latest is None or path not in self._open:
             return []
         editor = self._editor(latest)
-        workspace = self._workspace(path)
+        workspace = self._places[path]
         wanted = params.context.only
         hit = [
             (finding, shown)
@@ -297,7 +389,7 @@ class Session:
         path = self._file_of(uri)
         if path is not None and path not in self._shown:
             await self._latest(path)
-        if path is None or path not in self._shown:
+        if path is None or path not in self._shown or uri not in self._texts:
             return None
         here = lsp.Range(params.position, params.position)
         codes = {
@@ -305,17 +397,16 @@ class Session:
             for address, finding, shown in self._diagnostics(self._open[path], self._shown[path])
             if finding is not None and address == uri and _meet(shown.range, here)
         }
-        lines = self._server.workspace.get_text_document(uri).lines
-        if params.position.line < len(lines):
-            named = code_at(lines[params.position.line], params.position.character)
-            if named:
-                codes.setdefault(named, here)
-        text = "\n\n---\n\n".join(filter(None, map(explained, codes)))
-        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
+        text = self._texts[uri]
+        named = code_at(text.line(params.position.line), text.column(params.position, self._encoding()))
+        if named:
+            codes.setdefault(named, here)
+        words = "\n\n---\n\n".join(filter(None, map(explained, codes)))
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, words)) if words else None
 
     def _file_of(self, uri: str) -> str | None:
         """Return the open file that an address, perhaps that of a cell, belongs to."""
-        path = _path(uri)
+        path = self._path(uri)
         if path in self._open:
             return path
         for name, shown in self._shown.items():
@@ -353,7 +444,7 @@ class Session:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _path(uri: str) -> str | None:
+def _file(uri: str) -> str | None:
     """Return the file that an address means; None if it is that of something else, as a cell."""
     path = uris.to_fs_path(uri) if uri.startswith("file:") else None
     return os.path.abspath(path) if path else None
@@ -391,18 +482,27 @@ def create() -> LanguageServer:
     )
     session = Session(server)
     handlers: dict[str, Callable[[Any], Any]] = {
-        lsp.TEXT_DOCUMENT_DID_OPEN: lambda params: session.took(params.text_document.uri),
-        lsp.TEXT_DOCUMENT_DID_CHANGE: lambda params: session.took(params.text_document.uri),
-        lsp.TEXT_DOCUMENT_DID_SAVE: lambda params: session.took(params.text_document.uri),
-        lsp.TEXT_DOCUMENT_DID_CLOSE: lambda params: session.left(params.text_document.uri),
-        lsp.NOTEBOOK_DOCUMENT_DID_OPEN: lambda params: session.took_notebook(params.notebook_document.uri),
-        lsp.NOTEBOOK_DOCUMENT_DID_CHANGE: lambda params: session.took_notebook(params.notebook_document.uri),
-        lsp.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda params: session.left(params.notebook_document.uri),
+        lsp.TEXT_DOCUMENT_DID_OPEN: lambda params: session.opened(params),
+        lsp.TEXT_DOCUMENT_DID_CHANGE: lambda params: session.typed(params),
+        lsp.TEXT_DOCUMENT_DID_SAVE: lambda params: session.saved(params),
+        lsp.TEXT_DOCUMENT_DID_CLOSE: lambda params: session.closed(params),
+        lsp.NOTEBOOK_DOCUMENT_DID_OPEN: lambda params: session.opened_notebook(params),
+        lsp.NOTEBOOK_DOCUMENT_DID_CHANGE: lambda params: session.typed_notebook(params),
+        lsp.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda params: session.closed_notebook(params),
         lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda params: session.changed_on_disk(params.changes),
+        lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: lambda params: session.folders_changed(),
         lsp.SHUTDOWN: lambda params: session.end(),
     }
     for method, handler in handlers.items():
         server.feature(method)(handler)
+
+    every = lsp.FileOperationRegistrationOptions([lsp.FileOperationFilter(lsp.FileOperationPattern("**/*"), "file")])
+    for method in (
+        lsp.WORKSPACE_DID_CREATE_FILES,
+        lsp.WORKSPACE_DID_RENAME_FILES,
+        lsp.WORKSPACE_DID_DELETE_FILES,
+    ):
+        server.feature(method, every)(lambda params: session.moved())
 
     async def initialized(params: lsp.InitializedParams) -> None:
         await session.watch()

@@ -49,10 +49,14 @@ class Workspace:
 
     Args:
         root: the project's folder.
+        lone: whether no folder is a project: the texts of the editor are all that there is.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, lone: bool = False) -> None:
         self.root = root
+        self._lone = lone
+        self._stamps: dict[str, tuple[int, int]] = {}  # of the files that belong to the project
+        self._real: frozenset[str] | None = None  # the same files without links
         self._overlays: dict[str, Document] = {}
         self._raw: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
@@ -68,35 +72,79 @@ class Workspace:
     # -- files --------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read the project's files, once."""
+        """Read the project's files, once.
+
+        Raises:
+            click.UsageError: if the configuration is wrong; the next time they are looked for again.
+        """
         if not self._loaded:
-            self._loaded = True
+            self.reload()
+
+    def reload(self) -> None:
+        """Look which files the project has, and read those that changed.
+
+        Raises:
+            click.UsageError: if the configuration is wrong.
+        """
+        self._versions.clear()
+        stamps: dict[str, tuple[int, int]] = {}
+        if not self._lone:
             exclude, base = Choices([self.root], {}).exclude()
-            found = discover([self.root], exclude=exclude, base=base)
-            self.refresh(os.path.abspath(one.path) for one in found if not one.context and one.problem is None)
+            for one in discover([self.root], exclude=exclude, base=base):
+                path = os.path.abspath(one.path)
+                stamp = _stamp(path) if one.problem is None else None
+                if stamp is not None:
+                    stamps[path] = stamp
+        before, self._stamps, self._real, self._loaded = self._stamps, stamps, None, True
+        for path in {*before, *stamps} - self._overlays.keys():
+            if before.get(path) != stamps.get(path):
+                self._take(path, _read(path) if path in stamps else None)
+        for path, document in self._overlays.items():
+            self._take(path, document.raw if self._belongs(path) else None)
+
+    def _belongs(self, path: str) -> bool:
+        """Say whether a file that an editor has open is one of the project, and none that it leaves out."""
+        if path in self._stamps or self._lone or not path.endswith(PYTHON + NOTEBOOK) or not os.path.exists(path):
+            return True
+        if self._real is None:
+            self._real = frozenset(map(os.path.realpath, self._stamps))
+        return os.path.realpath(path) in self._real
 
     def files(self) -> Mapping[str, bytes]:
         """Return the files that were read, by path."""
         return self._raw
 
     def overlay(self, path: str, document: Document | None) -> None:
-        """Take an unsaved text for a file's own from now on; with None, its own again."""
+        """Take an unsaved text for a file's own from now on; with None, its own again.
+
+        Raises:
+            click.UsageError: if the configuration is wrong.
+        """
+        known = path in self._overlays
         if document is None:
             self._overlays.pop(path, None)
-            self._take(path, _read(path))
-        else:
-            self._overlays[path] = document
+            self.refresh([path])
+            if path not in self._stamps:
+                self._take(path, None)
+            return
+        self._overlays[path] = document
+        if not self._loaded:
+            return  # it will be, when something is asked
+        if not known and path not in self._stamps:
+            self.reload()
+        elif path in self._raw or self._belongs(path):
             self._take(path, document.raw)
 
     def refresh(self, paths: Iterable[str]) -> None:
-        """Read files again that changed on the disk, appeared or are gone."""
-        for path in paths:
-            if path not in self._overlays and path.endswith(PYTHON + NOTEBOOK):
-                self._take(path, _read(path))
+        """Read files again that changed on the disk, appeared or are gone.
 
-    def configured(self) -> None:
-        """Read the configuration and the versions again when they are asked for."""
-        self._versions.clear()
+        Raises:
+            click.UsageError: if the configuration is wrong.
+        """
+        for path in paths:
+            self._stamps.pop(path, None)  # its time may have stayed
+        if self._loaded:
+            self.reload()
 
     def _take(self, path: str, raw: bytes | None) -> None:
         old = self._raw.get(path)
@@ -311,6 +359,15 @@ def _folder(path: str) -> str:
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
     return folder
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """Return what changes if a file does; None if it cannot be read."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _read(path: str) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -20,11 +21,21 @@ class Editor:
     Args:
         root: the folder that it works in.
         encodings: the encodings that it offers, by preference; None to say nothing.
+        folders: the folders below it that are open; None if there are none.
+        watches: whether it tells what changes on the disk.
     """
 
-    def __init__(self, root: Path, encodings: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        encodings: Sequence[str] | None = None,
+        folders: Sequence[str] | None = (".",),
+        watches: bool = True,
+    ) -> None:
         self.root = root
         self.encodings = encodings
+        self.folders = folders
+        self.watches = watches
         self.client = LanguageClient("test", "1")
         self.found: dict[str, list[lsp.Diagnostic]] = {}
         self.progress: list[Any] = []
@@ -61,12 +72,13 @@ class Editor:
                 workspace_edit=lsp.WorkspaceEditClientCapabilities(
                     document_changes=True, resource_operations=[lsp.ResourceOperationKind.Create]
                 ),
-                did_change_watched_files=lsp.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
+                did_change_watched_files=lsp.DidChangeWatchedFilesClientCapabilities(self.watches),
+                file_operations=lsp.FileOperationClientCapabilities(did_create=True, did_rename=True, did_delete=True),
             ),
         )
-        folder = lsp.WorkspaceFolder(self.root.as_uri(), "root")
+        folders = None if self.folders is None else [self.folder(name) for name in self.folders]
         greeting = lsp.InitializeParams(
-            capabilities, process_id=None, root_uri=self.root.as_uri(), workspace_folders=[folder]
+            capabilities, process_id=None, root_uri=folders[0].uri if folders else None, workspace_folders=folders
         )
         answer = await self.client.initialize_async(greeting)
         self.client.initialized(lsp.InitializedParams())
@@ -80,13 +92,17 @@ class Editor:
         await stop()
 
     def uri(self, name: str) -> str:
-        """Return the address of a file."""
-        return (self.root / name).as_uri()
+        """Return the address of a file, or of a text that has no file yet."""
+        return name if name.startswith("untitled:") else (self.root / name).as_uri()
+
+    def folder(self, name: str) -> lsp.WorkspaceFolder:
+        """Return an open folder."""
+        return lsp.WorkspaceFolder((self.root / name).resolve().as_uri(), name)
 
     async def open(self, name: str, text: str | None = None) -> list[lsp.Diagnostic]:
         """Open a file, with another text than its own if one is given, and return what is found."""
         uri = self.uri(name)
-        self.texts[uri] = (self.root / name).read_text() if text is None else text
+        self.texts[uri] = (self.root / name).read_bytes().decode() if text is None else text
         self.versions[uri] = 1
         item = lsp.TextDocumentItem(uri, "python", 1, self.texts[uri])
         self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
@@ -109,6 +125,19 @@ class Editor:
                 [lsp.TextDocumentContentChangeWholeDocument(text)],
             )
         )
+
+    async def insert(self, name: str, line: int, character: int, text: str) -> list[lsp.Diagnostic]:
+        """Type a text at a place, tell only that, and return what is found then."""
+        uri = self.uri(name)
+        self._event(uri).clear()
+        self.versions[uri] += 1
+        here = lsp.Position(line, character)
+        change = lsp.TextDocumentContentChangePartial(lsp.Range(here, here), text)
+        self.texts[uri] = edited(self.texts[uri], [lsp.TextEdit(change.range, text)])
+        self.client.text_document_did_change(
+            lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(self.versions[uri], uri), [change])
+        )
+        return await self.news(uri)
 
     async def news(self, uri: str) -> list[lsp.Diagnostic]:
         """Wait for diagnostics and return them."""
@@ -153,7 +182,7 @@ class Editor:
 def edited(text: str, edits: Sequence[Any], units: str = "utf-16") -> str:
     """Return a text after edits, whose columns count units of an encoding."""
     codec, width = {"utf-16": ("utf-16-le", 2), "utf-8": ("utf-8", 1), "utf-32": ("utf-32-le", 4)}[units]
-    lines = text.splitlines(keepends=True)
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
 
     def offset(position: lsp.Position) -> int:
         line = lines[position.line] if position.line < len(lines) else ""
@@ -171,11 +200,13 @@ def session(
     scenario: Callable[[Editor], Awaitable[None]],
     encodings: Sequence[str] | None = None,
     command: Sequence[str] = ("-m", "nnxmigrate", "server"),
+    folders: Sequence[str] | None = (".",),
+    watches: bool = True,
 ) -> None:
-    """Run a scenario with an editor in a folder; the command is what Python runs as the server."""
+    """Run a scenario with an editor, see :class:`Editor`; the command is what Python runs as the server."""
 
     async def run() -> None:
-        editor = Editor(root, encodings)
+        editor = Editor(root, encodings, folders, watches)
         await editor.start(command)
         try:
             await scenario(editor)
