@@ -15,11 +15,10 @@ from codemods.nnx.project import Project
 _HEAD = '''\
 """Spellings that hold for several releases of Flax NNX; delete each with the last release that needs it."""
 
-import jax
 from flax import nnx
 '''
 
-#: The helpers by name. Each looks names up by strings, so that no release misses one.
+#: The helpers by name, each complete in itself. They look names up by strings, so that no release misses one.
 HELPERS: dict[str, str] = {
     "ModelAndOptimizer": """
 #: The optimizer that holds its model: nnx.Optimizer up to Flax 0.10, nnx.ModelAndOptimizer since 0.11.
@@ -43,6 +42,7 @@ def with_sharding_constraint(x, spec, mesh=None):
     known = getattr(nnx, "with_sharding_constraint", None)
     if known is not None:
         return known(x, spec, mesh)
+    import jax
     from flax.core.meta import global_mesh_defined
 
     if spec is None or (mesh is None and not global_mesh_defined()):
@@ -96,8 +96,9 @@ def borrow(project: Project, scope: Scope, name: str, replaced: ast.ImportFrom |
         edits.append((module.source.path, new_import(module, spelled)))
     known = next((m for m in project.modules if os.path.normpath(m.source.path) == os.path.normpath(path)), None)
     if known is None:
-        # whole at once, so that all fixes that need it agree
-        edits.append((path, Edit(0, 0, (_HEAD + "".join(HELPERS.values())).encode())))
+        # head and helpers are edits of their own, so that all fixes that need the module agree; a quote sorts first
+        edits.append((path, Edit(0, 0, _HEAD.encode(), joins=True)))
+        edits.append((path, Edit(0, 0, HELPERS[name].encode(), joins=True)))
     elif name not in known.scope.bindings:
         end = len(known.source.data)
         edits.append((known.source.path, Edit(end, end, HELPERS[name].encode(), joins=True)))

@@ -31,7 +31,7 @@ class Edit:
 
 
 def merged(edits: Iterable[Edit]) -> list[Edit]:
-    """Return the distinct edits in order of their position.
+    """Return the distinct edits in order of their position; those at one place in that of their texts, blanks aside.
 
     Args:
         edits: edits of one text, in any order; equal ones count once.
@@ -39,7 +39,7 @@ def merged(edits: Iterable[Edit]) -> list[Edit]:
     Raises:
         OverlapError: if two different edits replace a common byte, or insert at the same place.
     """
-    ordered = sorted(set(edits))
+    ordered = sorted(set(edits), key=lambda edit: (edit.start, edit.end, edit.text.lstrip(), edit))
     for one, two in itertools.pairwise(ordered):
         if two.start < one.end or (two.start == one.start and not (one.joins and two.joins)):
             raise OverlapError(f"edits at {one.start}:{one.end} and {two.start}:{two.end} overlap")

@@ -120,6 +120,8 @@ def test_own_leaf_test_is_kept() -> None:
 
 
 MAP = "jax.tree.map(lambda a: a.ndim > 1, {})"
+REPEATED = f"lambda params: {MAP.format('params')}"
+BY_X = "jax.tree.map(lambda a: a.ndim > x.ndim, state)"
 BY_ORDER = "lambda params: jax.tree.unflatten(jax.tree.structure(params), jax.tree.leaves(mask))"
 
 
@@ -150,12 +152,16 @@ def test_masks(before: str, after: str) -> None:
         (MAP.format("nnx.state(nets[0])"), "optax.adamw(1, mask={})", f"lambda params: {MAP.format('params')}", "mask"),
         ("jax.tree.map(lambda a: a is params, state)", "optax.masked(tx, {})",
          "lambda p: jax.tree.map(lambda a: a is params, p)", "mask"),
-        (MAP.format("state"), "print(mask, optax.masked(tx, {}))", MAP.format("state"), BY_ORDER),
-        (MAP.format("state"), "mask = None or optax.masked(tx, {})", MAP.format("state"), BY_ORDER),
+        (MAP.format("state"), "print(mask, optax.masked(tx, {}))", MAP.format("state"), REPEATED),
+        (MAP.format("state"), "mask = None or optax.masked(tx, {})", MAP.format("state"), REPEATED),
+        (BY_X, "print(mask, optax.masked(tx, {}))", BY_X, BY_ORDER),
     ],
 )  # fmt: skip
 def test_masks_in_variables(made: str, uses: str, becomes: str, used: str) -> None:
-    """What only optax is given becomes a function where it is made; else where it is handed over."""
+    """What only optax is given becomes a function where it is made; else where it is handed over.
+
+    There it is written again if it names no variable.
+    """
     text = (
         f"import optax\n{HEAD}\ntx = optax.sgd(0.1)\nstate = nnx.state(nets[0], nnx.Param)\nparams = nnx.Param(x)\n"
         f"mask = {{}}\no = nnx.Optimizer(nets[0], {uses}, wrt=nnx.Param)\n"

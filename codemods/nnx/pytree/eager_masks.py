@@ -111,10 +111,16 @@ def _edits(context: Context, scope: Scope, node: ast.expr, made: Bound, masks: s
         if value is not None and _state(context, context.flow.resolve(context.flow.here(value, scope))):
             return [replace(source, node, source.text(node.func))]  # decay_mask(nnx.state(model)) -> decay_mask
     tree = _tree_node(context, made, inner)
-    if tree is not None and (node is inner or _only_masks(context, scope, node, inner, masks)):
-        start, _ = source.span(inner)
+    if tree is not None:
         name = next(n for n in ("params", "p", "tree", "mask_params") if n not in _names_beside(inner, tree))
-        return [Edit(start, start, f"lambda {name}: ".encode()), replace(source, tree, name)]
+        if node is inner or _only_masks(context, scope, node, inner, masks):
+            start, _ = source.span(inner)
+            return [Edit(start, start, f"lambda {name}: ".encode()), replace(source, tree, name)]
+        if _repeatable(scope, inner, tree):  # the mask itself is needed elsewhere too
+            (start, _), (first, last) = source.span(inner), source.span(tree)
+            call = source.text(inner).encode()
+            text = (call[: first - start] + name.encode() + call[last - start :]).decode()
+            return [replace(source, node, f"lambda {name}: {text}")]
     # the leaves are in the same order in both trees
     return [
         replace(
@@ -138,6 +144,27 @@ def _only_masks(context: Context, scope: Scope, node: ast.expr, made: ast.Call, 
         return False
     others = (m for m in context.project.modules if m is not scope.module)
     return not any(node.id == alias.name for m in others for s in m.imports for alias in s.names)
+
+
+_SHORT = 120  # what is longer than a line is not repeated
+
+
+def _repeatable(scope: Scope, call: ast.Call, tree: ast.expr) -> bool:
+    """Say whether a short call of this module means the same where its mask is used: no name in it is a variable."""
+    source = scope.module.source
+    if not any(call is own for own in source.of_type(ast.Call)) or not source.faithful(call):
+        return False
+    text = source.text(call)
+    if "\n" in text or len(text) > _SHORT:
+        return False
+    own = {
+        a.arg for n in ast.walk(call) if isinstance(n, ast.Lambda) for a in ast.walk(n.args) if isinstance(a, ast.arg)
+    }
+    inner = set(ast.walk(tree))
+    free = {n.id for n in ast.walk(call) if isinstance(n, ast.Name) and n not in inner} - own
+    stored = {n.id for n in source.of_type(ast.Name) if not isinstance(n.ctx, ast.Load)}
+    arguments = {n.arg for n in source.of_type(ast.arg)} - own
+    return not free & (stored | arguments)
 
 
 def _names_beside(call: ast.Call, tree: ast.expr) -> set[str]:

@@ -15,16 +15,16 @@ VARIABLE_STATE = "flax.nnx.VariableState"
 
 @dataclass(frozen=True)
 class Test:
-    """A call ``isinstance(x, classes)``.
+    """A call ``isinstance(x, classes)``, or ``type(x)`` compared with a class.
 
     Attributes:
-        node: the call.
+        node: the call or comparison.
         scope: its scope.
         subject: the text of ``x``.
         classes: full names of the classes; empty for one that is not known.
     """
 
-    node: ast.Call
+    node: ast.Call | ast.Compare
     scope: Scope
     subject: str
     classes: tuple[str, ...]
@@ -60,7 +60,7 @@ def _scopes(module: ModuleFacts) -> dict[ast.AST, Scope]:
 
 
 def tests(context: Context, module: ModuleFacts) -> Iterator[Test]:
-    """Yield the ``isinstance`` calls of a module in order."""
+    """Yield the ``isinstance`` calls of a module in order, then the comparisons of ``type(x)`` with a class."""
     flow = context.flow
     for event in module.calls:
         node = event.node
@@ -73,3 +73,29 @@ def tests(context: Context, module: ModuleFacts) -> Iterator[Test]:
             for resolved in (flow.resolve(member).value for member in members or [classes])
         )
         yield Test(node, event.scope, ast.unparse(node.args[0]), names)
+    scopes = _scopes(module)
+    for compare in module.source.of_type(ast.Compare):
+        compared = type_compared(compare)
+        if compared is not None:
+            subject, named = compared
+            scope = scopes.get(compare, module.scope)
+            value = module.values.get(named)
+            if isinstance(named, ast.Attribute):
+                value = flow.classes.spelled(named, scope)
+            found = flow.resolve(flow.here(value, scope)).value if value is not None else None
+            yield Test(compare, scope, ast.unparse(subject), (found.name if isinstance(found, Ref) else "",))
+
+
+def type_compared(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """Return ``x`` and ``C`` of ``type(x) is C``, ``x.__class__ == C`` and the like, either way round."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return None
+    if not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        return None
+    for kind, named in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+        if isinstance(kind, ast.Attribute) and kind.attr == "__class__":
+            return kind.value, named
+        if isinstance(kind, ast.Call) and isinstance(kind.func, ast.Name) and kind.func.id == "type":
+            if len(kind.args) == 1 and not kind.keywords:
+                return kind.args[0], named
+    return None

@@ -13,7 +13,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Ref
-from codemods.nnx.variables.references import references
+from codemods.nnx.variables.references import references, type_compared
 from codemods.nnx.variables.told_apart import told_apart
 
 
@@ -24,6 +24,7 @@ def check(context: Context) -> Iterator[Finding]:
     if "0.10" in context.options.targets and "0.12" not in context.options.targets:
         return  # 0.11 has the name as an alias, and 0.10 has no other
     for module in context.asked.modules:
+        yield from _by_name(context, module)
         mentioned = list(references(context, module))
         if mentioned:
             yield from _module(context, module, mentioned)
@@ -35,31 +36,90 @@ def _module(
     kept = {node for pair in told_apart(context, module) for test in pair for node in ast.walk(test.node)}
     parents = {child: node for node in ast.walk(module.source.tree) for child in ast.iter_child_nodes(node)}
     both = "0.10" in context.options.targets
-    renamed = []
+    renamed: list[tuple[ast.Name | ast.Attribute, Scope, ast.Compare | str | None, list[Edit] | None]] = []
     for node, scope in mentioned:
         parent = parents.get(node)
         if node in kept or (isinstance(parent, ast.Call) and parent.func is node):
             continue
-        edits = None if both else _renamed(context, scope, node, parents)
-        renamed.append((node, scope, edits))
+        exact = _exact(node, parents)
+        edits = None if both or exact is _KEPT else _renamed(context, scope, node, parents, exact)
+        renamed.append((node, scope, exact, edits))
     imports = _imports(module, whole=len(renamed) == len(mentioned) and not both)
-    for node, scope, edits in renamed:
+    for node, scope, exact, edits in renamed:
         path = module.source.path
         yield finding(
             "NNX411",
             scope,
             node,
-            "states hold Variables since Flax 0.11; VariableState is another name for Variable, and goes away",
-            "write nnx.Variable" if not both else 'write getattr(nnx, "VariableState", nnx.Variable)',
+            _MESSAGE,
+            _help(both, exact),
             Fix(tuple((path, edit) for edit in (*edits, *imports))) if edits is not None else None,
         )
 
 
+def _by_name(context: Context, module: ModuleFacts) -> Iterator[Finding]:
+    """Yield ``type(x).__name__ == "VariableState"`` and the like."""
+    for node in module.source.of_type(ast.Compare) if b"VariableState" in module.source.data else ():
+        sides = [node.left, *node.comparators]
+        if any(isinstance(n, ast.Constant) and n.value == "VariableState" for n in sides) and any(
+            isinstance(n, ast.Attribute) and n.attr in {"__name__", "__qualname__"} for n in sides
+        ):
+            yield finding("NNX411", module.scope, node, _MESSAGE, _help(False, _KEPT))
+
+
+_MESSAGE = "states hold Variables since Flax 0.11; VariableState is another name for Variable, and goes away"
+_KEPT = "compared"
+
+
+def _exact(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.Compare | str | None:
+    """Return the comparison of ``type(x)`` with a mention; :data:`_KEPT` where exactly this class counts otherwise.
+
+    The leaves are of subclasses of Variable since 0.11, so that the class itself is that of none.
+    """
+    parent = parents.get(node)
+    if isinstance(parent, ast.Compare) and type_compared(parent) is not None:
+        return parent
+    if isinstance(parent, ast.Tuple | ast.List | ast.Set):
+        node, parent = parent, parents.get(parent)
+        if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.In | ast.NotIn):
+            return _KEPT
+        return None
+    if isinstance(parent, ast.Compare) or (isinstance(parent, ast.Dict) and node in parent.keys):
+        return _KEPT
+    return None
+
+
+def _help(both: bool, exact: ast.Compare | str | None) -> str:
+    if exact is not None:
+        return "the class of a leaf is nnx.Param or another subclass now: write isinstance(x, nnx.Variable)"
+    return 'write getattr(nnx, "VariableState", nnx.Variable)' if both else "write nnx.Variable"
+
+
 def _renamed(
-    context: Context, scope: Scope, node: ast.Name | ast.Attribute, parents: dict[ast.AST, ast.AST]
+    context: Context,
+    scope: Scope,
+    node: ast.Name | ast.Attribute,
+    parents: dict[ast.AST, ast.AST],
+    exact: ast.Compare | str | None,
 ) -> list[Edit] | None:
     """Return the edits of one mention; a tuple or union with ``Variable`` itself shrinks."""
     source = scope.module.source
+    if isinstance(exact, ast.Compare):
+        compared = type_compared(exact)
+        assert compared is not None
+        subject, _ = compared
+        text = source.text(node)
+        if isinstance(node, ast.Attribute):
+            text = text.removesuffix("VariableState") + "Variable"
+        elif text == "VariableState":
+            spelled = spell(context.flow, scope, "Variable")
+            if spelled is None:
+                return None
+            text = "Variable"
+        negated = "not " if isinstance(exact.ops[0], ast.IsNot | ast.NotEq) else ""
+        if not source.faithful(exact):
+            return None
+        return [replace(source, exact, f"{negated}isinstance({source.text(subject)}, {text})")]
     if isinstance(node, ast.Name) and node.id != "VariableState":
         return []  # an alias: its import changes
     spelling = spell(context.flow, scope, "Variable")
