@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods.nnx.options import OptimizerForm
-from tests.migration import COMPATIBLE, THREAD, migrated, options
+from tests.migration import COMPATIBLE, THREAD, migrate_text, migrated, options
 
 HEAD = """\
 import functools
@@ -181,3 +181,40 @@ def test_methods_do_not_see_names_of_their_class() -> None:
     """A name for the model beside an optimizer in a class body would be out of reach for the methods."""
     text = "class T:\n    o = nnx.Optimizer(m, tx)\n    def step(self):\n        self.o.update(g)\nT().step()\n"
     assert _migrated(text, None) == (text.replace("nnx.Optimizer", "nnx.ModelAndOptimizer"), [])
+
+
+ALIAS = """\
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+@nnx.jit
+def step(opt, x):
+    {}
+    loss, grads = nnx.value_and_grad(lambda m: jnp.mean(m(x) ** 2))(model)
+    opt.update(grads)
+    return loss
+
+
+net = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(net, optax.sgd(0.1))
+print(step(optimizer, jnp.ones((4, 2))))
+"""
+
+
+def test_a_new_parameter_takes_over_the_name_of_the_model() -> None:
+    after = migrate_text(ALIAS.format("model = opt.model"))
+    assert "def step(model, opt, x):\n    loss, grads" in after
+    assert "    opt.update(model, grads)\n" in after
+    assert "print(step(net, optimizer, jnp.ones((4, 2))))" in after
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["model = opt.model  # the network", "model = opt.model; print(x)", "model = opt.model\n    model = model or x"],
+)
+def test_but_not_where_more_depends_on_the_line(line: str) -> None:
+    after = migrate_text(ALIAS.format(line))
+    assert "def step(opt_model, opt, x):" in after or "ModelAndOptimizer" in after
+    assert line.replace("opt.model", "opt_model") in after or line in after

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from codemods.nnx.edits import Edit
 from codemods.nnx.facts import Env, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.imports import spell
@@ -15,6 +16,7 @@ from codemods.nnx.optimizer.origins import COMPATIBLE, Constructor, Origins
 from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.optimizer.thread import LIMIT, Threading
 from codemods.nnx.rewrite import RewriteError, add_keyword, insert_first, positional_to_keyword, replace
+from codemods.nnx.source import Source
 from codemods.nnx.values import Star, Value
 
 
@@ -61,7 +63,9 @@ class ExplicitForm:
             if event.context != "load":
                 raise CannotChange(Reason("the optimizer's model is replaced or deleted", event.scope, event.node))
             text = self._spelled(event.node.value, event.base, event.scope, event.env, [], threading, event.node)
-            plan.edit(event.scope, replace(event.scope.module.source, event.node, text))
+            alias = threading.aliases.get(event.node)
+            source = event.scope.module.source
+            plan.edit(event.scope, replace(source, event.node, text) if alias is None else _without(source, alias))
             plan.remark(
                 "NNX104", event.scope, event.node, f"the optimizer no longer holds the model; read `{text}` instead"
             )
@@ -151,6 +155,11 @@ class ExplicitForm:
                 threading.failure or Reason("no expression there is provably the model it was made for", scope, node)
             )
         return text
+
+
+def _without(source: Source, statement: ast.stmt) -> Edit:
+    """Return the edit that removes a statement with its lines."""
+    return Edit(source.line_starts[statement.lineno - 1], source.data.index(b"\n", source.span(statement)[1]) + 1, b"")
 
 
 def _at(constructor: Constructor, words: str) -> Reason:

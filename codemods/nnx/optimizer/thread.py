@@ -50,6 +50,7 @@ class Threading:
         asked: whether it was asked for.
         limit: how many lines it may change.
         lines: those that it changes.
+        aliases: by the reads in them, the statements ``model = optimizer.model`` whose name a new parameter takes over.
         failure: why the last :meth:`hand` failed.
         reason: why :meth:`finish` failed.
     """
@@ -69,6 +70,7 @@ class Threading:
         self.asked = limit is None
         self.limit = float("inf") if limit is None else limit
         self.lines: set[tuple[ModuleFacts, int]] = set()
+        self.aliases: dict[ast.expr, ast.Assign] = {}
         first = group.constructors[0].event if group.constructors else None
         self._place = first
         self._events: dict[Value, CallEvent] = {}
@@ -204,6 +206,11 @@ class Threading:
     def _parameter_name(self, param: Param) -> str | None:
         function = param.function
         taken = self.identity.taken.setdefault(function, set())
+        alias = _alias(param)
+        if alias is not None and alias[0] not in taken:
+            taken.add(alias[0])
+            self.aliases[alias[1].value] = alias[1]
+            return alias[0]
         names = ("model", _model_name(param.name), "module", "net", "optimized_model")
         for name in names if self.asked else names[:2]:
             if name in function.scope.bindings or name in taken:
@@ -435,6 +442,39 @@ class Threading:
         if not self._events:
             self._events = {event.value: event for event in self.flow.project.calls()}
         return self._events.get(value)
+
+
+def _alias(param: Param) -> tuple[str, ast.Assign] | None:
+    """Return the name that a function gives the model of its optimizer, once and on a line of its own, and the line."""
+    function = param.function
+    if isinstance(function.node, ast.Lambda):
+        return None
+    source = function.scope.module.source
+    for statement in function.node.body:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        target, value = statement.targets[0], statement.value
+        if not (isinstance(target, ast.Name) and isinstance(value, ast.Attribute) and value.attr == "model"):
+            continue
+        if not (isinstance(value.value, ast.Name) and value.value.id == param.name):
+            continue
+        end = source.span(statement)[1]
+        line_end = source.data.find(b"\n", end)
+        alone = _starts_line(source, statement) and line_end >= 0 and not source.data[end:line_end].strip()
+        stores = [
+            n
+            for n in ast.walk(function.node)
+            if (isinstance(n, ast.Name) and n.id == target.id and not isinstance(n.ctx, ast.Load))
+            or (isinstance(n, ast.arg) and n.arg == target.id and n in _arguments(function.node))
+        ]
+        if alone and stores == [target] and target.id not in function.scope.globals:
+            return target.id, statement
+    return None
+
+
+def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    given = node.args
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
 
 
 def _within(scope: Scope | None, outer: Scope) -> bool:
