@@ -43,9 +43,7 @@ class Bound:
 
     __slots__ = ("_hash", "frame", "stale", "value")
 
-    def __init__(
-        self, value: Value, frame: Frame | None = None, stale: frozenset[ast.AST | Moment] = FRESH
-    ) -> None:
+    def __init__(self, value: Value, frame: Frame | None = None, stale: frozenset[ast.AST | Moment] = FRESH) -> None:
         self.value = value
         self.frame = frame
         self.stale = stale

@@ -11,10 +11,17 @@ import pytest
 from codemods.nnx.options import Options
 from tests.batch import execute_all
 from tests.environments import Output
-from tests.lint.programs import Pair, asked, files, fresh, known, unsaid, unseen
+from tests.lint.programs import Pair, asked, files, fresh, known, questions, unsaid, unseen
 from tests.migration import look
 
-PAIRS: dict[str, Pair] = {**known.PAIRS, **unsaid.PAIRS, **unseen.PAIRS, **asked.PAIRS, **fresh.PAIRS}
+PAIRS: dict[str, Pair] = {
+    **known.PAIRS,
+    **unsaid.PAIRS,
+    **unseen.PAIRS,
+    **asked.PAIRS,
+    **fresh.PAIRS,
+    **questions.PAIRS,
+}
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \
 exec(_text, _made.__dict__)\n    sys.modules[_name] = _made\n"
 # Flax 0.10 has no model in Optimizer.update

@@ -13,7 +13,7 @@ from codemods.nnx.catalogue import RULES
 from codemods.nnx.options import Options
 from codemods.nnx.rule import Kind
 from tests.batch import execute_all
-from tests.lint.tables import Cases, arrays, gradients, loops, misuse, purity, randomness, speed, tracing
+from tests.lint.tables import Cases, arrays, gradients, kinds, loops, misuse, purity, randomness, speed, tracing
 from tests.migration import look, migrate_text
 
 HEAD = """\
@@ -43,6 +43,7 @@ CASES: dict[str, Cases] = {
     **randomness.CASES,
     **arrays.CASES,
     **gradients.CASES,
+    **kinds.CASES,
     **loops.CASES,
     **misuse.CASES,
     **speed.CASES,

@@ -70,12 +70,22 @@ class Arrays:
 
     def _found(self, found: Bound, value: Value, depth: int) -> Array:
         inner = found.value
-        if inner is value or isinstance(inner, Param):
+        if isinstance(inner, Param):
+            return self._argument(found, depth)
+        if inner is value:
             return UNKNOWN
         if isinstance(inner, Round | Each):
             whole = self.of_bound(Bound(inner.base, found.frame), depth + 1)
             return replace(whole, axes=whole.axes - 1, weak=False) if whole.axes else UNKNOWN
         return self.of_bound(found, depth + 1)
+
+    def _argument(self, found: Bound, depth: int) -> Array:
+        """Return what all calls of a function give for a parameter, if they agree."""
+        given = [one for one in self._context.sources.originals(found) if one.value is not found.value]
+        if not given or len(given) != len(self._context.sources.originals(found)):
+            return UNKNOWN
+        kinds = {self.of_bound(one, depth + 1) for one in given}
+        return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     def of_bound(self, bound: Bound, depth: int = 0) -> Array:
         """Return what is known of a value in an activation."""

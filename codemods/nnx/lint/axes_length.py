@@ -15,11 +15,16 @@ from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Free, Sequence
 
 _MAPPING = frozenset({"jax.vmap", "flax.nnx.vmap", "jax.pmap", "flax.nnx.pmap", "flax.nnx.scan"})
+_SHARDING = frozenset({"jax.shard_map", "flax.nnx.shard_map", "jax.experimental.shard_map.shard_map"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
-        if root.transform not in _MAPPING or root.partial or _rebound(root):
+        if root.partial or _rebound(root):
+            continue
+        if root.transform in _SHARDING:
+            yield from _specs(context, root)
+        if root.transform not in _MAPPING:
             continue
         axes = option(root, "in_axes", 1)
         yield from _numbers(context, root, axes)
@@ -44,6 +49,26 @@ def _check(context: Context) -> Iterator[Finding]:
                 + _keywords(event),
                 "give one entry for each positional argument",
             )
+
+
+def _specs(context: Context, root: Root) -> Iterator[Finding]:
+    """Yield the specs of shard_map that are more or fewer than the arguments of its function."""
+    specs = option(root, "in_specs", 2)
+    count = _length(context, specs, root) if specs is not None else None
+    function = root.function
+    if specs is None or count is None or function.vararg is not None:
+        return
+    free = function.positional - skipped(root)
+    needed = free - sum(name in function.defaults for name in list(function.params)[: function.positional])
+    if not needed <= count <= free:
+        message = f"`in_specs` has {count} entr{'y' if count == 1 else 'ies'}, and {shown(function)} takes {free} "
+        yield finding(
+            RULE.code,
+            root.scope,
+            specs,
+            f"{message}argument{_s(free)}",
+            "give one spec for each argument: P() for what is the same on all devices",
+        )
 
 
 def _rebound(root: Root) -> bool:
@@ -108,10 +133,10 @@ def _length(context: Context, axes: ast.expr, root: Root) -> int | None:
 RULE = lint_rule(
     "NNX867",
     "axes-for-other-arguments",
-    "in_axes has another length than the positional arguments",
+    "in_axes or in_specs has another length than the positional arguments",
     why="""\
 `in_axes` has one entry for each positional argument of a call. Arguments by name are not counted: they are always
-mapped over their first axis. Another number raises a ValueError.
+mapped over their first axis. Another number raises a ValueError. The same holds of the `in_specs` of `shard_map`.
 """,
     source="jax issues 7465 and 17747; measured: ValueError on Flax 0.10.7 and 0.12.8",
     check=_check,
@@ -126,6 +151,19 @@ def predict(params, x, scale):
 
 def batched(params, xs):
     return jax.vmap(predict, in_axes=(None, 0))(params, xs, 2.0)
+""",
+        """\
+import jax
+from jax.sharding import PartitionSpec as P
+
+mesh = jax.make_mesh((1,), ("data",))
+
+
+def local_loss(weights, batch):
+    return jax.lax.pmean(((batch @ weights) ** 2).mean(), "data")
+
+
+loss = jax.shard_map(local_loss, mesh=mesh, in_specs=(P("data"),), out_specs=P())
 """,
     ),
     clean=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codemods.nnx.lint import (
+    abstract_called,
     appended,
     argument_kinds,
     array_mutator,
@@ -12,6 +13,7 @@ from codemods.nnx.lint import (
     boolean_mask,
     bound_method,
     branch,
+    cached_tracer,
     captured,
     carry_type,
     concretize,
@@ -46,6 +48,7 @@ from codemods.nnx.lint import (
     key_reuse,
     lax_control_flow,
     layer_loop,
+    linen_method,
     list_argument,
     loop_arguments,
     loop_gradient,
@@ -79,6 +82,7 @@ from codemods.nnx.lint import (
     split_in_loop,
     split_per_round,
     stale_global,
+    state_first,
     static_flag,
     static_module,
     static_varies,
@@ -88,7 +92,10 @@ from codemods.nnx.lint import (
     timing,
     traced_print,
     unhashable_static,
+    unmapped_statistics,
     unrolled,
+    untraceable,
+    wrong_kind,
 )
 from codemods.nnx.rule import Rule
 from codemods.nnx.speedup import cached_partial, split_merge
@@ -96,16 +103,18 @@ from codemods.nnx.speedup import cached_partial, split_merge
 RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
-        appended, argument_kinds, array_mutator, attribute_state, axes_length, batch_shapes, boolean_mask, bound_method,
-        branch, captured, carry_type, concretize, derivative_rule, discarded_at, discarded_result, discarded_split,
-        donated, donation, double_precision, double_softmax, dropped_update, dynamic_result, dynamic_shape, eager_model,
-        eager_update, filter_order, global_change, grad_argument, grad_of_integer, grad_of_module, gradients_first,
-        guarded_gradient, has_aux, host_call, host_sync, hot_jit, in_place, inference_mode, jit_in_loop, jit_options,
-        key_reuse, lax_control_flow, layer_loop, list_argument, loop_arguments, loop_gradient, loop_keywords,
-        loss_shape, lost_state, lost_updates, merge_order, mesh_axes, missing_update, mode_in_traced, narrow_jit,
+        abstract_called, appended, argument_kinds, array_mutator, attribute_state, axes_length, batch_shapes,
+        boolean_mask, bound_method, branch, cached_tracer, captured, carry_type, concretize, derivative_rule,
+        discarded_at, discarded_result, discarded_split, donated, donation, double_precision, double_softmax,
+        dropped_update, dynamic_result, dynamic_shape, eager_model, eager_update, filter_order, global_change,
+        grad_argument, grad_of_integer, grad_of_module, gradients_first, guarded_gradient, has_aux, host_call,
+        host_sync, hot_jit, in_place, inference_mode, jit_in_loop, jit_options, key_reuse, lax_control_flow,
+        layer_loop, linen_method, list_argument, loop_arguments, loop_gradient, loop_keywords, loss_shape,
+        lost_state, lost_updates, merge_order, mesh_axes, missing_update, mode_in_traced, narrow_jit,
         needless_nnx_jit, no_rngs, numpy_alias, numpy_call, other_model, out_of_bounds, overwritten, pmap,
         replaced_layer, restored, rngs_in_call, rngs_twins, same_seed, scan_axes, scan_pair, second_name, seed,
-        snapshot, split_in_loop, split_per_round, stale_global, static_flag, static_module, static_varies, stream_names,
-        stuck_eval, timed_compilation, timing, traced_print, unhashable_static, unrolled, cached_partial, split_merge,
+        snapshot, split_in_loop, split_per_round, stale_global, state_first, static_flag, static_module,
+        static_varies, stream_names, stuck_eval, timed_compilation, timing, traced_print, unhashable_static,
+        unmapped_statistics, unrolled, untraceable, wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""NNX823: a traced value as a shape."""
+"""NNX823: a traced value as a shape or an axis."""
 
 from __future__ import annotations
 
@@ -38,7 +38,48 @@ _SHAPES: dict[str, tuple[tuple[int, str], ...]] = {
     },
     **{f"jax.random.{name}": ((2, "shape"),) for name in ("bernoulli", "choice", "gamma", "poisson")},
     "jax.random.split": ((1, "num"),),
+    "jax.numpy.expand_dims": ((1, "axis"),),
+    "jax.numpy.concatenate": ((1, "axis"),),
+    "jax.numpy.stack": ((1, "axis"),),
+    "jax.numpy.swapaxes": ((1, "axis1"), (2, "axis2")),
+    "jax.numpy.moveaxis": ((1, "source"), (2, "destination")),
+    "jax.numpy.transpose": ((1, "axes"),),
+    "jax.nn.softmax": ((1, "axis"),),
+    "jax.nn.log_softmax": ((1, "axis"),),
+    "jax.nn.logsumexp": ((1, "axis"),),
+    **{
+        f"jax.numpy.{name}": ((1, "axis"),)
+        for name in (
+            "sum",
+            "mean",
+            "min",
+            "max",
+            "prod",
+            "std",
+            "var",
+            "any",
+            "all",
+            "argmax",
+            "argmin",
+            "cumsum",
+            "cumprod",
+            "sort",
+            "argsort",
+            "flip",
+            "squeeze",
+            "nansum",
+            "nanmean",
+            "median",
+            "count_nonzero",
+        )
+    },
+    **{f"jax.lax.{name}": ((1, "axes"),) for name in ("reduce_sum", "reduce_max")},
 }
+# methods of arrays whose first argument is an axis
+_OVER_AXIS = frozenset(
+    {"sum", "mean", "min", "max", "prod", "std", "var", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "sort",
+     "argsort", "squeeze"}
+)  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -73,9 +114,14 @@ def _shape_arguments(context: Context, event: CallEvent, name: str) -> Iterator[
             named = keyword(node, word)
             if named is not None:
                 yield named
-    elif not name and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
-        if context.taint.node(node.func.value, event.scope):
+    elif not name and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "reshape" and context.taint.node(node.func.value, event.scope):
             yield from node.args
+        elif node.func.attr in _OVER_AXIS and context.taint.node(node.func.value, event.scope):
+            yield from node.args[:1]
+            named = keyword(node, "axis")
+            if named is not None:
+                yield named
 
 
 def _traced(context: Context, argument: ast.expr, event: CallEvent) -> bool:
@@ -88,7 +134,7 @@ def _found(event: CallEvent, argument: ast.expr) -> Finding:
         RULE.code,
         event.scope,
         argument,
-        "a shape has to be known while compiling, and this value is traced",
+        "a shape or axis has to be known while compiling, and this value is traced",
         "make the argument static (static_argnames), or take the shape from an array",
     )
 
@@ -96,10 +142,10 @@ def _found(event: CallEvent, argument: ast.expr) -> Finding:
 RULE = lint_rule(
     "NNX823",
     "dynamic-shape",
-    "a shape, length or slice depends on a traced value",
+    "a shape, length, axis or slice depends on a traced value",
     why="""\
-All shapes are fixed when a function is compiled. A traced value as a shape raises a TypeError, as the end of a slice
-an IndexError.
+All shapes are fixed when a function is compiled. A traced value as a shape or an axis raises a TypeError, as the end of
+a slice an IndexError.
 """,
     source="JAX tutorial, section on static shapes; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     severity="error",
@@ -113,6 +159,14 @@ import jax.numpy as jnp
 @jax.jit
 def empty(n):
     return jnp.zeros((n,))
+""",
+        """\
+import jax
+
+
+@jax.jit
+def smallest(x, axis):
+    return x.min(axis)
 """,
     ),
     clean=(

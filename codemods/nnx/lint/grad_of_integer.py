@@ -9,10 +9,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Const, Each
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -30,6 +31,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"write {event.scope.module.source.text(node)}.0",
                 _fix(event, node),
             )
+        elif _counted(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{name} needs a floating point number, and gets an integer",
+                f"convert it: float({event.scope.module.source.text(node)})",
+            )
         elif _integers(context, event):
             yield finding(
                 RULE.code,
@@ -38,6 +47,18 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{name} needs an array of floating point numbers",
                 "make it one: jnp.array(..., dtype=float)",
             )
+
+
+def _counted(context: Context, event: CallEvent) -> bool:
+    """Say whether the first argument is an integer under a name: a constant, or the counter of a ``range``."""
+    found = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+    value = found.value
+    if isinstance(value, Const):
+        return type(value.value) is int
+    if not isinstance(value, Round | Each):
+        return False
+    source = context.flow.follow(found, value.base)
+    return context.flow.calls.callee_name(source) == "builtins.range"
 
 
 def _integers(context: Context, event: CallEvent) -> bool:

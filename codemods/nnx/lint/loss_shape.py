@@ -14,10 +14,9 @@ from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.values import Call, Unknown
 
 _POWERS = frozenset({"jax.numpy.square", "jax.numpy.abs", "builtins.abs"})
-_LOSSES = frozenset(
-    {"optax.squared_error", "optax.l2_loss", "optax.huber_loss", "optax.softmax_cross_entropy",
-     "optax.softmax_cross_entropy_with_integer_labels", "optax.sigmoid_binary_cross_entropy"}
-)  # fmt: skip
+_LOSSES = frozenset({"optax.squared_error", "optax.l2_loss", "optax.huber_loss", "optax.sigmoid_binary_cross_entropy"})
+# of logits these give a loss for every example
+_BATCHED = frozenset({"optax.softmax_cross_entropy", "optax.softmax_cross_entropy_with_integer_labels"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -25,42 +24,58 @@ def _check(context: Context) -> Iterator[Finding]:
         if name not in GRADIENTS or not event.value.args:
             continue
         for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
-            for returned in callee.function.returns:
-                if (isinstance(returned, Unknown) and _square(returned.node)) or (
-                    isinstance(returned, Call) and _elementwise(context, returned, callee.function)
-                ):
+            function = callee.function
+            if any(b"vmap" in scope.module.source.data for scope in (event.scope, function.scope)):
+                continue  # it may be given one example at a time
+            outputs = set(list(function.params)[:1]) if name.startswith("flax.") else set()
+            for returned in function.returns:
+                if isinstance(returned, Call | Unknown) and _elementwise(context, returned, function, outputs):
                     yield finding(
                         RULE.code,
-                        callee.function.scope,
+                        function.scope,
                         returned.node,
-                        f"{shown(callee.function)} returns an array if its operands are arrays",
+                        f"{shown(function)} returns a loss for every element of a batch, and not one number",
                         "reduce it with mean() or sum()",
                     )
 
 
-def _elementwise(context: Context, value: Call, function: FunctionFacts) -> bool:
-    """Say whether a call gives a loss for every element."""
+def _elementwise(context: Context, value: Call | Unknown, function: FunctionFacts, models: set[str]) -> bool:
+    """Say whether a value has an element for every example, or every output of a model.
+
+    Args:
+        context: the analysis.
+        value: what a loss returns.
+        function: the loss.
+        models: its parameters that are models, whose outputs are arrays.
+    """
+    if isinstance(value, Unknown):
+        node = value.node
+        return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _difference(node.left, models)
     name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
-    if name in _LOSSES:
+    if name in _BATCHED:
         return True
     argument = value.node.args[0] if value.node.args else None
-    return name in _POWERS and isinstance(argument, ast.BinOp) and isinstance(argument.op, ast.Sub)
+    if name in _LOSSES:
+        return any(_output(node, models) for node in value.node.args)
+    return name in _POWERS and argument is not None and _difference(argument, models)
 
 
-def _square(node: ast.AST) -> bool:
-    """Say whether an expression is the square of a difference."""
-    return (
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Pow)
-        and isinstance(node.left, ast.BinOp)
-        and isinstance(node.left.op, ast.Sub)
-    )
+def _difference(node: ast.expr, models: set[str]) -> bool:
+    """Say whether an expression is a difference with an output of a model."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    return _output(node.left, models) or _output(node.right, models)
+
+
+def _output(node: ast.expr, models: set[str]) -> bool:
+    """Say whether an expression calls a model."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in models
 
 
 RULE = lint_rule(
     "NNX853",
     "loss-not-reduced",
-    "a loss that returns the square of a difference as it is",
+    "a loss that returns a number for every example, or every output of a model",
     why="Only a function that returns one number can be differentiated; an array raises a TypeError.",
     source="JAX tutorial, section on gradients; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,
@@ -82,5 +97,4 @@ def step(model, x, y):
     return nnx.grad(lambda m: ((m(x) - y) ** 2).mean())(model)
 """,
     ),
-    default=False,
 )

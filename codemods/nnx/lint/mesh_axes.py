@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -14,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.lint.traced import Root, function_of
+from codemods.nnx.lint.traced import Root, Tracing, function_of
 from codemods.nnx.values import Call, Const, Mapping, Sequence, Value
 
 _MESHES = {"Mesh": (1, "axis_names"), "make_mesh": (1, "axis_names"), "AbstractMesh": (1, "axis_names"),
@@ -61,9 +62,19 @@ def _collectives(context: Context) -> Iterator[Finding]:
         function = event.scope.function
         tracing = context.traced.get(function)
         if not name.startswith("jax.lax.") or tracing is None or tracing.sites or function_of(event.scope.parent):
-            continue
+            continue  # what encloses or calls it may name the axis
         axis = event.value.argument(_OVER_AXES[last(name)], "axis_name")
         if not isinstance(axis, Const) or not isinstance(axis.value, str) or not tracing.roots:
+            continue
+        if _unnamed(context, tracing, axis.value):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"nothing in the project names an axis `{axis.value}`: {shown(tracing.function)} runs under "
+                f"`{tracing.roots[0].transform}` without it",
+                f'give the transform that maps it axis_name="{axis.value}"',
+            )
             continue
         given = [_axis_name(root) for root in tracing.roots]
         called = [c.scope.function for c in context.flow.sites.callers(tracing.function)]
@@ -76,6 +87,44 @@ def _collectives(context: Context) -> Iterator[Finding]:
             f"there is no axis `{axis.value}` here; {shown(tracing.function)} is mapped over `{given[0]}`",
             "use the axis_name of the transform",
         )
+
+
+def _unnamed(context: Context, tracing: Tracing, axis: str) -> bool:
+    """Say whether a transform traces a function with a collective over an axis that nothing names."""
+    if any(root.options is not None and _open(root) for root in tracing.roots):
+        return False
+    if not all(last(root.transform) in {"jit", "vmap", "pmap"} for root in tracing.roots):
+        return False
+    return context.shared(_other_words).get(axis, 0) == 0
+
+
+def _open(root: Root) -> bool:
+    """Say whether a transform names an axis, or has options that cannot be read."""
+    assert root.options is not None
+    return any(k.arg in {"axis_name", None} for k in root.options.keywords) or (
+        last(root.transform) == "pmap" and len(root.options.args) > 1
+    )
+
+
+def _other_words(context: Context) -> Counter[str]:
+    """Return how often each text stands in the project where it may be the name of an axis, collectives left out."""
+    found: Counter[str] = Counter()
+    for module in context.project.modules:
+        taken = {
+            id(node)
+            for event in module.calls
+            if _callee_word(event.node) in {*_OVER_AXES, "ppermute", "all_to_all", "psum_scatter", "pswapaxes"}
+            for node in ast.walk(event.node)
+        }
+        for node in ast.walk(module.scope.node):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in taken:
+                found[node.value] += 1
+    return found
+
+
+def _callee_word(call: ast.Call) -> str:
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _axis_name(root: Root) -> str | None:
@@ -151,8 +200,12 @@ def _named(context: Context, bound: Bound | None, depth: int) -> Iterator[tuple[
 RULE = lint_rule(
     "NNX863",
     "unknown-mesh-axis",
-    "a PartitionSpec names an axis that its Mesh has not",
-    why="The axes of a PartitionSpec are those of the mesh it is used with; any other name raises a ValueError.",
+    "a PartitionSpec names an axis that its Mesh has not, or a collective one that nothing names",
+    why="""\
+The axes of a PartitionSpec are those of the mesh it is used with; any other name raises a ValueError. `jax.lax.pmean`
+and the other collectives need an axis that a transform around them names, with `axis_name` or a mesh; otherwise a
+NameError is raised.
+""",
     source="sgl-project/sglang-jax issue 1370; measured: Resource axis ... is not found in mesh",
     check=_check,
     bad=(
@@ -162,6 +215,16 @@ from jax.sharding import NamedSharding, PartitionSpec as P
 
 mesh = jax.make_mesh((8,), ("data",))
 batches = NamedSharding(mesh, P("batch"))
+""",
+        """\
+import jax
+
+
+def update(weights, gradient):
+    return weights - jax.lax.pmean(gradient, axis_name="batch")
+
+
+step = jax.vmap(update, in_axes=(None, 0))
 """,
     ),
     clean=(

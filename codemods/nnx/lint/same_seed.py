@@ -17,10 +17,10 @@ from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Param, Value
+from codemods.nnx.values import Call, Free, Param, Value
 
-# where a file speaks of these, the mode of a model may be set elsewhere
-_MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
+#: Where a file speaks of these, the mode of a model may be set elsewhere
+MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
 
@@ -43,6 +43,16 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal",
                     _HELP,
                 )
+            taken = _captured_key(context, root)
+            if taken is not None:
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    root.node,
+                    f"the key `{taken}` is taken from outside, so that all members draw the same numbers",
+                    _HELP,
+                )
+                continue
             drawn = _equal_draws(context, root) if param is None and not _within(context, root) else None
             if drawn is not None:
                 yield finding(
@@ -70,6 +80,40 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _captured_key(context: Context, root: Root) -> str | None:
+    """Return the name of a key of an outer scope that a mapped function draws with, in the shape of what is mapped."""
+    function = root.function
+    mapped = {name for name in function.params if name not in root.static}
+    if root.bound or root.partial or any(_splits(context, value) for value in function.decorators):
+        return None
+    for event in context.bodies.calls.get(function.scope, ()):
+        for position, value in enumerate(event.value.args):
+            if not isinstance(value, Free) or kinds_of(context, value, function.scope) != {Kind.KEY}:
+                continue
+            name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
+            if name:
+                shapes = [n for a in event.node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Attribute)]
+                drawing = name.startswith("jax.random.") and last(name) not in NOT_CONSUMING and position == 0
+                if drawing and any(_shape_of(n, mapped) for n in shapes):
+                    return value.name
+                continue
+            for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, function.scope)):
+                parts = {
+                    one
+                    for one, argument in ((p, context.flow.argument(frame, p)) for p in callee.function.params)
+                    if argument is not None and isinstance(argument.value, Param) and argument.value.name in mapped
+                }
+                for param in callee.function.params.values():
+                    given = context.flow.argument(frame, param.name)
+                    if given is not None and given.value is value and _noise(context, param, callee.function, parts):
+                        return value.name
+    return None
+
+
+def _shape_of(node: ast.Attribute, names: set[str]) -> bool:
+    return node.attr == "shape" and isinstance(node.value, ast.Name) and node.value.id in names
+
+
 def _within(context: Context, root: Root) -> bool:
     """Say whether a ``vmap`` goes over what another one makes: one may split what the other leaves alone."""
     return any(
@@ -94,7 +138,7 @@ def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
     for param in unmapped:
         if _noise(context, param, function, {p.name for p in params} - {p.name for p in unmapped}):
             return param.name, "key"
-        if param in called and not any(word in root.scope.module.source.data for word in _MODES):
+        if param in called and not any(word in root.scope.module.source.data for word in MODES):
             sources = context.sources.originals(context.flow.here(param, function.scope))
             if any(_drops(context, source) for source in sources):
                 return param.name, "model"
@@ -174,7 +218,7 @@ def _noise(context: Context, key: Param, function: FunctionFacts, mapped: set[st
         name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
         shapes = [n for a in event.node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Attribute)]
         if name.startswith("jax.random.") and last(name) not in NOT_CONSUMING:
-            if any(n.attr == "shape" and isinstance(n.value, ast.Name) and n.value.id in mapped for n in shapes):
+            if any(_shape_of(n, mapped) for n in shapes):
                 return True
     return False
 

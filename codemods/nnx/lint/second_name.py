@@ -16,7 +16,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import in_test, kinds_of, scopes
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Attr, Call, Choice, Free, Item, Param, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Param, Sequence, Value
 
 _COPY = re.compile(
     r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy)(_|$)", re.I
@@ -88,6 +88,9 @@ def _promising(context: Context) -> list[Scope]:
 def _aliased(scope: Scope, name: str) -> bool:
     """Say whether a variable may be another name for what an attribute or a variable holds."""
     for value in scope.bindings[name]:
+        if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
+            place = value.index.value  # one of several that are assigned at once
+            value = value.base.items[place] if isinstance(place, int) and place < len(value.base.items) else value
         if isinstance(value, Param | Free | Attr):
             return True
         if isinstance(value, _NAMED) and any(

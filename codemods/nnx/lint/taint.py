@@ -61,6 +61,7 @@ _MAKERS = frozenset(
      ("array", "asarray", "zeros", "ones", "full", "arange", "eye", "linspace", "zeros_like", "ones_like")}
 )  # fmt: skip
 _PYTHON = frozenset({"int", "bool", "str", "float"})  # annotations of what is no array
+_COUNTING = frozenset({"jax.lax.fori_loop", "flax.nnx.fori_loop"})
 _ACTIVATIONS = 12  # how many activations of one function are told apart
 _CALLS = 10  # how many calls deep results are followed
 _STEPS = 20_000  # how many values one question may look at
@@ -333,6 +334,8 @@ class Taint:
             return self._untraced(default)
         evidence = self._bodies.evidence(function).get(param.name, "")
         note = function.annotations.get(param.name)
+        if root.transform in _COUNTING and not root.partial and param is next(iter(function.params.values())):
+            return ARRAY  # the counter
         if evidence == "object":
             return OBJECT
         if isinstance(default, Const) and default.value is None:

@@ -911,7 +911,6 @@ model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
 loss, grads = nnx.value_and_grad(loss_fn)(model, x, labels)
 print(loss.shape)
 """,
-        missed=True,
     ),
     "the gradient with respect to the batch": Pair(
         "NNX852",

@@ -78,14 +78,16 @@ def step(model: nnx.Module, optimizer, y):
     "NNX853": Cases(
         bad=(
             "def loss(m, x, y):\n    return (m(x) - y) ** 2  # NNX853\ng = nnx.grad(loss)(model, x, x)\n",
-            "g = jax.grad(lambda p: (p * x - 1) ** 2)(x)  # NNX853\n",
-            "g = jax.grad(lambda p: jnp.square(p * x - 1))(x)  # NNX853\n",
+            "g = nnx.grad(lambda m: jnp.square(m(x) - 1))(model)  # NNX853\n",
+            "def loss(m, v, n):\n    return optax.softmax_cross_entropy_with_integer_labels(m(v), n)  # NNX853\n"
+            "g = nnx.grad(loss)(model, x, 0)\n",
         ),
         clean=(
             "def loss(m, x, y):\n    return jnp.mean((m(x) - y) ** 2)\ng = nnx.grad(loss)(model, x, x)\n",
             "g = jax.grad(lambda p: ((p * x - 1) ** 2).sum())(x)\n",
             "def error(a, b):\n    return (a - b) ** 2\ny = error(x, x)\n",
             "g = jax.grad(lambda p: p**2)(2.0)\n",
+            "g = jax.grad(lambda p: (p * 2.0 - 1) ** 2)(2.0)\n",
         ),
     ),
     "NNX854": Cases(

@@ -1,0 +1,100 @@
+"""NNX878: the two results of an update of optax the wrong way round."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.values import Attr, Const, Item
+
+_STATE = re.compile(r"state", re.I)
+_UPDATES = re.compile(r"update|delta|step", re.I)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.unpacked:
+        statement = event.statement
+        assert isinstance(statement, ast.Assign)
+        target = statement.targets[0]
+        assert isinstance(target, ast.Tuple)
+        if event.scope.module not in context.asked or len(target.elts) != 2 or not _updates(context, event):
+            continue
+        first, second = map(_word, target.elts)
+        if not _swapped(context, event) and not (
+            _STATE.search(first) and not _STATE.search(second) and _UPDATES.search(second)
+        ):
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            target,
+            "an update of optax gives the updates first and the new state second",
+            "unpack it as `updates, opt_state = ...`",
+        )
+
+
+def _updates(context: Context, event: CallEvent) -> bool:
+    """Say whether a call is ``update(gradients, state)`` of a transformation of optax."""
+    callee = event.value.callee
+    if not isinstance(callee, Attr) or callee.name != "update" or len(event.value.args) < 2:
+        return False
+    return Kind.TRANSFORM in kinds_of(context, callee.base, event.scope)
+
+
+def _swapped(context: Context, event: CallEvent) -> bool:
+    """Say whether the second result is applied to parameters."""
+    for other, name in foreign(context, "apply_updates"):
+        if name == "optax.apply_updates" and other.scope is event.scope:
+            given = other.value.argument(1, "updates")
+            if isinstance(given, Item) and given.base is event.value and given.index == Const(1):
+                return True
+    return False
+
+
+def _word(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+RULE = lint_rule(
+    "NNX878",
+    "state-first",
+    "the results of an update of optax unpacked as `opt_state, updates`",
+    why="""\
+`tx.update(grads, opt_state)` gives the updates first and the state second. Swapped, the state is applied to the
+parameters, which raises an error about tree structures.
+""",
+    source="optax documentation; measured on optax 0.2: ValueError about tree structures",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import optax
+
+tx = optax.adam(1e-3)
+
+
+def step(params, opt_state, grads):
+    opt_state, updates = tx.update(grads, opt_state, params)
+    return optax.apply_updates(params, updates), opt_state
+""",
+    ),
+    clean=(
+        """\
+import optax
+
+tx = optax.adam(1e-3)
+
+
+def step(params, opt_state, grads):
+    updates, opt_state = tx.update(grads, opt_state, params)
+    return optax.apply_updates(params, updates), opt_state
+""",
+    ),
+)

@@ -1,0 +1,152 @@
+"""NNX879: an argument of compiled code that is no array, and no container of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import compiled_roots, in_test, shown
+from codemods.nnx.values import Call, Class, Function, Ref, Value
+
+# decorators that leave a class as it is, as far as trees are concerned
+_PLAIN = frozenset({"dataclasses.dataclass", "functools.total_ordering", "typing.final"})
+_REGISTERING = ("register_", "pytree")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for root in compiled_roots(context):
+        if in_test(root.scope) or root.partial or not root.transform.endswith(("jit", "pmap")):
+            continue
+        for event in context.traced.calls_of(root):
+            if event.value.starred or event.scope.module not in context.asked:
+                continue
+            if context.bodies.guarded(event.node, event.scope):
+                continue
+            method = root.function.owner is not None and root.function.binding == "instance" and not root.bound
+            if method and root.decorator:
+                continue  # NNX802 and others speak of methods
+            params = list(root.function.params)[int(root.bound) :]
+            given: list[tuple[str, Value, int]] = [
+                (name, value, i) for i, (name, value) in enumerate(zip(params, event.value.args, strict=False))
+            ]
+            for name, value, place in given:
+                what = _kind(context, context.flow.here(value, event.scope)) if name not in root.static else ""
+                if what:
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        event.node.args[place],
+                        f"`{name}` of {shown(root.function)} is traced, and gets {what}, which is no array and no tree",
+                        f'make it static, static_argnames="{name}", or register its class: '
+                        "jax.tree_util.register_dataclass",
+                    )
+
+
+def _kind(context: Context, bound: Bound) -> str:
+    """Return what a value is that cannot be traced; empty if it can be, or is not known."""
+    found = context.flow.resolve(bound)
+    if isinstance(found.value, Function):
+        return "a function"
+    if not isinstance(found.value, Call):
+        return ""
+    maker = context.flow.follow(found, found.value.callee).value
+    if not isinstance(maker, Class) or _registered(context, maker.facts):
+        return ""
+    return f"an object of the class `{maker.facts.name}`"
+
+
+def _registered(context: Context, cls: ClassFacts) -> bool:
+    """Say whether a class is a tree, or may be one."""
+    parents, foreign = context.flow.classes.mro(cls)
+    if foreign - {"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"}:
+        return True
+    for parent in parents:
+        if getattr(parent.node, "keywords", ()):
+            return True  # a metaclass
+        scope = parent.scope.parent
+        for decorator in parent.decorators if scope is not None else ():
+            assert scope is not None
+            one = context.flow.resolve(context.flow.here(decorator, scope))
+            name = one.value.name if isinstance(one.value, Ref) else context.flow.calls.callee_name(one)
+            if name not in _PLAIN:
+                return True
+        if {"tree_flatten", "__jax_array__", "__array__", "__init_subclass__"} & set(parent.methods):
+            return True
+        if any(name not in {"object", "Generic", "ABC", "Protocol"} for name in _bases(parent)):
+            if len(parent.bases) and not _all_known(context, parent):
+                return True
+    word = cls.name.encode()
+    return any(
+        word in module.source.data and any(mark.encode() in module.source.data for mark in _REGISTERING)
+        for module in context.project.modules
+    )
+
+
+def _bases(cls: ClassFacts) -> Iterator[str]:
+    for base in cls.node.bases:
+        yield getattr(base, "id", getattr(base, "attr", ""))
+
+
+def _all_known(context: Context, cls: ClassFacts) -> bool:
+    """Say whether all bases of a class are classes of the project, or known to be plain."""
+    outer = context.flow.open_frame(cls.scope.parent)
+    return all(isinstance(context.flow.resolve(Bound(base, outer)).value, Class | Ref) for base in cls.bases)
+
+
+RULE = lint_rule(
+    "NNX879",
+    "untraceable-argument",
+    "compiled code gets an object or a function as an argument that is not static",
+    why="""\
+Arguments of compiled code are arrays, numbers, and trees of them. An object of a class that is not registered as a tree
+raises a TypeError: it is static (`static_argnames`, for which it needs a hash), or its class is registered.
+""",
+    source="jax issue 10476 and others; measured on Flax 0.10.7 and 0.12.8: TypeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import dataclasses
+
+import jax
+
+
+@dataclasses.dataclass
+class Settings:
+    scale: float = 2.0
+
+
+@jax.jit
+def forward(settings, x):
+    return settings.scale * x
+
+
+print(forward(Settings(), 1.0))
+""",
+    ),
+    clean=(
+        """\
+import dataclasses
+
+import jax
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Settings:
+    scale: float = 2.0
+
+
+@jax.jit
+def forward(settings, x):
+    return settings.scale * x
+
+
+print(forward(Settings(), 1.0))
+""",
+    ),
+)

@@ -1,0 +1,194 @@
+"""NNX874: an argument of another kind than the function takes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keys import DRAWING
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.values import Attr, Call, Const, Sequence, Value
+
+_STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
+_INITIALIZERS = ("flax.nnx.initializers.", "jax.nn.initializers.")
+_PLAIN_INITIALIZERS = frozenset({"zeros", "ones"})  # these are functions themselves
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "merge"):
+        if name == "flax.nnx.merge" and not event.value.starred and not _guarded(context, event):
+            yield from _merged(context, event)
+    for event, name in foreign(context, *DRAWING, "fold_in"):
+        if name.startswith("jax.random.") and not event.value.starred and not _guarded(context, event):
+            yield from _drawn(context, event, last(name))
+    for event, name in foreign(context, "Sequential"):
+        if name == "flax.nnx.Sequential" and len(event.value.args) == 1 and not event.value.starred:
+            yield from _stacked(context, event)
+    yield from _initialised(context)
+
+
+def _guarded(context: Context, event: CallEvent) -> bool:
+    return context.bodies.guarded(event.node, event.scope)
+
+
+def _merged(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the states in the place of a graph definition, and the other way round."""
+    for position, (node, value) in enumerate(zip(event.node.args, event.value.args, strict=True)):
+        kind = context.kinds.only(context.flow.here(value, event.scope))
+        if kind is (Kind.STATE if position == 0 else Kind.GRAPHDEF):
+            what = "a state" if position == 0 else "a graph definition"
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"this is {what}: nnx.merge takes the graph definition first and the states behind it, "
+                "as nnx.split gives them",
+                "write nnx.merge(graphdef, state)",
+            )
+            return
+
+
+def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
+    """Yield the streams, shapes and numbers in the place of a key."""
+    value = event.value.argument(0, "key")
+    if value is None or not event.node.args:
+        return
+    node = event.node.args[0]
+    if _stream(context, value, event):
+        yield _key_wanted(event, node, f"`jax.random.{word}`")
+        return
+    other = event.value.args[1] if len(event.value.args) > 1 else None
+    shape = isinstance(value, Sequence | Const) and not (isinstance(value, Const) and isinstance(value.value, str))
+    if shape and other is not None and kinds_of(context, other, event.scope) == {Kind.KEY}:
+        yield finding(
+            RULE.code,
+            event.scope,
+            node,
+            f"the key comes first: `jax.random.{word}(key, shape)`",
+            "exchange the arguments",
+        )
+
+
+def _stream(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether a value is an nnx.Rngs, or a stream of one."""
+    if context.kinds.only(context.flow.here(value, event.scope)) in _STREAMS:
+        return True
+    base = value.base if isinstance(value, Attr) else None
+    return base is not None and context.kinds.only(context.flow.here(base, event.scope)) is Kind.RNGS
+
+
+def _key_wanted(event: CallEvent, node: ast.expr, taker: str) -> Finding:
+    text = event.scope.module.source.text(node)
+    return finding(
+        RULE.code,
+        event.scope,
+        node,
+        f"{taker} takes a key, and `{text}` is a stream of keys",
+        f"take the next key of it: {text}()"
+        if isinstance(node, ast.Attribute)
+        else f"take a key of it: {text}.params()",
+    )
+
+
+def _stacked(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the lists of layers that nnx.Sequential takes one by one."""
+    found = context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0]).value
+    if isinstance(found, Sequence) and isinstance(found.node, ast.List | ast.Tuple):
+        text = event.scope.module.source.text(event.node.args[0])
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node.args[0],
+            "nnx.Sequential takes its layers one by one, and not in a list",
+            f"unpack it: nnx.Sequential(*{text})",
+        )
+
+
+def _initialised(context: Context) -> Iterator[Finding]:
+    """Yield the streams that an initializer gets for a key, as in ``init(rngs, shape)``."""
+    for module in context.asked.modules:
+        if b"initializers" not in module.source.data:
+            continue
+        for event in module.calls:
+            if len(event.value.args) < 2 or event.value.starred or not _initializer(context, event):
+                continue
+            if _stream(context, event.value.args[0], event):
+                yield _key_wanted(event, event.node.args[0], "an initializer")
+
+
+def _initializer(context: Context, event: CallEvent) -> bool:
+    made: Value = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee).value
+    name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+    if name.startswith(_INITIALIZERS):
+        return last(name) in _PLAIN_INITIALIZERS
+    if not isinstance(made, Call):
+        return False
+    found = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
+    maker = context.flow.calls.callee_name(found)
+    return maker.startswith(_INITIALIZERS) and last(maker) not in _PLAIN_INITIALIZERS
+
+
+RULE = lint_rule(
+    "NNX874",
+    "wrong-kind",
+    "an argument of another kind than the function takes: the parts of nnx.merge, keys, the layers of nnx.Sequential",
+    why="""\
+`nnx.split` gives the graph definition first, and `nnx.merge` takes it first. Functions of `jax.random` and initializers
+take a key as their first argument: `rngs.params()`, and neither `rngs` nor `rngs.params`. `nnx.Sequential` takes its
+layers one by one. All of these raise, often far from the cause.
+""",
+    source="flax documentation; measured on Flax 0.10.7 and 0.12.8: TypeError, ValueError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+from flax import nnx
+
+
+def copied(model):
+    state, graphdef = nnx.split(model)
+    return nnx.merge(graphdef, state)
+""",
+        """\
+import jax
+from flax import nnx
+
+
+class Token(nnx.Module):
+    def __init__(self, size: int, rngs: nnx.Rngs):
+        self.token = nnx.Param(jax.random.normal(rngs.params, (1, size)))
+""",
+        """\
+from flax import nnx
+
+
+def build(rngs: nnx.Rngs):
+    layers = [nnx.Linear(4, 8, rngs=rngs), nnx.relu, nnx.Linear(8, 2, rngs=rngs)]
+    return nnx.Sequential(layers)
+""",
+    ),
+    clean=(
+        """\
+import jax
+from flax import nnx
+
+
+class Token(nnx.Module):
+    def __init__(self, size: int, rngs: nnx.Rngs):
+        self.token = nnx.Param(jax.random.normal(rngs.params(), (1, size)))
+        self.scale = nnx.Param(nnx.initializers.normal(0.1)(rngs.params(), (size,)))
+        self.layers = nnx.Sequential(*[nnx.Linear(size, size, rngs=rngs) for _ in range(3)])
+
+
+def copied(model):
+    graphdef, state = nnx.split(model)
+    return nnx.merge(graphdef, state)
+""",
+    ),
+)

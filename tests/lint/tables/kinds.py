@@ -1,0 +1,175 @@
+"""Arguments of other kinds than they should be, and what cannot be called or kept."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_NET = """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+        self.rngs = rngs
+    def __call__(self, x):
+        return self.norm(self.linear(x))
+
+"""
+_CLASS = """\
+class Settings:
+    def __init__(self, scale=2.0):
+        self.scale = scale
+
+"""
+_TX = "tx = optax.adam(1e-3)\nparams = {'w': x}\nstate = tx.init(params)\n"
+
+CASES = {
+    "NNX874": Cases(
+        bad=(
+            "state, graphdef = nnx.split(model)\ncopy = nnx.merge(graphdef, state)  # NNX874\n",
+            "graphdef, state = nnx.split(model)\ncopy = nnx.merge(state, graphdef)  # NNX874\n",
+            "def noise(rngs: nnx.Rngs):\n    return jax.random.normal(rngs, (3,))  # NNX874\nnoise\n",
+            "rngs = nnx.Rngs(0)\nw = jax.random.normal(rngs.params, (3,))  # NNX874\n",
+            "rngs = nnx.Rngs(0)\nw = nnx.initializers.lecun_normal()(rngs, (3, 3))  # NNX874\n",
+            "w = jax.random.normal((3,), key)  # NNX874\n",
+            "net = nnx.Sequential([model, nnx.relu])  # NNX874\n",
+            "layers = [model, nnx.relu]\nnet = nnx.Sequential(layers)  # NNX874\n",
+        ),
+        clean=(
+            "graphdef, state = nnx.split(model)\ncopy = nnx.merge(graphdef, state)\n",
+            "graphdef, params, rest = nnx.split(model, nnx.Param, ...)\ncopy = nnx.merge(graphdef, params, rest)\n",
+            "def copied(parts):\n    return nnx.merge(*parts)\ncopy = copied(nnx.split(model))\n",
+            "def noise(rngs: nnx.Rngs):\n    return jax.random.normal(rngs(), (3,))\nprint(noise(nnx.Rngs(0)))\n",
+            "rngs = nnx.Rngs(0)\nw = jax.random.normal(rngs.params(), (3,))\n",
+            "rngs = nnx.Rngs(0)\nw = nnx.initializers.lecun_normal()(rngs.params(), (3, 3))\n",
+            "w = jax.random.normal(key, (3,))\n",
+            "w = jax.random.choice(key, (3))\n",
+            "net = nnx.Sequential(*[model, nnx.relu])\n",
+            "net = nnx.Sequential(lambda v: v)\n",
+        ),
+    ),
+    "NNX875": Cases(
+        bad=(
+            _NET + "net = Net(nnx.Rngs(0))\nvariables = net.init(key, x)  # NNX875\n",
+            _NET + "net = Net(nnx.Rngs(0))\ny = net.apply({}, x)  # NNX875\n",
+            "class Old(nnx.Module):\n"
+            "    def __call__(self, x):\n"
+            "        return x @ self.param('w', nnx.initializers.ones, (3, 3))  # NNX875\n",
+            "class Noise(nnx.Module):\n"
+            "    def __call__(self, x):\n"
+            "        return x + jax.random.normal(self.make_rng('noise'), x.shape)  # NNX875\n",
+        ),
+        clean=(
+            _NET + "net = Net(nnx.Rngs(0))\nnet.eval()\ny = net(x[None])\n",
+            _NET + "class Own(Net):\n    def init(self, x):\n        return self(x)\n"
+            "own = Own(nnx.Rngs(0))\nown.init(x[None])\n",
+            "state = optax.adam(1e-3).init({'w': x})\n",
+            "class Holder(nnx.Module):\n    def __init__(self, apply):\n        self.apply = apply\n"
+            "    def __call__(self, x):\n        return self.apply(x)\nprint(Holder(jnp.sin)(x))\n",
+            "from flax import linen as nn\nlayer = nn.Dense(3)\n"
+            "variables = layer.init(key, x)\ny = layer.apply(variables, x)\n",
+        ),
+    ),
+    "NNX876": Cases(
+        bad=(
+            "@functools.lru_cache\ndef table(n):  # NNX876\n    return jnp.arange(n) / n\n"
+            "f = jax.jit(lambda v: v * table(3))\n",
+            "@functools.cache\ndef masks(n):  # NNX876\n    full = jnp.ones((n, n))\n    return jnp.tril(full), n\n"
+            "@jax.jit\ndef f(v):\n    return v @ masks(3)[0]\n",
+            "from functools import lru_cache\n@lru_cache(maxsize=None)\ndef noise():  # NNX876\n"
+            "    return jax.random.normal(jax.random.key(1), (3,))\n"
+            "def add(v):\n    return v + noise()\nf = nnx.jit(add)\n",
+        ),
+        clean=(
+            "@functools.lru_cache\ndef table(n):\n    return np.arange(n) / n\n"
+            "f = jax.jit(lambda v: v * table(3))\nprint(f(x))\n",
+            "@functools.lru_cache\ndef table(n):\n    return jnp.arange(n) / n\n"
+            "f = jax.jit(lambda v, t: v * t)\nprint(f(x, table(3)))\n",
+            "@functools.lru_cache\ndef table(n):\n"
+            "    with jax.ensure_compile_time_eval():\n        return jnp.arange(n) / n\n"
+            "f = jax.jit(lambda v: v * table(3))\nprint(f(x))\n",
+            "@functools.lru_cache\ndef sizes(n):\n    return n, jnp.finfo(jnp.float32).eps\n"
+            "f = jax.jit(lambda v: v * sizes(3)[1])\nprint(f(x))\n",
+            "def table(n):\n    return jnp.arange(n) / n\nf = jax.jit(lambda v: v * table(3))\nprint(f(x))\n",
+        ),
+    ),
+    "NNX877": Cases(
+        bad=(
+            "net = nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\nprint(net(x))  # NNX877\n",
+            _NET + "net = nnx.eval_shape(Net, nnx.Rngs(0))\nnet.eval()\nprint(net(x))  # NNX877\n",
+            _NET + "def shapes():\n    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))\n    state = nnx.state(net)\n"
+            "    return net(x), state  # NNX877\n",
+        ),
+        clean=(
+            "net = nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\nprint(nnx.state(net))\n",
+            "net = nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\n"
+            "nnx.update(net, nnx.state(model))\nprint(net(x))\n",
+            "def filled(net):\n    nnx.update(net, nnx.state(model))\n"
+            "net = nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\nfilled(net)\nprint(net(x))\n",
+            "net = nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\n"
+            "net.kernel = nnx.Param(jnp.ones((3, 3)))\n"
+            "net.bias = nnx.Param(x)\nprint(net(x))\n",
+            "graphdef, _ = nnx.split(nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0))))\n"
+            "net = nnx.merge(graphdef, nnx.state(model))\nprint(net(x))\n",
+        ),
+    ),
+    "NNX878": Cases(
+        bad=(
+            _TX
+            + "state, updates = tx.update(params, state)  # NNX878\nparams = optax.apply_updates(params, updates)\n",
+            _TX + "def step(g, s):\n    new, delta = tx.update(g, s)  # NNX878\n"
+            "    return optax.apply_updates(g, delta), new\n",
+            "class Trainer:\n    def __init__(self):\n        self.tx = optax.sgd(0.1)\n"
+            "    def step(self, g, s, p):\n        opt_state, updates = self.tx.update(g, s, p)  # NNX878\n"
+            "        return opt_state, updates\n",
+        ),
+        clean=(
+            _TX + "updates, state = tx.update(params, state)\nparams = optax.apply_updates(params, updates)\n",
+            _TX + "def step(g, s):\n    delta, new = tx.update(g, s)\n    return optax.apply_updates(g, delta), new\n",
+            _TX + "result = tx.update(params, state)\nupdates, state = result\n",
+            "class Filter:\n    def update(self, state, step):\n        return state, step\n"
+            "state, update = Filter().update(1, 2)\n",
+        ),
+    ),
+    "NNX879": Cases(
+        bad=(
+            _CLASS
+            + "@jax.jit\ndef f(settings, v):\n    return settings.scale * v\nprint(f(Settings(), x))  # NNX879\n",
+            _CLASS
+            + "given = Settings(3.0)\nf = nnx.jit(lambda m, s: m(x) * s.scale)\nprint(f(model, given))  # NNX879\n",
+            "@jax.jit\ndef f(v, g):\n    return g(v)\nprint(f(x, lambda v: 2 * v))  # NNX879\n",
+        ),
+        clean=(
+            _CLASS + "@partial(jax.jit, static_argnums=0)\ndef f(settings, v):\n"
+            "    return settings.scale * v\nprint(f(Settings(), x))\n",
+            "@jax.tree_util.register_pytree_node_class\nclass Pair:\n"
+            "    def __init__(self, a, b):\n        self.a, self.b = a, b\n"
+            "    def tree_flatten(self):\n        return (self.a, self.b), None\n    @classmethod\n"
+            "    def tree_unflatten(cls, _, parts):\n        return cls(*parts)\n"
+            "@jax.jit\ndef f(pair):\n    return pair.a + pair.b\nprint(f(Pair(x, x)))\n",
+            "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: jax.Array\n    b: jax.Array\n"
+            "@jax.jit\ndef f(pair):\n    return pair.a + pair.b\nprint(f(Pair(x, x)))\n",
+            "from flax import struct\n@struct.dataclass\nclass Pair:\n    a: jax.Array\n    b: jax.Array\n"
+            "@jax.jit\ndef f(pair):\n    return pair.a + pair.b\nprint(f(Pair(x, x)))\n",
+            _NET + "@nnx.jit\ndef f(net, v):\n    return net(v)\nprint(f(Net(nnx.Rngs(0)), x[None]))\n",
+        ),
+    ),
+    "NNX880": Cases(
+        bad=(
+            _NET + "net = Net(nnx.Rngs(0))\nf = nnx.vmap(lambda m, v: m(v), in_axes=(None, 0))  # NNX880\n"
+            "f(net, jnp.ones((2, 1, 3)))\n",
+            "@nnx.vmap(in_axes=(None, 1))  # NNX880\ndef normed(norm, v):\n    return norm(v)\n"
+            "normed(nnx.BatchNorm(3, rngs=nnx.Rngs(0)), jnp.ones((2, 2, 3)))\n",
+            _NET + "def whole(v):\n    def one(net, part):\n        return net(part)\n"
+            "    return nnx.vmap(one, in_axes=(None, 0))(Net(nnx.Rngs(0)), v)  # NNX880\n",
+        ),
+        clean=(
+            _NET + "net = Net(nnx.Rngs(0))\nnet.eval()\n"
+            "f = nnx.vmap(lambda m, v: m(v), in_axes=(None, 0))\nf(net, jnp.ones((2, 1, 3)))\n",
+            "f = nnx.vmap(lambda m, v: m(v), in_axes=(None, 0))\nf(model, jnp.ones((2, 3)))\n",
+            "norm = nnx.BatchNorm(3, use_running_average=True, rngs=nnx.Rngs(0))\n"
+            "f = nnx.vmap(lambda m, v: m(v), in_axes=(None, 0))\nf(norm, jnp.ones((2, 1, 3)))\n",
+            "norm = nnx.LayerNorm(3, rngs=nnx.Rngs(0))\n"
+            "f = nnx.vmap(lambda m, v: m(v), in_axes=(None, 0))\nf(norm, jnp.ones((2, 3)))\n",
+        ),
+    ),
+}
