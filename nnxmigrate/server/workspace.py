@@ -18,7 +18,7 @@ from nnxmigrate.files.document import Document, PlainDocument, Unreadable
 from nnxmigrate.files.imports import ImportGraph, Module, module_names
 from nnxmigrate.fixing import ABSENT, choose
 from nnxmigrate.project import Project, concerned, read_document
-from nnxmigrate.server.early import Carried, alone, local
+from nnxmigrate.server.early import Carried, alone
 from nnxmigrate.suppress import sift, unused
 
 Texts = Mapping[str, str]
@@ -67,7 +67,8 @@ class Workspace:
         self._groups: dict[str, list[str]] | None = None
         self._loaded = False
         self._carried: dict[str, Carried] = {}
-        self._seconds = 0.0  # of the last check
+        self._hasty: set[str] = set()  # what was said something early about since its last check
+        self._seconds: dict[str, float] = {}  # of the last check in each group, by its first file
 
     # -- files --------------------------------------------------------------------------------------
 
@@ -187,7 +188,8 @@ class Workspace:
     def early(self, path: str, stop: Callable[[], bool] | None = None) -> Checked | None:
         """Say at once about an edited file what can be said before :meth:`check` is through.
 
-        What rules find in the file alone is new; what else the last check found is moved with the text.
+        What rules find in the file alone is new, of most of them where it was edited since the last check; what else
+        that found is moved with the text.
 
         Args:
             path: the file.
@@ -203,28 +205,26 @@ class Workspace:
         self.load()
         group = self._group(path)
         size = sum(len(self._raw[name]) for name in group)
-        if len(group) < 2 or size < LARGE or (self._seconds or SLOW) < SLOW:
+        if len(group) < 2 or size < LARGE or self._seconds.get(group[0], SLOW) < SLOW:
             return None
         try:
             document = self.document(path)
         except Unreadable:
             return None
-        before = self._carried.get(path, Carried(document.text))
-        if path in self._carried and before.text == document.text:
+        before = self._carried.get(path)
+        if before is not None and before.text == document.text and path not in self._hasty:
             return None  # it is not this file that changed
+        self._hasty.add(path)
         choices = Choices([_folder(path)], {})
         documents = {} if path in self._versions else dict(self._readable(group))
         analysis = alone(self._source(path, document), self._options(path, documents, choices), stop)
-        after = before.to(document.text)
         problems = [failure.message for failure in analysis.failures]
         if problems:
-            self._carried[path] = after
             return Checked(document, problems=problems)
-        elsewhere = [one for one in after.findings if not local(one.code)]
-        found = [*analysis.findings, *elsewhere]
-        self._carried[path] = replace(after, findings=tuple(found))
+        found = before.joined(document.text, analysis.findings) if before else analysis.findings
+        loud = before.to(document.text).loud if before else ()
         kept = sift(found, {path: document}, choices.per_file()).kept
-        return Checked(document, sorted([*kept, *after.loud], key=lambda one: (one.start, one.code)))
+        return Checked(document, sorted([*kept, *loud], key=lambda one: (one.start, one.code)))
 
     def check(self, path: str, stop: Callable[[], bool] | None = None) -> Checked:
         """Analyse one file among those that it shares objects with.
@@ -261,7 +261,8 @@ class Workspace:
         problems = [failure.message for failure in analysis.failures if failure.path == path]
         if whole:
             self._carried[path] = Carried(document.text, tuple(analysis.findings), tuple(loud))
-            self._seconds = time.thread_time() - began
+            self._hasty.discard(path)
+            self._seconds[group[0]] = time.thread_time() - began
         return Checked(document, findings, problems, documents)
 
     def neighbours(self, path: str) -> list[str]:
