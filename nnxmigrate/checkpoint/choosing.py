@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.initialise import Program
 from nnxmigrate.checkpoint.layout import Item, Step
-from nnxmigrate.checkpoint.plan import Layout, Plan, Wishes, make_plan
+from nnxmigrate.checkpoint.plan import Plan, Wishes, make_plan
+from nnxmigrate.checkpoint.reading import open_array
 from nnxmigrate.checkpoint.rng import find_streams
+from nnxmigrate.checkpoint.shared import SameValue
+from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree
 
 Trees = Sequence[tuple[Item, StoredTree]]
@@ -52,8 +55,10 @@ def choose(
         return Chosen({item.name: make_plan(tree, None, wishes) for item, tree in named})
     if len(named) == 1:
         item, tree = named[0]
-        return Chosen({item.name: _with_sibling_hint(_planned(tree, program, wishes, eager), item, trees)})
-    alone = {item.name: _planned(tree, program, wishes, eager) for item, tree in named if find_streams(tree.leaves)}
+        return Chosen({item.name: _with_sibling_hint(_planned(item, tree, program, wishes, eager), item, trees)})
+    alone = {
+        item.name: _planned(item, tree, program, wishes, eager) for item, tree in named if find_streams(tree.leaves)
+    }
     fitting = {name: plan for name, plan in alone.items() if not plan.problems}
     if fitting:
         return Chosen(fitting)
@@ -69,13 +74,28 @@ def choose(
     )
 
 
-def _planned(tree: StoredTree, program: Program, wishes: Wishes, eager: bool | None) -> Plan:
-    plan = make_plan(tree, program.target, wishes)
+def _planned(item: Item, tree: StoredTree, program: Program, wishes: Wishes, eager: bool | None) -> Plan:
+    same = _comparison(program, lambda leaf: (item, tree))
+    plan = make_plan(tree, program.target, wishes, same)
     hidden = not plan.missing and all(_may_be_plain(leaf, plan.layout) for leaf in plan.unexpected)
     if plan.unexpected and hidden and program.may_hide_arrays and eager is None:
         program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
-        plan = make_plan(tree, program.target, wishes)
+        plan = make_plan(tree, program.target, wishes, same)
     return plan
+
+
+def _comparison(program: Program, place: Callable[[Leaf], tuple[Item, StoredTree]]) -> SameValue:
+    """Return the function that compares stored RNG state with what the program computes."""
+
+    def same(leaf: Leaf, wanted: TargetLeaf) -> bool:
+        item, tree = place(leaf)
+        try:
+            stored = open_array(item.folder, leaf.name, tree.ocdbt, tree.zarr3).read().result()
+        except ValueError as error:
+            raise CheckpointError(f"{item.folder}: {leaf.name} cannot be read: {error}") from error
+        return bool(stored.tobytes() == program.rng_value(wanted).tobytes())
+
+    return same
 
 
 def _may_be_plain(leaf: Leaf, layout: Layout) -> bool:
@@ -96,7 +116,9 @@ def _together(named: Trees, program: Program, wishes: Wishes) -> dict[str, Plan]
     first = parts[0][1]
     leaves = {path: leaf for _, tree in parts for path, leaf in tree.leaves.items()}
     empty = {path: leaf for _, tree in parts for path, leaf in tree.empty.items()}
-    whole = make_plan(replace(first, leaves=leaves, empty=empty), program.target, wishes)
+    places = {item.name: (item, tree) for item, tree in parts}
+    same = _comparison(program, lambda leaf: places[owner[leaf.path]])
+    whole = make_plan(replace(first, leaves=leaves, empty=empty), program.target, wishes, same)
     if whole.problems:
         return {}
     return {item.name: _share(whole, item.name, owner) for item, _ in parts}

@@ -23,8 +23,9 @@ from nnxmigrate.checkpoint.journal import NAME as JOURNAL
 from nnxmigrate.checkpoint.journal import Journal
 from nnxmigrate.checkpoint.layout import MARK, UNFINISHED
 from nnxmigrate.checkpoint.objects import ObjectPair, ObjectTransfer
-from nnxmigrate.checkpoint.plan import MODEL, Plan, TargetLeaf
+from nnxmigrate.checkpoint.plan import MODEL, Plan
 from nnxmigrate.checkpoint.sidecars import COMMIT, HANDLERS, commit_text, handlers_after_split, is_sidecar
+from nnxmigrate.checkpoint.target import TargetLeaf
 from nnxmigrate.checkpoint.transfer import Pair, Transfer, Transferred, pair
 from nnxmigrate.checkpoint.tree import Path, array_nbytes
 from nnxmigrate.checkpoint.verify import restore_with_orbax, verify_item

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.plan import Layout, Target, TargetLeaf
+from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import DICT_KEY, SEQUENCE_KEY, Path
 
 
@@ -34,6 +34,7 @@ class NamedLeaf:
         rng: whether it belongs to a Variable of RNG state.
         value: the array or number; a ``None`` or an empty container has its place too.
         variable: the name of its Variable's class; empty if it is in none.
+        tag: of RNG state, the name of its stream in the ``nnx.Rngs`` that made it; empty if unknown.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class NamedLeaf:
     rng: bool
     value: Any
     variable: str = ""
+    tag: str = ""
 
 
 class Program:
@@ -124,6 +126,11 @@ class Program:
         if missing:
             self._computed |= self._compute(missing)
         return {path: self._computed[path] for path in wanted}
+
+    def rng_value(self, leaf: TargetLeaf) -> Any:
+        """Return the initial value of a leaf of RNG state, computed together with those of all others."""
+        rng = [one for one in self.target[Layout.STATE].values() if one.rng and not one.empty]
+        return self.initial(rng)[leaf.origin]
 
     def _compute(self, wanted: list[Path]) -> dict[Path, Any]:
         import numpy
@@ -283,9 +290,10 @@ def named_leaves(tree: Any) -> Iterator[NamedLeaf]:
             continue
         kind = getattr(leaf, "type", type(leaf))
         rng = issubclass(kind, nnx.RngState)
+        tag = str(getattr(leaf, "tag", "")) if rng else ""
         for inner_keys, value in jax.tree_util.tree_flatten_with_path(leaf, is_leaf=is_empty)[0]:
             inner, inner_types = _names(inner_keys)
-            yield NamedLeaf((*path, *inner), (*types, *inner_types), len(path), rng, value, kind.__name__)
+            yield NamedLeaf((*path, *inner), (*types, *inner_types), len(path), rng, value, kind.__name__, tag)
 
 
 def is_empty(value: Any) -> bool:
@@ -329,6 +337,7 @@ def _target_of(leaves: Iterable[NamedLeaf]) -> Target:
             origin=path,
             empty=empty,
             variable=leaf.variable,
+            tag=leaf.tag,
         )
         state[path] = found
         if leaf.value_at is not None:

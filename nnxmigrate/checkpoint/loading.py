@@ -10,7 +10,8 @@ from typing import Any
 
 from nnxmigrate.checkpoint.job import ItemJob, Job
 from nnxmigrate.checkpoint.layout import Kind, Step
-from nnxmigrate.checkpoint.plan import MODEL, OPTIMIZER, Layout, Plan, holds_optimizer
+from nnxmigrate.checkpoint.plan import MODEL, OPTIMIZER, Plan, holds_optimizer
+from nnxmigrate.checkpoint.target import Layout
 
 
 @dataclass(frozen=True)

@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
 from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams
+from nnxmigrate.checkpoint.shared import SameValue, Shared, shared_streams
+from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import DICT_KEY, Leaf, Path, StoredTree, dotted
 
 _SHOWN = 12  # leaves named in a refusal before "and N more"
-
-
-class Layout(enum.Enum):
-    """How an NNX state was turned into a tree before it was saved."""
-
-    STATE = "nnx.State"  # saved as it is: the path of a Variable's content ends in ``value``
-    PURE = "pure dict"  # through nnx.to_pure_dict: it does not
-
-
-@dataclass(frozen=True)
-class TargetLeaf(Leaf):
-    """A leaf that the new program has.
-
-    Attributes:
-        rng: whether it belongs to the program's RNG state.
-        origin: its path in :attr:`Layout.STATE`, whatever layout it is given in.
-        empty: whether it is a ``None`` or an empty container, of which Orbax stores the place alone.
-        variable: the name of its Variable's class; empty if it is in none.
-    """
-
-    rng: bool = False
-    origin: Path = ()
-    empty: bool = False
-    variable: str = ""
-
-
-Target = Mapping[Layout, Mapping[Path, TargetLeaf]]
-"""The tree of the new program, in every layout in which it may have been saved."""
 
 
 @dataclass(frozen=True)
@@ -232,13 +205,17 @@ def holds_optimizer(leaves: Mapping[Path, Leaf]) -> bool:
     return whole and any(path[0] == MODEL and len(path) > 1 for path in leaves)
 
 
-def make_plan(tree: StoredTree, target: Target | None, wishes: Wishes = Wishes()) -> Plan:
+def make_plan(
+    tree: StoredTree, target: Target | None, wishes: Wishes = Wishes(), same: SameValue | None = None
+) -> Plan:
     """Decide what becomes of every leaf of ``tree``.
 
     Args:
         tree: the stored tree.
         target: the new program's tree; None to drop the RNG state and keep all else unseen.
         wishes: renames and exceptions that the user asked for.
+        same: says whether a stored leaf holds what the new program computes for one of its own; asked only where that
+            tells which stored stream is the program's.
 
     Returns:
         The plan with the fewest leaves that stand against it; see :meth:`Plan.require_fit`.
@@ -252,10 +229,10 @@ def make_plan(tree: StoredTree, target: Target | None, wishes: Wishes = Wishes()
     if target is None:
         if wishes.allow_missing:
             raise CheckpointError("--allow-missing needs --model: without it nothing can be initialised")
-        plans = [_plan_as(tree, _layout_of(tree), None, (), wishes)]
+        plans = [_plan_as(tree, _layout_of(tree), None, (), wishes, same)]
     else:
         mounts: list[Path] = [(), (MODEL,)] if optimizer else [()]
-        plans = [_plan_as(tree, layout, target[layout], mount, wishes) for mount in mounts for layout in Layout]
+        plans = [_plan_as(tree, layout, target[layout], mount, wishes, same) for mount in mounts for layout in Layout]
     return min(plans, key=lambda plan: plan.problems)
 
 
@@ -281,7 +258,12 @@ def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> di
 
 
 def _plan_as(
-    tree: StoredTree, layout: Layout, wanted: Mapping[Path, TargetLeaf] | None, mount: Path, wishes: Wishes
+    tree: StoredTree,
+    layout: Layout,
+    wanted: Mapping[Path, TargetLeaf] | None,
+    mount: Path,
+    wishes: Wishes,
+    same: SameValue | None,
 ) -> Plan:
     """Plan under the assumption that the target was saved in ``layout`` and stands below ``mount``."""
     if wanted is not None:
@@ -293,16 +275,25 @@ def _plan_as(
     if wanted is not None:
         wanted = {path: leaf for path, leaf in wanted.items() if not leaf.empty}
     staying = _staying(tree, streams, wanted, renamed, wishes)
+    homeless = [stream for stream in streams if stream.path not in staying]
+    shared = _shared(tree, homeless, wanted or {}, renamed, wishes, same)
+    _require_kept(streams, {*staying, *shared.places}, wishes)
     kept: list[Kept] = []
     dropped: list[Leaf] = []
     unexpected: list[Leaf] = []
     reshaped: list[tuple[Leaf, TargetLeaf]] = []
-    notes: list[str] = []
+    notes: list[str] = list(shared.notes)
     for path, leaf in tree.leaves.items():
         new_path = renamed(path)
         partner = (wanted or {}).get(new_path)
+        own = shared.places.get(of_streams[path].path) if path in of_streams else None
         if matches(path, wishes.drop):
             dropped.append(leaf)
+        elif own is not None:
+            node = of_streams[path].path
+            place = (*own, *path[len(node) :])
+            key_impl = leaf.key_impl or (wanted or {})[place].key_impl
+            kept.append(Kept(leaf, place, key_impl, _part(path, wishes)))
         elif path in of_streams and of_streams[path].path in staying:
             kept.append(
                 Kept(leaf, new_path, leaf.key_impl or (partner.key_impl if partner else None), _part(path, wishes))
@@ -372,21 +363,41 @@ def _staying(
     """
     if wanted is None:
         gone = layer_streams(tree.leaves, streams)
-        staying = {stream.path for stream in streams if stream.path not in gone or matches(stream.path, wishes.keep)}
-    else:
-        staying = {
-            stream.path for stream in streams if all(_same(one, wanted.get(renamed(one.path))) for one in stream.leaves)
-        }
+        return {s.path for s in streams if s.path not in gone or matches(s.key.path, wishes.keep)}
+    return {s.path for s in streams if all(_same(leaf, wanted.get(renamed(leaf.path))) for leaf in s.leaves)}
+
+
+def _shared(
+    tree: StoredTree,
+    streams: Sequence[Stream],
+    wanted: Mapping[Path, TargetLeaf],
+    renamed: Callable[[Path], Path],
+    wishes: Wishes,
+    same: SameValue | None,
+) -> Shared:
+    """Find the program's own streams among those without a place at their path, of which the user said nothing."""
+    free = [
+        stream
+        for stream in streams
+        if all(renamed(leaf.path) == leaf.path and not matches(leaf.path, wishes.drop) for leaf in stream.leaves)
+    ]
+    there = {renamed(path) for path in tree.leaves}
+    return shared_streams(free, there, wanted, same)
+
+
+def _require_kept(streams: Sequence[Stream], staying: set[Path], wishes: Wishes) -> None:
+    """Refuse to lose a stream that the user wants to keep.
+
+    Raises:
+        CheckpointError: if there is no such stream, or the new program has none there.
+    """
     for pattern in wishes.keep:
         chosen = [stream for stream in streams if matches(stream.key.path, [pattern])]
         if not chosen:
             raise CheckpointError(f"--keep {pattern}: no stored RNG stream matches")
-        if wanted is None:
-            staying |= {stream.path for stream in chosen}
         lost = [stream for stream in chosen if stream.path not in staying]
         if lost:
             raise CheckpointError(f"--keep {pattern}: the model has no such RNG stream at {dotted(lost[0].path)}")
-    return staying
 
 
 def _same(leaf: Leaf, partner: TargetLeaf | None) -> bool:
@@ -436,6 +447,8 @@ def _emptied_note(emptied: Sequence[Leaf], compared: bool) -> str:
 
 
 def _stay_notes(streams: Sequence[Stream], staying: set[Path], wishes: Wishes) -> Iterator[str]:
+    if any(stream.path not in staying and not matches(stream.key.path, wishes.drop) for stream in streams):
+        yield "layers' streams are left out; if the program itself draws from one, --model lets it go on where it was"
     for stream in streams:
         if stream.path in staying and not matches(stream.key.path, wishes.keep):
             yield f"{dotted(stream.path)}: an RNG stream that is no layer's of 0.10, so it stays; --drop leaves it out"

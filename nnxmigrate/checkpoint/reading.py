@@ -54,6 +54,15 @@ def read_tree(folder: Folder) -> StoredTree:
     )
 
 
+def open_array(folder: Folder, name: str, ocdbt: bool, zarr3: bool) -> Any:
+    """Return the TensorStore array of a leaf, to be read."""
+    import tensorstore
+
+    spec = store_spec(folder, ocdbt)
+    spec = {**spec, "path": f"{spec.get('path', '')}{name}/"}
+    return tensorstore.open({"driver": "zarr3" if zarr3 else "zarr", "kvstore": spec}, open=True, read=True).result()
+
+
 def header_name(zarr3: bool) -> str:
     """Return the name of the file that describes an array, below the leaf's name."""
     return _HEADERS[zarr3]

@@ -11,7 +11,7 @@ own. An ``nnx.Rngs`` or a stream that the program itself holds is stored in the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnxmigrate.checkpoint.tree import Leaf, Path
@@ -60,10 +60,7 @@ def find_streams(leaves: Mapping[Path, Leaf]) -> list[Stream]:
 
     A lone typed key without a count is the user's data, not a stream.
     """
-    children: dict[Path, set[str]] = {(): set()}
-    for path in leaves:
-        for depth in range(len(path)):
-            children.setdefault(path[:depth], set()).add(path[depth])
+    children = _children(leaves)
     streams = []
     for node, names in children.items():
         if names != {"key", "count"}:
@@ -80,19 +77,40 @@ def layer_streams(leaves: Mapping[Path, Leaf], streams: Sequence[Stream]) -> set
     That is a node ``rngs`` of nothing but streams, in a node whose other children are those of a layer which holds an
     ``nnx.Rngs`` in 0.10 and a single stream from 0.11 on. What the program's own modules hold has kept its place.
     """
-    children: dict[Path, set[str]] = {}
+    children = _children(leaves)
+    paths = {stream.path for stream in streams}
+
+    def of_streams(node: Path) -> bool:
+        return all((*node, name) in paths for name in children[node])
+
+    return {path for path in paths if path and of_streams(path[:-1]) and _is_layers(path[:-1], children)}
+
+
+def own_streams(leaves: Iterable[Path], streams: Iterable[Path]) -> set[Path]:
+    """Return the nodes of those ``streams`` of a new program that are not the one a layer of Flax has.
+
+    Args:
+        leaves: the paths of all leaves of the program.
+        streams: the nodes of streams.
+    """
+    children = _children(leaves)
+    return {path for path in streams if not _is_layers(path, children)}
+
+
+def _children(leaves: Iterable[Path]) -> dict[Path, set[str]]:
+    """Return the names of what stands in every node."""
+    children: dict[Path, set[str]] = {(): set()}
     for path in leaves:
         for depth in range(len(path)):
             children.setdefault(path[:depth], set()).add(path[depth])
-    paths = {stream.path for stream in streams}
+    return children
 
-    def of_layer(node: Path) -> bool:
-        """Say whether the node above a stream is the ``nnx.Rngs`` of a layer."""
-        if node[-1:] != ("rngs",) or any((*node, name) not in paths for name in children[node]):
-            return False
-        return len(node) > 1 and frozenset(children[node[:-1]] - {"rngs"} - _OPTIONAL) in _LAYERS
 
-    return {path for path in paths if path and of_layer(path[:-1])}
+def _is_layers(node: Path, children: Mapping[Path, set[str]]) -> bool:
+    """Say whether a node is what a layer of Flax has as ``rngs``, an ``nnx.Rngs`` in 0.10 and a stream from 0.11 on."""
+    if node[-1:] != ("rngs",) or len(node) < 2:
+        return False
+    return frozenset(children[node[:-1]] - {"rngs"} - _OPTIONAL) in _LAYERS
 
 
 def _content(path: Path, children: Mapping[Path, set[str]], leaves: Mapping[Path, Leaf]) -> Leaf | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.job import Job
 from nnxmigrate.checkpoint.loading import Maker
-from nnxmigrate.checkpoint.plan import Layout
+from nnxmigrate.checkpoint.target import Layout
 
 _SCRIPT = '''\
 """Make an NNX 0.10 checkpoint loadable in the migrated program.

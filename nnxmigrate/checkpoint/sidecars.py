@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nnxmigrate.checkpoint.plan import Kept, Plan, TargetLeaf
+from nnxmigrate.checkpoint.plan import Kept, Plan
+from nnxmigrate.checkpoint.target import TargetLeaf
 from nnxmigrate.checkpoint.tree import DICT_KEY, Path, StoredTree
 
 METADATA = "_METADATA"

@@ -18,8 +18,9 @@ from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder
 from nnxmigrate.checkpoint.index import Content, contents
 from nnxmigrate.checkpoint.initialise import Program
 from nnxmigrate.checkpoint.integrity import require_whole_chunks
-from nnxmigrate.checkpoint.plan import Kept, Layout, Plan, TargetLeaf
-from nnxmigrate.checkpoint.reading import ARRAY_KINDS, read_tree, store_spec
+from nnxmigrate.checkpoint.plan import Kept, Plan
+from nnxmigrate.checkpoint.reading import ARRAY_KINDS, open_array, read_tree, store_spec
+from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.transfer import PIECE, Progress
 from nnxmigrate.checkpoint.tree import Path, StoredTree, array_nbytes, dotted
 from nnxmigrate.checkpoint.writing import leaving
@@ -139,20 +140,12 @@ def _decode(folder: LocalFolder, kept: Kept, zarr3: bool) -> None:
     leaf = kept.leaf
     if leaf.dtype is None or leaf.chunks is None or array_nbytes(leaf.chunks, leaf.dtype) > _DECODED:
         return
-    array = _open_array(folder, kept.name, False, zarr3)
+    array = open_array(folder, kept.name, False, zarr3)
     counts = [math.ceil(length / chunk) if chunk else 0 for length, chunk in zip(array.shape, leaf.chunks, strict=True)]
     for index in itertools.product(*(range(count) for count in counts)):
         ranges = zip(index, leaf.chunks, array.shape, strict=True)
         box = tuple(slice(at * chunk, min((at + 1) * chunk, length)) for at, chunk, length in ranges)
         array[box].read().result()
-
-
-def _open_array(folder: Folder, name: str, ocdbt: bool, zarr3: bool) -> Any:
-    import tensorstore
-
-    spec = store_spec(folder, ocdbt)
-    spec = {**spec, "path": f"{spec.get('path', '')}{name}/"}
-    return tensorstore.open({"driver": "zarr3" if zarr3 else "zarr", "kvstore": spec}, open=True, read=True).result()
 
 
 def _require_planned(found: StoredTree, plan: Plan) -> None:
@@ -170,7 +163,7 @@ def _require_values(
     folder: LocalFolder | RemoteFolder, tree: StoredTree, plan: Plan, values: Mapping[Path, Any]
 ) -> None:
     for leaf in plan.added:
-        stored = _open_array(folder, leaf.name, tree.ocdbt, tree.zarr3).read().result()
+        stored = open_array(folder, leaf.name, tree.ocdbt, tree.zarr3).read().result()
         if stored.tobytes() != values[leaf.origin].tobytes():
             raise CheckpointError(f"verification failed: {leaf.name} was not stored as computed")
 

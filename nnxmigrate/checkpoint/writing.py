@@ -8,9 +8,10 @@ from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder
-from nnxmigrate.checkpoint.plan import Kept, Plan, TargetLeaf
+from nnxmigrate.checkpoint.plan import Kept, Plan
 from nnxmigrate.checkpoint.reading import ARRAY_KINDS, store_spec
 from nnxmigrate.checkpoint.sidecars import STRINGS, rewritten
+from nnxmigrate.checkpoint.target import TargetLeaf
 from nnxmigrate.checkpoint.transfer import Progress, Transferred
 from nnxmigrate.checkpoint.tree import Path, StoredTree
 

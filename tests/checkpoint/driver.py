@@ -117,6 +117,10 @@ def truths(case: dict[str, Any], said: dict[str, Any], destination: pathlib.Path
         filled = {name for tree in trees.values() for name, typed in typed_keys(tree).items() if typed}
         result["untyped"] = [name for name in keys if not at(name, dict.fromkeys(filled))]
         fresh = live(nnx.state(made(case["model"]), nnx.RngState))
+        for place, source in models.STORED_AS.get(case["model"], {}).items():
+            for name in fresh:
+                if name.startswith(f"{place}."):
+                    (fresh[name],) = at(source + name.removeprefix(place), old)
         stored = {name: array for (_, name), array in new.items()}
         result["rng"] = [name for name, array in fresh.items() if not any(same(array, one) for one in at(name, stored))]
         result["rng count"] = len(fresh)

@@ -12,7 +12,7 @@ _PROGRAM = """
 import json, re
 from flax import nnx
 from nnxmigrate.checkpoint.initialise import Program
-from nnxmigrate.checkpoint.plan import Layout
+from nnxmigrate.checkpoint.target import Layout
 
 class Block(nnx.Module):
     def __init__(self, rngs):

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
-from nnxmigrate.checkpoint.plan import Layout, Plan, Target, TargetLeaf, Wishes, make_plan
+from nnxmigrate.checkpoint.plan import Plan, Wishes, make_plan
 from nnxmigrate.checkpoint.rng import find_streams
+from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, array_nbytes
 
 FRY = "threefry2x32"
@@ -335,3 +336,108 @@ def test_no_way_out_loses_what_is_stored() -> None:
 )
 def test_sizes(shape: tuple[int, ...], dtype: str, size: int) -> None:
     assert array_nbytes(shape, dtype) == size
+
+
+STREAM = {"key": "key", "count": "uint32"}
+
+
+def _shared(old: list[str], new: list[str], keys: dict[str, str] | None = None) -> dict[str, str]:
+    """Return where stored streams go on, or ``new`` for those that begin anew, by node.
+
+    Args:
+        old: nodes of stored streams.
+        new: nodes of the new program's streams.
+        keys: by node of the new program's streams, the stored ones that have the same key, joined by spaces.
+    """
+    before = {"linear.kernel.value": "float32 2 3"}
+    before |= {f"{node}.{name}.value": kind for node in old for name, kind in STREAM.items()}
+    after = {"linear.kernel.value": "float32 2 3"}
+    after |= {f"{node}.{name}.value": f"rng {kind}" for node in new for name, kind in STREAM.items()}
+
+    def same(leaf: Leaf, wanted: TargetLeaf) -> bool:
+        return ".".join(leaf.path[:-2]) in (keys or {}).get(".".join(wanted.path[:-2]), "").split()
+
+    plan = make_plan(stored(before), target(after), same=same)
+    moved = {one.name: one.leaf.name.removesuffix(".count.value") for one in plan.kept if one.renamed}
+    return {node: moved.get(f"{node}.count.value", "new") for node in new}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(["adropout.rngs.noise"], {"adropout.rngs": "new", "rngs.noise": "adropout.rngs.noise"}, id="one"),
+        pytest.param(
+            ["one.adropout.rngs.noise", "two.adropout.rngs.noise"],
+            {"one.rngs.noise": "one.adropout.rngs.noise", "two.rngs.noise": "two.adropout.rngs.noise"},
+            id="the nearest",
+        ),
+        pytest.param(["adropout.rngs.dropout"], {"adropout.rngs": "new", "rngs.noise": "new"}, id="another name"),
+        pytest.param(
+            ["adropout.rngs.dropout", "adropout.rngs.noise"], {"adropout.rngs": "new", "rngs.noise": "new"}, id="fewer"
+        ),
+        pytest.param(["a.rngs.noise", "b.rngs.noise"], {"rngs.noise": "new"}, id="two stored"),
+        pytest.param(["adropout.rngs.noise"], {"one.noise": "new", "two.noise": "new"}, id="two wanted"),
+        pytest.param(["zdropout.rngs.noise"], {"rngs.noise": "new"}, id="0.10 would have stored it at its own path"),
+        pytest.param(["layers.9.rngs.noise"], {"layers.10.noise": "layers.9.rngs.noise"}, id="numbers in their order"),
+    ],
+)
+def test_a_stream_that_was_stored_with_the_layer_that_shared_it(old: list[str], new: dict[str, str]) -> None:
+    assert _shared(old, list(new)) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "keys", "found"),
+    [
+        pytest.param(
+            ["enc.drop.rngs.noise", "sub.drop.rngs.noise"],
+            {"sub.rngs.noise": "enc.drop.rngs.noise"},
+            "enc.drop.rngs.noise",
+            id="before the nearest",
+        ),
+        pytest.param(
+            ["enc.drop.rngs.noise", "sub.drop.rngs.noise"],
+            {"sub.rngs.noise": "enc.drop.rngs.noise sub.drop.rngs.noise"},
+            "sub.drop.rngs.noise",
+            id="the nearest of the same seed",
+        ),
+        pytest.param(
+            ["enc.drop.rngs.noise", "enc.last.rngs.noise"],
+            {"sub.rngs.noise": "enc.drop.rngs.noise enc.last.rngs.noise"},
+            "new",
+            id="two of the same seed",
+        ),
+        pytest.param(
+            ["enc.drop.rngs.noise", "enc.drop.rngs.dropout"],
+            {"sub.rngs.noise": "enc.drop.rngs.noise"},
+            "enc.drop.rngs.noise",
+            id="one of several names",
+        ),
+        pytest.param(
+            ["enc.drop.rngs.noise"], {"other.rngs.noise": "enc.drop.rngs.noise"}, "new", id="the key of another"
+        ),
+    ],
+)
+def test_the_key_tells_which_stream_it_is(old: list[str], keys: dict[str, str], found: str) -> None:
+    assert (
+        _shared(old, ["sub.rngs.noise", *(["other.rngs.noise"] if "other.rngs.noise" in keys else [])], keys)[
+            "sub.rngs.noise"
+        ]
+        == found
+    )
+
+
+def test_streams_that_are_taken_leave_the_others_clear() -> None:
+    places = {"sub.4.rngs.noise": "sub.4.drop.rngs.noise", "head.rngs.noise": "enc.rngs.noise"}
+    same = "sub.4.drop.rngs.noise enc.rngs.noise"
+    assert _shared(sorted(places.values()), list(places), dict.fromkeys(places, same)) == places
+
+
+def test_a_stream_that_cannot_be_told_is_named() -> None:
+    both = {f"{node}.{name}.value": kind for node in ("a.rngs.x", "b.rngs.x") for name, kind in STREAM.items()}
+    wanted = target({f"rngs.x.{name}.value": f"rng {kind}" for name, kind in STREAM.items()})
+    (note,) = make_plan(stored(both), wanted).notes
+    assert note == "rngs.x: begins anew; if it is stored as a.rngs.x or b.rngs.x, --rename OLD=NEW says so"
+    plan = make_plan(stored(both), wanted, Wishes(renames={"b.rngs": "rngs"}))
+    assert {one.leaf.name: one.name for one in plan.kept} == {
+        f"b.rngs.x.{name}.value": f"rngs.x.{name}.value" for name in STREAM
+    }

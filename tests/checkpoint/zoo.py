@@ -91,10 +91,32 @@ def more() -> list[Case]:
         ("0.10.0", "Own", "adamw", "state", "model"),
         ("0.10.7", "Own", "", "pytree", "bare"),
         ("0.10.6", "Own", "deep", "manager", "split"),
+        ("0.10.7", "Holders", "sgd", "state", "model"),
+        ("0.10.3", "Holders", "adamw", "pure", "model"),
+        ("0.10.6", "Holders", "", "pytree", "model"),
+        ("0.10.7", "Sharers", "", "state", "model"),
+        ("0.10.0", "Sharers", "sgd", "manager", "split"),
+        ("0.10.5", "Sharers", "adamw", "shared", "model"),
         ("0.10.3", "Norms", "own", "pure", "split"),
         ("0.10.0", "Norms", "own", "shared", "model"),
     )
     return [Case(COUNT + number, *row) for number, row in enumerate(rows)]
+
+
+def share(count: int) -> list[Case]:
+    """Return some cases that together meet as many models, writers, savers and optimizers as that many can."""
+    chosen: list[Case] = []
+    met: set[tuple[str, str]] = set()
+    while len(chosen) < count:
+        left = [case for case in (*more(), *table()) if case not in chosen]
+        best = max(left, key=lambda case: (("model", case.model) not in met, len(_traits(case) - met)))
+        chosen.append(best)
+        met |= _traits(best)
+    return sorted(chosen, key=lambda case: case.number)
+
+
+def _traits(case: Case) -> set[tuple[str, str]]:
+    return {(what, getattr(case, what)) for what in ("model", "writer", "saver", "optimizer", "way")}
 
 
 def written(cases: Sequence[Case], folder: pathlib.Path) -> dict[str, Any]:
