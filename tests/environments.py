@@ -84,7 +84,7 @@ def environment(name: str, pins: Sequence[str]) -> Path:
         with _lock(_base() / f"{home.name}.lock"):
             if not ready.exists():
                 _uv("venv", "--quiet", "--clear", "--python", PYTHON, str(home))
-                _uv("pip", "install", "--quiet", "--python", str(exe), *pins)
+                _uv("pip", "install", "--quiet", "--compile-bytecode", "--python", str(exe), *pins)
                 ready.touch()
     return exe
 
