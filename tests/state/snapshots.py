@@ -31,6 +31,32 @@ def bump(m):
 """
 
 PROGRAMS = {
+    "laid out": """\
+@nnx.jit
+def create(rngs):
+    m = nnx.Linear(2, 2, rngs=rngs)
+    state = nnx.state(m)
+    nnx.update(m, jax.lax.with_sharding_constraint(state, jax.sharding.SingleDeviceSharding(jax.devices()[0])))
+    return m, state
+
+
+m, state = create(nnx.Rngs(0))
+print(m.bias.value, state["bias"].value, jnp.sum(m.kernel.value) == jnp.sum(state["kernel"].value))
+state = nnx.state(model)
+nnx.update(model, jax.device_put(state))
+print(model.bias.value, state["bias"].value)
+""",
+    "laid out before a change": """\
+state = nnx.state(model)
+laid = jax.device_put(state)
+bump(model)
+nnx.update(model, laid)
+print(model.bias.value, state["bias"].value)
+other_state = nnx.state(other)
+laid = jax.device_put(other_state)
+bump(other)
+print(other_state["bias"].value, laid["bias"].value)
+""",
     "merge best": """\
 graphdef = nnx.graphdef(model)
 best = nnx.state(model)

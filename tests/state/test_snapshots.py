@@ -10,7 +10,7 @@ from tests.migration import migrate_text, options
 from tests.state.snapshots import HEAD, PROGRAMS
 
 # programs in which nothing is shared that changes
-UNSHARED = frozenset({"ema", "update sub", "map write", "pop", "pure jit", "variable loop set"})
+UNSHARED = frozenset({"ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out"})
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,11 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Out
 def test_a_copy_is_made(name: str) -> None:
     text = migrate_text(HEAD + PROGRAMS[name], options("0.11"))
     assert "nnx.clone(" in text or "copy=True" in text
+
+
+def test_what_is_only_laid_out_over_devices_is_no_change() -> None:
+    text = HEAD + PROGRAMS["laid out"]
+    assert migrate_text(text, options("0.11")) == text
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -38,6 +38,7 @@ class Execution:
         log: what happened so far on the present way.
         returned: the changes at the returns that were passed.
         steps: how much was done.
+        mutations: how many changes of Variables there were.
         branches: how many branches that may not be taken the run is in.
     """
 
@@ -51,6 +52,7 @@ class Execution:
         self.reads: dict[Change, ast.AST] = {}
         self.results: set[Thing] = set()
         self.steps = 0
+        self.mutations = 0
         self.log = Log()
         self.branches = 0
         self.names: dict[tuple[Scope, str], set[Thing]] = {}
@@ -203,6 +205,7 @@ class Execution:
         if things:
             self.step(1 + len(things) + len(self.heap.shares))
             self._noted.clear()
+            self.mutations += 1
             self.log.append(Mutate(things, node, others_only, set(given)))
             self.heap.mutate(things, node, others_only, given)
             if self.reads:

@@ -38,6 +38,8 @@ _SAME = frozenset(
         "jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree.flatten", "jax.tree_util.tree_flatten",
     }
 )  # fmt: skip
+#: Functions that lay arrays out over devices: the result is a copy with the same values.
+_LAYING = frozenset({"jax.lax.with_sharding_constraint", "jax.device_put", "jax.sharding.reshard"})
 _CLONES = frozenset({"flax.nnx.clone", "copy.deepcopy"})
 #: Functions that only ask about an object, not about its Variables.
 _ASKING = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.len", "builtins.id"})
@@ -50,6 +52,8 @@ class Library:
     def __init__(self, execution: Execution) -> None:
         self.run = execution
         self.scope = execution.scope  # where the call stands that runs
+        #: copies with the values of other objects, and how many changes there had been when they were made
+        self._laid: dict[Thing, tuple[set[Thing], int]] = {}
 
     def call(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         """Run a call of a foreign function or class, by its full name."""
@@ -91,6 +95,10 @@ class Library:
         run.read(everything, node)
         if name in _CLONES:
             return self._cloned(name, node, args, keywords)
+        if name in _LAYING:
+            made = Thing()
+            self._laid[made] = (args[0] if args else set(), run.mutations)
+            return {made}
         if tree_function(name) is not None or kind in {Kind.STATE, None}:
             return {Thing()} if not name.startswith(("builtins.", "numpy.", "jax.numpy.")) else set()
         return set()
@@ -111,6 +119,9 @@ class Library:
         for things in (*args[1:], *keywords.values()):
             self.run.read(things, node)
         given = {thing for things in (*args[1:], *keywords.values()) for thing in things}
+        for source, mutations in [self._laid[thing] for thing in given if thing in self._laid]:
+            if mutations == self.run.mutations:  # the values are still those of what was laid out
+                given |= source
         self._overwrite(args[:1], node, given)
         return set()
 

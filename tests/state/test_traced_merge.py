@@ -1,0 +1,72 @@
+"""NNX402 in traced code: a copy only for models that may change a Variable when they are called."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agreement import assert_same, runs
+from tests.environments import Output
+from tests.migration import migrate_text, options
+
+PROGRAM = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Dense(nnx.Module):
+    def __init__(self, width, rngs):
+        self.w = nnx.Param(nnx.initializers.normal()(rngs.params(), (width, width)))
+        self.out = nnx.Linear(width, width, kernel_init=make_init(), rngs=rngs)
+        self.count = nnx.BatchStat(jnp.array(0))
+
+    def __call__(self, x, cache=None):
+        {}
+        return self.out(x @ self.w.value), found
+
+
+def make_init():
+    return nnx.initializers.ones_init()
+
+
+graphdef, params, rest = nnx.split(Dense(2, nnx.Rngs(0)), nnx.Param, ...)
+
+
+@jax.jit
+def step(params, rest):
+    def loss(params):
+        y, found = nnx.merge(graphdef, params, rest)(jnp.ones((1, 2)), 1)
+        return y.sum() + found["x"]
+
+    return jax.value_and_grad(loss)(params)[0]
+
+
+print(step(params, rest))
+"""
+QUIET = {
+    "dict": 'found = {}\n        found["x"] = x.sum()',
+    "dict or none": 'found = None if cache is None else {}\n        found["x"] = x.sum()',
+    "list": 'rows = [0]\n        rows[0] = x.sum()\n        found = {"x": rows[0]}',
+}
+CHANGING = {
+    "count": 'found = {"x": x.sum()}\n        self.count.value += 1',
+    "alias": 'found = {"x": x.sum()}\n        count = None\n        count = self.count\n        count.value += 1',
+    "element": 'found = [self.count][0]\n        found.value = found.value + 1\n        found = {"x": x.sum()}',
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Output]]:
+    programs = {name: PROGRAM.replace("{}", body, 1) for name, body in (QUIET | CHANGING).items()}
+    return runs(programs, tmp_path_factory.mktemp("merges"))
+
+
+@pytest.mark.parametrize("name", QUIET | CHANGING)
+def test_copied_only_where_something_may_change(name: str) -> None:
+    text = PROGRAM.replace("{}", (QUIET | CHANGING)[name], 1)
+    assert ("copy=True" in migrate_text(text, options("0.11"))) == (name in CHANGING)
+
+
+@pytest.mark.parametrize("name", QUIET | CHANGING)
+def test_runs_under_the_releases(name: str, outputs: dict[str, dict[str, Output]]) -> None:
+    assert_same(outputs, name)
