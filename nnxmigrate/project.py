@@ -32,12 +32,15 @@ class Project:
         documents: the files that the analysis reads, by name.
         troubles: files that could not be read, by name.
         context: the names of those documents that are only read to understand the others.
+        unrelated: documents beside them that no import connects with those that are not context: they only show which
+            versions the project is for.
     """
 
     paths: Mapping[str, str]
     documents: Mapping[str, Document]
     troubles: Mapping[str, FileOutcome] = field(default_factory=dict)
     context: AbstractSet[str] = frozenset()
+    unrelated: Mapping[str, Document] = field(default_factory=dict)
 
 
 def read_document(name: str, raw: bytes) -> Document:
@@ -143,7 +146,11 @@ def chosen(files: Files) -> Project:
                 status = Status.FAILED if name in files.marked else Status.SKIPPED
                 troubles[name] = FileOutcome(name, status, str(error))
     project = Project(files.paths, documents, troubles, files.context & documents.keys())
-    return replace(project, documents=_relevant(project)) if files.context else project
+    if not files.context:
+        return project
+    relevant = _relevant(project)
+    unrelated = {name: document for name, document in documents.items() if name not in relevant}
+    return replace(project, documents=relevant, context=files.context & relevant.keys(), unrelated=unrelated)
 
 
 def _relevant(project: Project) -> dict[str, Document]:

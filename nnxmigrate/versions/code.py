@@ -21,12 +21,20 @@ _SINCE: dict[str, str] = {
     if number
     for name in PUBLIC[version] - frozenset().union(*(PUBLIC[older] for older in VERSIONS[:number]))
 }
-#: What a file must hold to be worth parsing: parsing every file of a project costs as much as some analyses.
-_WORTH = re.compile(
-    rb"\bOptimizer\b|\bflax\.nnx\s+import\b|\bnnx\s+as\b|(?i:opt(?:im(?:izer)?)?\s*\.\s*update\s*\()|\bnnx\s*\.\s*(?:"
-    + "|".join(sorted(_SINCE)).encode()
-    + rb")\b"
-)
+#: Where a file may show that it was written for 0.10.
+_OPTIMIZER = re.compile(rb"\bOptimizer\s*\(")
+#: Bytes of a call that are looked through for what 0.10 does not have; the calls that people write are shorter.
+_CALL = 1000
+#: What a file must hold to show, by family, that it was not written for an older one.
+_NEWER: dict[str, re.Pattern[bytes]] = {
+    version: re.compile(
+        (rb"(?i:opt(?:im(?:izer)?)?\s*\.\s*update\s*\()|" if version == "0.11" else b"")
+        + rb"\bflax\.nnx\s+import\b|\bnnx\s+as\b|\bnnx\s*\.\s*(?:"
+        + "|".join(sorted(name for name, since in _SINCE.items() if since == version)).encode()
+        + rb")\b"
+    )
+    for version in VERSIONS[1:]
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,8 @@ def traces(documents: Mapping[str, Document], names: Iterable[str]) -> Traces:
     needs, where, old = None, "", None
     for name in names:
         data = documents[name].text
-        if b"nnx" not in data or not _WORTH.search(data):
+        # parsing every file of a project costs as much as some analyses
+        if b"nnx" not in data or not _worth(data, needs, old):
             continue
         found = _Walk(data)
         if found.old is not None and old is None:
@@ -57,9 +66,26 @@ def traces(documents: Mapping[str, Document], names: Iterable[str]) -> Traces:
         for version, (line, what) in found.newer.items():
             if needs is None or VERSIONS.index(version) > VERSIONS.index(needs):
                 needs, where = version, f"{name}:{line} {what}"
-        if old is not None and needs == VERSIONS[-1]:
-            break
     return Traces(needs, where, old)
+
+
+def _worth(data: bytes, needs: str | None, old: str | None) -> bool:
+    """Say whether parsing a file may show more than what is known already."""
+    if old is None and any(_without_wrt(data, found.end()) for found in _OPTIMIZER.finditer(data)):
+        return True
+    known = -1 if needs is None else VERSIONS.index(needs)
+    return any(VERSIONS.index(version) > known and words.search(data) for version, words in _NEWER.items())
+
+
+def _without_wrt(data: bytes, start: int) -> bool:
+    """Say whether the arguments that begin at an offset may lack ``wrt``."""
+    depth, end = 1, start
+    for found in re.finditer(rb"[()]", data[start : start + _CALL]):
+        depth += 1 if found[0] == b"(" else -1
+        end = start + found.start()
+        if not depth:
+            break
+    return depth > 0 or b"wrt" not in data[start:end]
 
 
 class _Walk:

@@ -36,11 +36,17 @@ def parts(
         if name not in project.context:
             said.setdefault(_said(project.paths.get(name, name)), []).append(name)
     chosen: dict[tuple[str, tuple[str, ...]], tuple[Chosen, list[str]]] = {}
+    # a file that is named alone is taken for what it is when the whole project is
+    every = {**project.unrelated, **project.documents}
+    beside: dict[_Said, list[str]] = {}
+    for name in every:
+        if name not in project.documents or name in project.context:
+            beside.setdefault(_said(name), []).append(name)
     for (pins, lock), names in said.items():
         settled = pins is not None and len(pins.allowed) == 1 and lock is None
         folder = _folder(project, names)
         installed = None if settled or lock is not None else active(climb(folder))
-        code = traces(project.documents, names)
+        code = traces(every, sorted([*names, *beside.get((pins, lock), ())]))
         one = choose(pins, lock, installed, code, origin=origin, targets=targets)
         chosen.setdefault((one.origin, one.targets), (one, []))[1].extend(names)
     if len(chosen) < 2:

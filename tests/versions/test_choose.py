@@ -226,6 +226,16 @@ def test_parts_by_their_nearest_pins(tree: Tree) -> None:
     assert "4 files unchanged" in result.stdout
 
 
+def test_a_file_named_alone_is_of_its_projects_version(tree: Tree) -> None:
+    tree({".git/HEAD": "", "a.py": NEUTRAL, "beside/b.py": NEW, "c.py": "from flax import nnx\nimport a\n"})
+    whole, *_ = chosen()
+    for name in ("a.py", "c.py"):
+        ((one, part),) = parts(load(discover([name])))
+        assert one == whole
+        assert one.origin == "0.12"
+        assert "beside/b.py" not in part.documents, "no import connects them"
+
+
 def test_code_for_012_is_linted_as_such(tree: Tree) -> None:
     tree(
         {
