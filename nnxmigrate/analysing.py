@@ -36,21 +36,21 @@ def analysed(
     Raises:
         Stopped: if it shall.
     """
-    from codemods.nnx import analyse as pure  # all rules: not needed where no file mentions NNX
-    from nnxmigrate import own_rules
-
-    own_rules.load()
-
     limit, collecting = sys.getrecursionlimit(), gc.isenabled()
     sys.setrecursionlimit(max(limit, NESTING))
     gc.disable()  # nearly all that is made is kept to the end: looking for garbage is a third of parsing and walking
     try:
-        asked = {source.path for source in group} - context if context else None
-        return pure.analyse(group, options, asked, *([] if stop is None else [stop]))
-    except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{os.path.basename(place.filename)}:{place.lineno}"
-        return failed(group, f"the analysis failed: {type(error).__name__}: {error} ({where})")
+        from codemods.nnx import analyse as pure  # all rules: not needed where no file mentions NNX
+        from nnxmigrate import own_rules
+
+        own_rules.load()
+        try:
+            asked = {source.path for source in group} - context if context else None
+            return pure.analyse(group, options, asked, *([] if stop is None else [stop]))
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{os.path.basename(place.filename)}:{place.lineno}"
+            return failed(group, f"the analysis failed: {type(error).__name__}: {error} ({where})")
     finally:
         sys.setrecursionlimit(limit)
         if collecting:

@@ -17,6 +17,7 @@ from codemods.nnx.project import Project
 from codemods.nnx.rewrite import add_keyword, positional_to_keyword, remove_keyword, replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.source import Source
+from codemods.nnx.walk import walk
 
 __all__ = [
     "CallEvent",
@@ -91,5 +92,5 @@ def verify(rule: Rule) -> None:
 
 
 def _found(rule: Rule, text: str, options: Options) -> Sequence[Finding]:
-    context = Context(Project([Source("main.py", text.encode(), "main").facts]), options)
+    context = Context(Project([Source("main.py", text.encode(), "main").once(walk)]), options)
     return list(rule.check(context))

@@ -16,6 +16,7 @@ from codemods.nnx.project import Modules, Project
 from codemods.nnx.rewrite import drafts
 from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
+from codemods.nnx.walk import walk
 
 #: Called with what is being done, if somebody watches.
 listener: Callable[[str], None] | None = None
@@ -60,7 +61,7 @@ def analyse(
         if listener is not None:
             listener(f"parsing {source.path}")
         try:
-            modules.append(source.facts)
+            modules.append(source.once(walk))
         except SyntaxError as error:
             place = f"line {error.lineno}: " if error.lineno else ""
             result.failures.append(Failure(source.path, f"{place}{error.msg}"))

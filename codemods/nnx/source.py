@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from codemods.nnx.newer import parse
 from codemods.nnx.nodes import by_type, every
 
-if TYPE_CHECKING:
-    from codemods.nnx.facts import ModuleFacts
-
 Node = TypeVar("Node", bound=ast.AST)
+_T = TypeVar("_T")
 _LINE = re.compile(rb"\r\n|\r|\n")
 
 
@@ -52,15 +50,21 @@ class Source:
         return parse(self.data.decode("utf-8"), self.path)
 
     @cached_property
-    def facts(self) -> ModuleFacts:
-        """What a walk over the tree finds; a project that is analysed again walks changed sources only.
+    def _analyses(self) -> dict[Callable[[Source], Any], Any]:
+        return {}
 
-        Raises:
-            SyntaxError, RecursionError, ValueError: as :attr:`tree` and :func:`codemods.nnx.walk.walk` do.
+    def once(self, analysis: Callable[[Source], _T]) -> _T:
+        """Return what an analysis of this source alone comes to, such as :func:`codemods.nnx.walk.walk`.
+
+        It is done when it is first asked for: a project that is analysed again analyses changed sources only.
+
+        Args:
+            analysis: the analysis; the same function each time.
         """
-        from codemods.nnx.walk import walk
-
-        return walk(self)
+        if analysis not in self._analyses:
+            self._analyses[analysis] = analysis(self)
+        found: _T = self._analyses[analysis]
+        return found
 
     @cached_property
     def nodes(self) -> list[ast.AST]:

@@ -11,6 +11,7 @@ from codemods.nnx.edits import Edit, merged, spliced
 from codemods.nnx.findings import Finding, Fix, Safety
 from codemods.nnx.options import Options
 from codemods.nnx.source import Source
+from codemods.nnx.walk import walk
 from nnxmigrate.analysing import analysed
 from nnxmigrate.cli.common import Choices
 from nnxmigrate.files.discovery import NOTEBOOK, PYTHON, discover
@@ -349,7 +350,7 @@ def unsaved(text: str) -> Document:
 
 def _parses(source: Source) -> bool:
     try:
-        return source.facts is not None
+        return source.once(walk) is not None
     except Exception:  # the analysis says which
         return False
 

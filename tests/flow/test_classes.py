@@ -7,6 +7,7 @@ import pytest
 from codemods.nnx.context import Context
 from codemods.nnx.options import Options
 from codemods.nnx.project import Project
+from codemods.nnx.walk import walk
 from tests.migration import sources
 
 COPIES_OF_THEMSELVES = {
@@ -22,7 +23,7 @@ COPIES_OF_THEMSELVES = {
 
 @pytest.mark.parametrize("text", COPIES_OF_THEMSELVES.values(), ids=list(COPIES_OF_THEMSELVES))
 def test_a_copy_of_itself_has_no_known_class(text: str) -> None:
-    project = Project([source.facts for source in sources({"m.py": text})])
+    project = Project([source.once(walk) for source in sources({"m.py": text})])
     flow = Context(project, Options()).flow
     for event in project.attributes():
         if event.node.attr in {"b", "y"}:
@@ -31,7 +32,7 @@ def test_a_copy_of_itself_has_no_known_class(text: str) -> None:
 
 def test_a_copy_is_of_the_class_of_its_original() -> None:
     text = "class C:\n    a: int = 0\nc = C()\nd = c.replace(a=1).replace(a=2)\nd.b\n"
-    project = Project([source.facts for source in sources({"m.py": text})])
+    project = Project([source.once(walk) for source in sources({"m.py": text})])
     flow = Context(project, Options()).flow
     base = next(e for e in project.attributes() if e.node.attr == "b")
     found = flow.classes.class_of(flow.resolve(flow.here(base.base, base.scope)))

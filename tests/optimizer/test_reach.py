@@ -6,6 +6,7 @@ import pytest
 
 from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.project import Project
+from codemods.nnx.walk import walk
 from tests.migration import migrated, sources
 
 TEXTS = {
@@ -31,7 +32,7 @@ TEXTS = {
     ],
 )
 def test_meet(one: str, other: str, meet: bool) -> None:
-    project = Project([source.facts for source in sources(TEXTS)])
+    project = Project([source.once(walk) for source in sources(TEXTS)])
     by_name = {module.name: module for module in project.modules}
     assert Reach(project).meet(by_name[one], by_name[other]) is meet
     assert Reach(project).meet(by_name[other], by_name[one]) is meet

@@ -12,6 +12,7 @@ from codemods.nnx.may import May
 from codemods.nnx.may.may import Made
 from codemods.nnx.options import Options
 from codemods.nnx.project import Project
+from codemods.nnx.walk import walk
 from tests.migration import shown, sources
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +50,7 @@ def test_little_is_asked() -> None:
         "def train(model):\n    opt = nnx.Optimizer(model, optax.sgd(0.1))\n    log(opt)\n",
         *(f"def f{n}(a):\n    return g{n}(a, {n})\n" for n in range(50)),
     ]
-    project = Project([source.facts for source in sources({"m.py": "\n".join(lines)})])
+    project = Project([source.once(walk) for source in sources({"m.py": "\n".join(lines)})])
     made = May(project).made_by({"Optimizer"})
     asked = [c for c in project.calls() if any(made.may_hold(a) for a in c.value.args)]
     assert [c.node.lineno for c in asked] == [6]

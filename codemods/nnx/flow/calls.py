@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.frames import Bound, Frame, Indexed, Part
 from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, TRANSPARENT, UNTRACED
 from codemods.nnx.values import (
@@ -54,6 +54,21 @@ class Calls:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
+        self._names: dict[CallEvent, str] = {}
+
+    def name(self, event: CallEvent) -> str:
+        """Return the full name of the foreign function that a call calls; empty if it is not foreign.
+
+        Many rules ask this of every call of a project, so that it is kept for them.
+        """
+        if self.flow.assumptions:
+            return self.callee_name(self.flow.here(event.value, event.scope))
+        name = self._names.get(event)
+        if name is None:
+            name = self.callee_name(self.flow.here(event.value, event.scope))
+            if self.flow.questions.at_rest:
+                self._names[event] = name
+        return name
 
     def callee_name(self, bound: Bound) -> str:
         """Return the full name of the foreign function that a call calls; empty if it is not foreign."""

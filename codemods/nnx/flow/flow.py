@@ -80,7 +80,7 @@ class Flow:
         self.calls = Calls(self)
         self.containers = Containers(self)
         self.variables = Variables(self)
-        self._open: dict[FunctionFacts, Frame] = {}
+        self._open: dict[Scope | None, Frame | None] = {}
         self._frames: dict[tuple[object, ...], Frame] = {}
         self._parts: dict[tuple[object, ...], Part] = {}
         self._assumed: dict[FunctionFacts, Frame] = {}
@@ -98,13 +98,15 @@ class Flow:
 
     def open_frame(self, scope: Scope | None) -> Frame | None:
         """Return the activation of the function around a scope whose caller is not known."""
+        if scope in self._open:
+            return self._open[scope]
         function = enclosing_function(scope)
-        if function is None:
-            return None
-        frame = self._open.get(function)
-        if frame is None:
+        frame = None
+        if function is not None and function.scope is not scope:
+            frame = self.open_frame(function.scope)
+        elif function is not None:
             frame = Frame(function, closure=self.open_frame(function.scope.parent))
-            self._open[function] = frame
+        self._open[scope] = frame
         return frame
 
     def here(self, value: Value, scope: Scope) -> Bound:

@@ -31,6 +31,7 @@ class Identity:
         self.flow = flow
         self._unsteady: set[Value] = set()
         self._unsteady_names: set[str] = set()
+        self._trusted: set[Value] = set()  # what answers so far stand on
 
     def same(self, one: Bound, two: Bound) -> bool:
         """Say whether two values are provably the same object."""
@@ -134,14 +135,18 @@ class Identity:
 
     def distrust(self, containers: set[Value]) -> None:
         """Take the elements of displays that are changed through other names for different ones at each read."""
-        if not containers <= self._unsteady:
-            self._unsteady |= containers
-            self._unsteady_names = {c.name for c in self._unsteady if isinstance(c, Attr)}
+        self._unsteady |= containers
+        self._unsteady_names = {c.name for c in self._unsteady if isinstance(c, Attr)}
+        if any(map(self._is_unsteady, self._trusted)):
+            self._trusted.clear()
             self.flow.forget()
 
     def is_distrusted(self, container: Value) -> bool:
         """Say whether a display is changed through other names than that of the text."""
-        return container in self._unsteady
+        if container in self._unsteady:
+            return True
+        self._trusted.add(container)
+        return False
 
     def current(self, bound: Bound) -> bool:
         """Say whether a value is the last one that was made at its place."""
@@ -149,8 +154,13 @@ class Identity:
 
     def steady(self, container: Bound) -> bool:
         """Say whether a container is changed only where the values of the text show it."""
-        value = container.value
-        return value not in self._unsteady and not (isinstance(value, Attr) and value.name in self._unsteady_names)
+        if self._is_unsteady(container.value):
+            return False
+        self._trusted.add(container.value)
+        return True
+
+    def _is_unsteady(self, value: Value) -> bool:
+        return value in self._unsteady or (isinstance(value, Attr) and value.name in self._unsteady_names)
 
     def _stable(self, bound: Bound) -> bool:
         """Say whether reading a value twice gives the same object: no attribute on the way is assigned again."""

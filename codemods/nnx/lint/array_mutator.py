@@ -34,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if isinstance(event.scope.module.values.get(out), Param):
             continue  # a wrapper hands on what it was given, mostly None
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         if name.startswith("jax.numpy."):
             yield finding(
                 RULE.code,

@@ -37,7 +37,7 @@ def discarded(context: Context, words: Iterable[str]) -> Iterator[tuple[CallEven
     """
     for event in context.bodies.named(*sorted(words)):
         if not event.used and event.scope.module in context.asked:
-            name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+            name = context.flow.calls.name(event)
             if name:
                 yield event, name
 

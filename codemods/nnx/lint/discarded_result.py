@@ -101,7 +101,7 @@ def _unread(context: Context) -> Iterator[Finding]:
             continue
         if event.loops or function.generator or in_test(event.scope) or target.id in event.scope.globals:
             continue
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         home, _, word = name.rpartition(".")
         if not (name in TREE_MAPS or name in PURE or (home == "jax.numpy" and word)):
             continue

@@ -44,7 +44,7 @@ def _types(context: Context, event: CallEvent) -> list[ast.expr]:
         return [*node.args[:1], *named] if known else []
     if not named:
         return []
-    name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+    name = context.flow.calls.name(event)
     return named if name.startswith(("jax.", "flax.nnx.")) else []
 
 

@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if event is None or keyword(event.node, "argnums") is not None or not call.value.args:
             continue
         if _module(context, call.value.args[0], call):
-            name = last(context.flow.calls.callee_name(context.flow.here(event.value, event.scope)))
+            name = last(context.flow.calls.name(event))
             del wanted[event.node]
             yield finding(
                 RULE.code,

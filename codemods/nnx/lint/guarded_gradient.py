@@ -149,7 +149,7 @@ def _mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
 def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
     """Return what a ``where`` guards, if its derivative is not a number where the guard holds."""
     test, *ways = event.node.args
-    name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+    name = context.flow.calls.name(event)
     if name not in {"jax.numpy.where", "jax.lax.select"}:
         return None
     guarded: set[str] | None = None

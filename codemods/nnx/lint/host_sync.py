@@ -62,7 +62,7 @@ def _trains(context: Context, function: FunctionFacts) -> bool:
         word = event.node.func
         name = word.attr if isinstance(word, ast.Attribute) else word.id if isinstance(word, ast.Name) else ""
         if name in {"grad", "value_and_grad"}:
-            if context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) in GRADIENTS:
+            if context.flow.calls.name(event) in GRADIENTS:
                 return True
     return False
 
@@ -76,7 +76,7 @@ def _read(context: Context, event: CallEvent) -> Iterator[Value]:
     elif word in {"item", "tolist"} and isinstance(func, ast.Attribute):
         nodes = [func.value]
     elif word in {"asarray", "array"}:
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         nodes = event.node.args[:1] if name.startswith("numpy.") else []
     elif word in _PLAIN:
         nodes = [*event.node.args, *(k.value for k in event.node.keywords)]

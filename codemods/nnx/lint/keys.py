@@ -52,7 +52,7 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
         key = event.value.argument(0, "key")
         if key is None or not (_trackable(key) or isinstance(key, Attr)):
             continue
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         if not name.startswith("jax.random.") or last(name) in NOT_CONSUMING:
             continue
         if isinstance(key, Attr) and not _kept(context, key):

@@ -42,7 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
         node = event.node
         if not any(isinstance(argument, ast.List | ast.Tuple | ast.Name) for argument in node.args):
             continue
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         word = name.removeprefix("jax.numpy.")
         if not name.startswith("jax.numpy.") or word not in {*_ARRAYS, *_SEVERAL}:
             continue

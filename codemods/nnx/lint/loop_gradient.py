@@ -49,7 +49,7 @@ def _loop(context: Context, function: FunctionFacts, param: str) -> ast.Call | N
     if function.decorators or any(_word(n) in _HANDLED for n in ast.walk(function.node)):
         return None
     for event in context.bodies.calls.get(function.scope, ()):
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         if name != "jax.lax.while_loop" or event.value.starred or len(event.node.args) < 3:
             continue
         if event.value in function.returns and any(_mentions(a, param) for a in event.node.args[1:]):

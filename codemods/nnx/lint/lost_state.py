@@ -58,10 +58,7 @@ def _compiled(context: Context, function: FunctionFacts) -> FunctionFacts | None
 def _is_loss(context: Context, outer: FunctionFacts, function: FunctionFacts) -> bool:
     """Say whether a function differentiates another one that is defined in it."""
     for event in context.bodies.calls.get(outer.scope, ()):
-        if (
-            event.value.args
-            and context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) in GRADIENTS
-        ):
+        if event.value.args and context.flow.calls.name(event) in GRADIENTS:
             callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
             if any(callee.function is function for callee in callees):
                 return True

@@ -31,7 +31,7 @@ def traced_calls(context: Context, level: int = STAGED) -> Iterator[tuple[CallEv
     """Yield the calls in traced bodies with the full name of a foreign callee, which may be empty."""
     for function, _ in traced_bodies(context, level):
         for event in context.bodies.calls.get(function.scope, ()):
-            yield event, context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+            yield event, context.flow.calls.name(event)
 
 
 def differentiated_calls(context: Context) -> Iterator[tuple[CallEvent, str]]:
@@ -39,7 +39,7 @@ def differentiated_calls(context: Context) -> Iterator[tuple[CallEvent, str]]:
     for function in context.traced.differentiated:
         if function.scope.module in context.asked:
             for event in context.bodies.calls.get(function.scope, ()):
-                yield event, context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+                yield event, context.flow.calls.name(event)
 
 
 def scopes(context: Context) -> Iterator[Scope]:
@@ -61,7 +61,7 @@ def foreign(context: Context, *words: str, everywhere: bool = False) -> Iterator
     for event in context.bodies.named(*words):
         if not everywhere and event.scope.module not in context.asked:
             continue
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         if name:
             yield event, name
 

@@ -40,7 +40,7 @@ def _found(event: CallEvent, message: str) -> Finding:
 def _restores(context: Context, event: CallEvent) -> bool:
     """Say whether a call reads a checkpoint and gives what was in it."""
     flow = context.flow
-    name = flow.calls.callee_name(flow.here(event.value, event.scope))
+    name = flow.calls.name(event)
     if name:
         return name in _FUNCTIONS
     callee = event.value.callee

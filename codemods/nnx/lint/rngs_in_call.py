@@ -30,7 +30,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
             continue
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         if name not in _SEEDS or _fixed(context, event):
             continue
         if name != "flax.nnx.Rngs":

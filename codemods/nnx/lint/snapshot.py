@@ -90,7 +90,7 @@ def _attributes(event: CallEvent) -> list[ast.Attribute]:
 
 def _puts_back(context: Context, event: CallEvent, name: str) -> bool:
     return any(isinstance(value, Attr) and value.name == name for value in event.value.args[1:]) and (
-        context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.update"
+        context.flow.calls.name(event) == "flax.nnx.update"
     )
 
 

@@ -19,7 +19,7 @@ def check(context: Context) -> Iterator[Finding]:
     flow = context.flow
     for event in context.asked.calls():
         asked = event.value.keyword("return_variables")
-        if asked is None or flow.calls.callee_name(flow.here(event.value, event.scope)) != "flax.nnx.graph.flatten":
+        if asked is None or flow.calls.name(event) != "flax.nnx.graph.flatten":
             continue
         paths = event.value.keyword("with_paths")
         same = _is_true(context, asked, event.scope) and (paths is None or _is_true(context, paths, event.scope))

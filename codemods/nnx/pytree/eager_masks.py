@@ -57,7 +57,7 @@ def _masks(context: Context, event: CallEvent) -> Iterator[tuple[ast.expr, Value
     keywords = [k for k in event.node.keywords if k.arg in _KEYWORDS]
     if not keywords and len(event.node.args) < 2:
         return
-    name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+    name = context.flow.calls.name(event)
     if not name.startswith("optax."):
         return
     for keyword in keywords:
@@ -72,7 +72,7 @@ def _masks(context: Context, event: CallEvent) -> Iterator[tuple[ast.expr, Value
 def _uses_optimizer(context: Context) -> bool:
     flow = context.flow
     return any(
-        flow.calls.callee_name(flow.here(event.value, event.scope)) in _OPTIMIZERS
+        flow.calls.name(event) in _OPTIMIZERS
         for event in context.project.calls()
         if len(event.node.args) + len(event.node.keywords) >= 2
     )

@@ -46,7 +46,7 @@ def _called(context: Context, event: CallEvent) -> TreeFunction | None:
         return None
     if isinstance(callee, Free) and _short(event.node.func) not in SHORT_NAMES and not _imported(callee):
         return None
-    return tree_function(context.flow.calls.callee_name(context.flow.here(event.value, event.scope)))
+    return tree_function(context.flow.calls.name(event))
 
 
 def _short(node: ast.expr) -> str:
@@ -106,7 +106,7 @@ def _tested(context: Context, function: FunctionFacts) -> Iterator[str]:
     for event in function.scope.module.calls:
         if event.scope is not function.scope or len(event.value.args) != 2:
             continue
-        if flow.calls.callee_name(flow.here(event.value, event.scope)) != "builtins.isinstance":
+        if flow.calls.name(event) != "builtins.isinstance":
             continue
         classes = flow.resolve(flow.here(event.value.args[1], event.scope))
         for member in list(flow.containers.elements(classes)) or [classes]:

@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
                 )
                 yield _report(context, outer, node, message)
     for event in context.asked.calls():
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         if name not in {"builtins.isinstance", "builtins.issubclass"} or len(event.node.args) != 2:
             continue
         second = event.node.args[1]

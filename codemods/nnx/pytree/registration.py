@@ -66,7 +66,7 @@ def _called(context: Context) -> Iterator[ClassFacts]:
     """Yield the classes that are handed to a registering function."""
     flow = context.flow
     for event in context.project.calls():
-        if event.value.args and flow.calls.callee_name(flow.here(event.value, event.scope)) in _REGISTER:
+        if event.value.args and flow.calls.name(event) in _REGISTER:
             first = flow.resolve(flow.here(event.value.args[0], event.scope)).value
             if isinstance(first, Class):
                 yield first.facts

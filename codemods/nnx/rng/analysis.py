@@ -6,9 +6,10 @@ from functools import cached_property
 
 from codemods.nnx.context import Context
 from codemods.nnx.flow import Flow
+from codemods.nnx.project import Modules
 from codemods.nnx.rng.forks import Forks
 from codemods.nnx.rng.layouts import Layouts
-from codemods.nnx.rng.origins import Origins
+from codemods.nnx.rng.origins import RNGS, Origin, Origins
 from codemods.nnx.rng.splits import Split, Splits
 from codemods.nnx.sources import Sources
 
@@ -39,6 +40,12 @@ class RngAnalysis:
     def origins(self) -> Origins:
         """The calls of ``nnx.Rngs`` with the layers that fork their streams."""
         return Origins(self._flow, self._sources, self.layouts)
+
+    def made_in(self, modules: Modules) -> list[Origin]:
+        """Return every call of ``nnx.Rngs`` in some modules; nothing is followed if there is none."""
+        if not any(self._flow.calls.name(event) == RNGS for event in modules.calls()):
+            return []
+        return [origin for origin in self.origins.made.values() if origin.event.scope.module in modules]
 
     @cached_property
     def forks(self) -> Forks:

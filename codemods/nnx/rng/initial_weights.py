@@ -20,8 +20,8 @@ def check(context: Context) -> Iterator[Finding]:
     The text of such a constructor is the same on 0.10 and 0.11, and only the weights tell; so nothing is said about
     code in which nothing else is of 0.10.
     """
-    if not context.options.crosses("0.11"):
-        return
+    if not context.options.crosses("0.11") or not rng_analysis(context).made_in(context.asked):
+        return  # it is said where the first is made
     shifted = [
         origin
         for origin in rng_analysis(context).origins.made.values()

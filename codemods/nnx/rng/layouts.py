@@ -326,7 +326,7 @@ class Layouts:
         return self._lift(steps, event, depth)
 
     def _lift(self, steps: list[Step], event: CallEvent, depth: int) -> set[Ambient]:
-        if self.flow.calls.callee_name(self.flow.here(event.value, event.scope)) in CALLS_BODY:
+        if self.flow.calls.name(event) in CALLS_BODY:
             return self.ambients(self.flow.open_frame(event.scope), depth + 1)
         mapped = self._mapped(steps, self.flow.here(event.value, event.scope), event.scope)
         return {mapped} if mapped else self.ambients(self.flow.open_frame(event.scope), depth + 1)

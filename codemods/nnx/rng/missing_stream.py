@@ -16,7 +16,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every ``nnx.Rngs`` that lacks the stream of a layer."""
     if not context.options.crosses("0.11"):
         return
-    for origin in rng_analysis(context).origins.made.values():
+    for origin in rng_analysis(context).made_in(context.asked):
         needed = {k.layer.stream: k.layer.name.rpartition(".")[2] for k in origin.kept if k.layer.stream is not None}
         missing = sorted(stream for stream in needed if origin.source_of(stream) is None)
         if missing:

@@ -55,11 +55,10 @@ class Origins:
         self.made: dict[Value, Origin] = {}
         layers: list[Kept] = []
         for event in flow.project.calls():
-            call = flow.here(event.value, event.scope)
-            if flow.calls.callee_name(call) == RNGS:
+            if flow.calls.name(event) == RNGS:
                 self.made[event.value] = self._origin(event)
                 continue
-            found = layer(flow, call)
+            found = layer(flow, flow.here(event.value, event.scope))
             if found is not None and found.rngs is not None:
                 layers.append(Kept(found, event))
         for kept in layers:

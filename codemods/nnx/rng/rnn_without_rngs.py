@@ -22,7 +22,7 @@ def check(context: Context) -> Iterator[Finding]:
         given = event.value.keyword("rngs")
         if given is None:
             continue
-        layer = _LAYERS.get(context.flow.calls.callee_name(context.flow.here(event.value, event.scope)))
+        layer = _LAYERS.get(context.flow.calls.name(event))
         if layer is not None and _may_be_none(given):
             yield _found(event, layer, given)
 

@@ -26,10 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for call in context.asked.calls():
-        if (
-            call.value.args
-            and context.flow.calls.callee_name(context.flow.here(call.value, call.scope)) == "flax.nnx.reseed"
-        ):
+        if call.value.args and context.flow.calls.name(call) == "flax.nnx.reseed":
             yield from _reseeded(context, call)
     stored: set[ast.AST] = set()
     counters: list[AttrEvent] = []

@@ -57,7 +57,7 @@ class Splits:
         for event in self.flow.project.calls():
             if not any(keyword.arg == "splits" for keyword in event.node.keywords):
                 continue
-            if self.flow.calls.callee_name(self.flow.here(event.value, event.scope)) == SPLIT:
+            if self.flow.calls.name(event) == SPLIT:
                 found[event.value] = event
         return found
 

@@ -17,10 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for event in context.asked.calls():
-        if (
-            event.value.args
-            and context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.RngStream"
-        ) and _old(context, event):
+        if (event.value.args and context.flow.calls.name(event) == "flax.nnx.RngStream") and _old(context, event):
             yield _found(event)
 
 

@@ -20,7 +20,7 @@ def check(context: Context) -> Iterator[Finding]:
     for event in context.asked.calls():
         if len(event.node.args) != 1 or event.node.keywords:
             continue
-        if flow.calls.callee_name(flow.here(event.value, event.scope)) != "copy.deepcopy":
+        if flow.calls.name(event) != "copy.deepcopy":
             continue
         if context.kinds.only(flow.here(event.value.args[0], event.scope)) is not Objects.STATE:
             continue

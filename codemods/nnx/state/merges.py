@@ -59,7 +59,7 @@ def _in_traced_code(context: Context) -> Iterator[CallEvent]:
         function = enclosing_function(event.scope)
         if function is None or event.value.keyword("copy") is not None or event.node in cloned:
             continue
-        if context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) != "flax.nnx.merge":
+        if context.flow.calls.name(event) != "flax.nnx.merge":
             continue
         states = event.value.args[1:] or event.value.args  # of `nnx.merge(*parts)` all
         if any(_outer(context, value, function, traced, untouched, 0) for value in states) and _changing(
@@ -73,8 +73,7 @@ def _cloned(context: Context) -> set[ast.expr]:
     return {
         event.node.args[0]
         for event in context.project.calls()
-        if event.node.args
-        and context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) == "flax.nnx.clone"
+        if event.node.args and context.flow.calls.name(event) == "flax.nnx.clone"
     }
 
 

@@ -31,9 +31,7 @@ class Relevance:
 
     def _shares(self, event: CallEvent) -> bool:
         flow = self.context.flow
-        return (
-            short(event.node.func) in _SHORT and flow.calls.callee_name(flow.here(event.value, event.scope)) in SHARING
-        )
+        return short(event.node.func) in _SHORT and flow.calls.name(event) in SHARING
 
     def users(self, names: Iterable[str]) -> dict[Part, None]:
         """Return the functions and modules that call a name, or hand it on."""

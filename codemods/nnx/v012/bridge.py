@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
     bridges = _Bridges(context)
     written_for_it = context.origin == "0.12"  # and what it draws is what is meant
     for event in () if written_for_it else context.asked.calls():
-        if context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) in _NAMES:
+        if context.flow.calls.name(event) in _NAMES:
             yield from bridges.made(event)
     for store in context.asked.attributes():
         if store.context == "store" and store.node.attr in {"rngs", "module"}:

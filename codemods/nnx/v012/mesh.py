@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
     for event in context.project.calls():
         if event.scope.module not in naming and not event.node.keywords:
             continue
-        name = flow.calls.callee_name(flow.here(event.value, event.scope))
+        name = flow.calls.name(event)
         if name in _OFF:
             return
         keywords = {k for k, v in event.value.keywords if k and not (isinstance(v, Const) and v.value is None)}

@@ -32,7 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
     events = {event.value: event for event in context.project.calls()}
     told: set[CallEvent] = set()
     for event in events.values():
-        name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+        name = context.flow.calls.name(event)
         if name in _BRANCHING and not event.value.starred:
             updates = _Branching(context, events, event, _BRANCHING[name]).updates()
             fix = _fix(updates)

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
         if b"VariableState" not in module.source.data:
             continue
         for event in module.calls:
-            if context.flow.calls.callee_name(context.flow.here(event.value, event.scope)) == VARIABLE_STATE:
+            if context.flow.calls.name(event) == VARIABLE_STATE:
                 yield _report(event)
 
 
