@@ -22,7 +22,7 @@ _LAYERS = frozenset(
 
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.asked.attributes():
-        if event.context != "store" or event.stored is None or not _whole(event):
+        if event.context != "store" or event.stored is None or not _whole(event) or _first(event):
             continue
         if _array(context, event, event.stored) and _variable(context, event):
             yield finding(
@@ -39,6 +39,12 @@ def _whole(event: AttrEvent) -> bool:
     """Say whether the statement assigns the attribute itself and nothing else."""
     statement = event.statement
     return isinstance(statement, ast.Assign) and len(statement.targets) == 1 and statement.targets[0] is event.node
+
+
+def _first(event: AttrEvent) -> bool:
+    """Say whether a constructor gives its object an attribute."""
+    function = event.scope.function
+    return function is not None and function.name == "__init__" and event.base is function.self_param
 
 
 def _array(context: Context, event: AttrEvent, stored: Value) -> bool:

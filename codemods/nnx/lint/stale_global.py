@@ -16,10 +16,13 @@ from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.values import Attr, Class, Const, Free, Function, ModuleRef, Value
 
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
+
 
 def _check(context: Context) -> Iterator[Finding]:
+    changed = {name for name, stores in context.flow.fields.stores().items() if any(map(_later, stores))}
     for function, tracing in traced_bodies(context, COMPILED):
-        yield from _attributes(context, function)
+        yield from _attributes(context, function, changed)
         if not tracing.roots:
             continue
         seen: set[str] = set()
@@ -82,11 +85,18 @@ def _calls(node: ast.AST, names: set[str]) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
 
-def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
+def _later(store: AttrEvent) -> bool:
+    """Say whether an attribute is assigned outside of a constructor."""
+    return store.scope.function is None or store.scope.function.name not in _CONSTRUCTORS
+
+
+def _attributes(context: Context, function: FunctionFacts, changed: set[str]) -> Iterator[Finding]:
     """Yield the reads of attributes that other code assigns to, of objects that are no arguments."""
     seen: set[str] = set()
     for node in context.bodies.nodes(function.scope):
-        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load) or node.attr in seen:
+        if not isinstance(node, ast.Attribute) or node.attr not in changed or node.attr in seen:
+            continue
+        if not isinstance(node.ctx, ast.Load):
             continue
         if not isinstance(node.value, ast.Name) or not held(context, function, node.value):
             continue
@@ -125,7 +135,7 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
         writer = event.scope.function
         if writer in context.traced:
             continue
-        if writer is not None and (writer in compiling or writer.name in {"__init__", "__post_init__"}):
+        if writer is not None and (writer in compiling or writer.name in _CONSTRUCTORS):
             continue
         holder = flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope)))
         if holder is not None and holder in parents and _between(context, function, event):
