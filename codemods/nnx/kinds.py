@@ -106,6 +106,16 @@ _SEVERAL = frozenset(
 )  # fmt: skip
 
 
+# and those that give something of Python
+_NO_ARRAYS = frozenset(
+    f"jax.numpy.{name}"
+    for name in (
+        "can_cast", "dtype", "finfo", "iinfo", "iscomplexobj", "isdtype", "isrealobj", "isscalar", "issubdtype",
+        "iterable", "ndim", "promote_types", "result_type", "shape", "size",
+    )
+)  # fmt: skip
+
+
 class Kinds:
     """Answers what kinds of objects a value may be, from constructors, results of known functions and annotations."""
 
@@ -272,7 +282,7 @@ def result_kind(name: str) -> Kind | None:
         return known
     if name.endswith(".state") and class_kind(name.removesuffix(".state")) is Kind.VARIABLE:
         return Kind.VARIABLE  # nnx.Param.state(value) of Flax 0.10
-    if name in _SEVERAL:
+    if name in _SEVERAL or name in _NO_ARRAYS:
         return None
     if name.startswith(("jax.numpy.", "jax.nn.", "jax.random.", "jax.lax.")):
         return Kind.ARRAY

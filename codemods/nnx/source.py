@@ -16,6 +16,7 @@ from codemods.nnx.nodes import by_type, every
 Node = TypeVar("Node", bound=ast.AST)
 _T = TypeVar("_T")
 _LINE = re.compile(rb"\r\n|\r|\n")
+_CELL = re.compile(rb"^# (?:%%|\+)(?:\s|$)")  # how scripts that notebooks were exported to mark their cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,13 @@ class Source:
         """Yield the nodes of some types, one type after the other."""
         for kind in kinds:
             yield from self._by_type.get(kind, ())  # type: ignore[misc]
+
+    @cached_property
+    def cell_starts(self) -> tuple[int, ...]:
+        """The lines in which cells begin, ascending: of a notebook, or of a script that marks them as Jupytext does."""
+        if self.cells or not (b"# %%" in self.data or (b"# +" in self.data and b"jupytext" in self.data)):
+            return self.cells
+        return tuple(n for n, line in enumerate(_LINE.split(self.data), 1) if _CELL.match(line))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the text alone; the tree and the facts are found faster than they are sent."""

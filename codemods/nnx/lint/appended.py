@@ -61,6 +61,8 @@ def _outside(context: Context, function: FunctionFacts, tracing: Tracing, contai
         value = value.before
     if isinstance(value, Param) and value.function is function:
         method = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+        if not any(isinstance(n, ast.Expr) and n.value is node for n in context.bodies.nodes(function.scope)):
+            return False  # what gives something back is no method of a list
         return method in _LIST_METHODS and any(value.name not in root.static for root in tracing.roots)
     if not isinstance(value, Free) or value.scope.function in context.traced:
         return False

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import is_test
 from codemods.nnx.values import Const, Param, Value
 
 _CONSTRUCTORS = frozenset({"__init__", "setup", "__post_init__"})
@@ -40,7 +41,8 @@ def _methods(context: Context) -> Iterator[tuple[FunctionFacts, ClassFacts]]:
     for cls in context.asked.classes():
         if _is_module(context, cls):
             for name, method in cls.methods.items():
-                if name == "__call__" or (method in context.traced and name not in _CONSTRUCTORS):
+                traced = method in context.traced and name not in _CONSTRUCTORS
+                if traced or (name == "__call__" and not is_test(method.scope.module)):  # tests count calls
                     yield method, cls
 
 

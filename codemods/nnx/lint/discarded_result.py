@@ -124,8 +124,9 @@ def _unread(context: Context) -> Iterator[Finding]:
 
 
 def _displayed(event: CallEvent) -> bool:
-    """Say whether a notebook may show the result."""
-    return event.scope.module.source.notebook and event.scope.function is None
+    """Say whether a notebook may show the result, or one that the script was exported from."""
+    source = event.scope.module.source
+    return event.scope.function is None and (source.notebook or bool(source.cell_starts))
 
 
 RULE = lint_rule(

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.known import TRANSPARENT
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, foreign, shown
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.values import Call, Ref
 
 _OPTIONS = frozenset(
     {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings",
@@ -52,9 +54,33 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in compiled_roots(context):
         if _abstract(root):
             continue  # another class has the function that is meant
+        if _wrapped(context, root):
+            continue  # and other arguments, perhaps
         yield from _numbers(root)
         for option in ("static_argnames", "donate_argnames"):
             yield from _names(root, option)
+
+
+def _wrapped(context: Context, root: Root) -> bool:
+    """Say whether a decorator of the project, or of a library, stands between a function and jit."""
+    node = root.function.node
+    if not root.decorator or isinstance(node, ast.Lambda):
+        return False
+    behind = [
+        value
+        for decorator, value in zip(node.decorator_list, root.function.decorators, strict=True)
+        if decorator.lineno > getattr(root.node, "lineno", 0)
+    ]
+    scope = root.function.scope.parent or root.scope
+    for value in behind:
+        found = context.flow.resolve(context.flow.here(value, scope))
+        name = found.value.name if isinstance(found.value, Ref) else ""
+        if isinstance(found.value, Call):
+            name = context.flow.calls.wrapper_name(found, found.value)
+            name = name or context.flow.calls.callee_name(found)
+        if name not in TRANSPARENT:
+            return True
+    return False
 
 
 def _abstract(root: Root) -> bool:

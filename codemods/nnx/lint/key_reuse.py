@@ -101,12 +101,28 @@ def _alike(one: Use, two: Use) -> bool:
     function = one.event.scope.function
     first, second = one.event.node, two.event.node
     if function is None or len(first.args) != len(second.args):
-        return False
+        return False  # at the top of a file nothing is a pair
     if [(k.arg, ast.dump(k.value)) for k in first.keywords] != [(k.arg, ast.dump(k.value)) for k in second.keywords]:
         return False
     changed = [(a, b) for a, b in zip(first.args, second.args, strict=True) if ast.dump(a) != ast.dump(b)]
+    if changed and any(_opposite(a, b) for a, b in changed):
+        return True
     names = [node.id for pair in changed for node in pair if isinstance(node, ast.Name)]
     return len(changed) == 1 and len(names) == 2 and set(names) <= set(function.params)
+
+
+_OPPOSITES = (("pos", "neg"), ("p", "n"), ("plus", "minus"), ("positive", "negative"), ("up", "down"))
+
+
+def _opposite(one: ast.expr, two: ast.expr) -> bool:
+    """Say whether two names are those of a pair that is to see the same noise, as of antithetic perturbations."""
+    if not isinstance(one, ast.Name) or not isinstance(two, ast.Name):
+        return False
+    first, second = one.id.split("_"), two.id.split("_")
+    if len(first) != len(second):
+        return False
+    other = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]
+    return len(other) == 1 and (other[0] in _OPPOSITES or other[0][::-1] in _OPPOSITES)
 
 
 def _text(use: Use) -> str:
@@ -117,6 +133,8 @@ def _together(one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str]
     first, second = paths.get(one.event.node), paths.get(two.event.node)
     if first is None or second is None:  # in a decorator or default
         return False
+    if one.event is two.event:  # a call of one of several functions
+        return False
     if exclusive(first, second) or contradictory(first, second):
         return False
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two))
@@ -125,7 +143,7 @@ def _together(one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str]
 def _in_other_cell(one: Use, two: Use) -> bool:
     """Say whether two uses stand in different cells of a notebook, whose parts may each show something alone."""
     scope = one.event.scope
-    cells = scope.module.source.cells
+    cells = scope.module.source.cell_starts
     return scope.function is None and bisect(cells, one.event.node.lineno) != bisect(cells, two.event.node.lineno)
 
 

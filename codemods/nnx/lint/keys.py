@@ -71,7 +71,13 @@ def _place(use: Use) -> tuple[int, int]:
 
 def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use]]) -> None:
     """Add the calls of the project's functions that use up a key they are given."""
-    consuming = [key for scope, key in found if isinstance(key, Param) and key.function.scope is scope]
+    consuming = [
+        key
+        for (scope, key), users in found.items()
+        if isinstance(key, Param)
+        and key.function.scope is scope
+        and not all(_for_want(context, use, key) for use in users)
+    ]
     done: set[Param] = set()
     while consuming:
         param = consuming.pop()
@@ -84,10 +90,24 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
                 continue
             key, node = given
             users = found.setdefault((event.scope, key), [])
-            users.append(Use(event, key, param.function.name, node, helper=True))
+            use = Use(event, key, param.function.name, node, helper=True)
+            users.append(use)
             users.sort(key=_place)
-            if isinstance(key, Param):
+            if isinstance(key, Param) and not _for_want(context, use, key):
                 consuming.append(key)
+
+
+def _for_want(context: Context, use: Use, key: Param) -> bool:
+    """Say whether a function draws only where another argument was left out, which a caller may have given."""
+    return any(
+        isinstance(block, ast.If)
+        and arm == "body"
+        and isinstance(block.test, ast.Compare)
+        and isinstance(block.test.ops[0], ast.Is)
+        and isinstance(block.test.left, ast.Name)
+        and block.test.left.id in key.function.params
+        for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
+    )
 
 
 def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, ast.expr] | None:

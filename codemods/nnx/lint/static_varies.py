@@ -18,13 +18,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, node, name in static_arguments(context):
         if in_test(event.scope):
             continue
-        counters = {
-            n.id
-            for loop in event.loops
-            if isinstance(loop, ast.For)
-            for n in ast.walk(loop.target)
-            if isinstance(n, ast.Name)
-        }
+        counters = {n.id for loop in event.loops if isinstance(loop, ast.For) for n in _counted(loop.target, loop.iter)}
         if _counts(context, event, node, counters):
             yield finding(
                 RULE.code,
@@ -33,6 +27,24 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the static argument `{name}` changes in every round, and every value is compiled on its own",
                 "pass it as an ordinary argument",
             )
+
+
+def _counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
+    """Yield the names that a loop counts with; what it takes from a list has few values, as a rule."""
+    if not isinstance(values, ast.Call):
+        return
+    func = values.func
+    word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if word in {"range", "trange", "count", "arange"}:
+        yield from (n for n in ast.walk(target) if isinstance(n, ast.Name))
+    elif word in {"enumerate", "zip"} and isinstance(target, ast.Tuple):
+        parts = zip(target.elts[word == "enumerate" :], values.args, strict=False)
+        if word == "enumerate" and isinstance(target.elts[0], ast.Name):
+            yield target.elts[0]
+        for one, given in parts:
+            yield from _counted(one, given)
+    elif values.args:  # tqdm(range(n)) and the like
+        yield from _counted(target, values.args[0])
 
 
 def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[str]) -> bool:

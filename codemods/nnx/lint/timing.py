@@ -97,7 +97,7 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> b
             continue
         func = event.node.func
         word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if word in _WAITING:
+        if word in _WAITING or _waiting_inside(event.node):
             if event.node.lineno < end.lineno or word not in {"print", "info", "log"}:
                 return False
         elif jit_of(context, event) or _given_compiled(context, event):
@@ -105,12 +105,22 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> b
     return compiled
 
 
+def _waiting_inside(call: ast.Call) -> bool:
+    """Say whether a lambda among the arguments of a call waits, as in ``tree.map(lambda x: device_get(x), ...)``."""
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in {"device_get", "block_until_ready", "asarray", "item"}
+        for argument in call.args
+        if isinstance(argument, ast.Lambda)
+        for n in ast.walk(argument)
+    )
+
+
 def _waits(node: ast.AST) -> bool:
     """Say whether a statement has to wait for a result: a condition on one, or one stored into a numpy array."""
     if isinstance(node, ast.Assert):
         return True
     if isinstance(node, ast.If | ast.While):
-        return isinstance(node.test, ast.Compare | ast.Attribute)
+        return isinstance(node.test, ast.Compare | ast.Attribute | ast.Call)
     return isinstance(node, ast.Assign) and any(
         isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice | ast.Tuple) for target in node.targets
     )
