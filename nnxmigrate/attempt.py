@@ -269,7 +269,8 @@ def _shifted(finding: Finding, edits: Mapping[str, Sequence[Edit]]) -> Finding:
         return finding
     own = merged(edits.get(finding.path, ()))
     start = moved(finding.start, own)
-    return replace(finding, start=start, end=max(start, moved(finding.end, own)), fix=None)
+    related = tuple(replace(one, start=moved(one.start, own), end=moved(one.end, own)) for one in finding.related)
+    return replace(finding, start=start, end=max(start, moved(finding.end, own)), fix=None, related=related)
 
 
 def _prove(before: Sequence[Failure], after: Sequence[Failure], edits: Mapping[str, Sequence[Edit]]) -> None:

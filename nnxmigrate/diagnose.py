@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from codemods.nnx.findings import Finding, Fix
 from nnxmigrate.files.document import Document, EditRefused
 from nnxmigrate.fixing import ABSENT
-from nnxmigrate.outcome import Diagnostic, Replacement
+from nnxmigrate.outcome import Diagnostic, RelatedPlace, Replacement
 
 _LINE = re.compile(r"\bline (\d+)\b")
 
@@ -37,6 +37,9 @@ def diagnostic(
         document.line(document.line_and_column(finding.start)[0]),
         finding.fix.safety if finding.fix and (replacements or (not reason and drafted(finding.fix))) else None,
         replacements,
+        related=tuple(
+            RelatedPlace(document.spot(one.start), document.spot(one.end), one.message) for one in finding.related
+        ),
     )
 
 

@@ -32,6 +32,15 @@ class Replacement:
 
 
 @dataclass(frozen=True)
+class RelatedPlace:
+    """Another place of the file that a finding is about too, with what it has to do with it."""
+
+    start: Spot
+    end: Spot
+    message: str
+
+
+@dataclass(frozen=True)
 class Diagnostic:
     """A finding as people and programs read it.
 
@@ -46,6 +55,7 @@ class Diagnostic:
         safety: the safety of its fix; None if it has none that can be made.
         replacements: the fix.
         beside: whether no later run can see it, since it showed beside others that are fixed now.
+        related: other places of the file that have to do with it.
     """
 
     code: str
@@ -58,6 +68,7 @@ class Diagnostic:
     safety: Safety | None = None
     replacements: tuple[Replacement, ...] = ()
     beside: bool = False
+    related: tuple[RelatedPlace, ...] = ()
 
     @property
     def place(self) -> str:

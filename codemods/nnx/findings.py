@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,21 @@ class Fix:
         return frozenset(path for path, _ in self.edits)
 
 
+@dataclass(frozen=True)
+class Related:
+    """Another place of the same source that a finding is about too.
+
+    Attributes:
+        start: offset of its first byte.
+        end: offset behind its last byte.
+        message: what it has to do with the finding.
+    """
+
+    start: int
+    end: int
+    message: str
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """One thing that a rule has to say about one place.
@@ -51,6 +67,7 @@ class Finding:
         help: the way out, one line; may be empty.
         fix: edits that mend it. Several findings may share one fix object; it is then made once, for all.
         notable: whether the user should read it even after it was fixed.
+        related: other places that have to do with it.
     """
 
     code: str
@@ -61,17 +78,26 @@ class Finding:
     help: str = ""
     fix: Fix | None = None
     notable: bool = False
+    related: tuple[Related, ...] = ()
 
 
 def finding(
-    code: str, scope: Scope, node: ast.AST, message: str, help: str = "", fix: Fix | None = None, notable: bool = False
+    code: str,
+    scope: Scope,
+    node: ast.AST,
+    message: str,
+    help: str = "",
+    fix: Fix | None = None,
+    notable: bool = False,
+    related: Sequence[tuple[ast.AST, str]] = (),
 ) -> Finding:
     """Return a finding about a node of a scope's module; of a definition only the first line is marked."""
     source = scope.module.source
     start, end = source.span(node)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         end = start + len(source.line(node.lineno).encode()) - node.col_offset
-    return Finding(code, source.path, start, end, message, help, fix, notable)
+    others = tuple(Related(*source.span(other), words) for other, words in related)
+    return Finding(code, source.path, start, end, message, help, fix, notable, others)
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,22 @@ from dataclasses import fields
 from typing import Any
 
 from codemods.nnx.edits import Edit
-from codemods.nnx.findings import Analysis, Failure, Finding, Fix, Safety
+from codemods.nnx.findings import Analysis, Failure, Finding, Fix, Related, Safety
 from codemods.nnx.options import OptimizerForm, Options
 from nnxmigrate.files.document import Spot
-from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Replacement, Status
+from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, RelatedPlace, Replacement, Status
 
 _CLASSES: tuple[type[Any], ...] = (
     Analysis,
     Failure,
     Finding,
+    Related,
     Fix,
     Edit,
     Outcome,
     FileOutcome,
     Diagnostic,
+    RelatedPlace,
     Replacement,
     Options,
 )

@@ -43,6 +43,9 @@ def _finding(one: Diagnostic) -> dict[str, Any]:
         "start": _spot(one.start),
         "end": _spot(one.end),
         "fix": {"safety": one.safety.value, "edits": edits} if one.safety else None,
+        "related": [
+            {"start": _spot(other.start), "end": _spot(other.end), "message": other.message} for other in one.related
+        ],
     }
 
 

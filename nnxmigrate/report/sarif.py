@@ -74,6 +74,18 @@ def _result(one: Diagnostic, fingerprint: str) -> dict[str, Any]:
         ],
         "partialFingerprints": {"nnxmigrate/v1": fingerprint},
     }
+    if one.related:
+        result["relatedLocations"] = [
+            {
+                "id": number,
+                "physicalLocation": {
+                    "artifactLocation": _uri(one.path),
+                    "region": _region(other.start, other.end),
+                },
+                "message": {"text": other.message},
+            }
+            for number, other in enumerate(one.related, 1)
+        ]
     # A fix of a notebook would have to speak of the JSON text, and these places speak of cells.
     if one.replacements and not any(part.start.cell for part in one.replacements):
         paths = dict.fromkeys(part.path for part in one.replacements)

@@ -57,9 +57,9 @@ class Carried:
         ends, starts, by = self.edited(text)
 
         def moved(some: Iterable[Finding]) -> tuple[Finding, ...]:
-            before = (replace(one, fix=None) for one in some if one.end <= ends)
+            before = (replace(one, fix=None, related=()) for one in some if one.end <= ends)
             behind = (
-                replace(one, start=one.start + by, end=one.end + by, fix=None)
+                replace(one, start=one.start + by, end=one.end + by, fix=None, related=())
                 for one in some
                 if one.start >= starts and one.end > ends
             )

@@ -342,6 +342,11 @@ class Session:
                     code_description=lsp.CodeDescription(url) if url else None,
                     source="nnxmigrate",
                     tags=[lsp.DiagnosticTag.Deprecated] if suggested else None,
+                    related_information=[
+                        lsp.DiagnosticRelatedInformation(lsp.Location(*places.range(one.start, one.end)), one.message)
+                        for one in finding.related
+                    ]
+                    or None,
                 ),
             )
         for problem in checked.problems:

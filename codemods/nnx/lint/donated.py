@@ -47,6 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"`{event.scope.module.source.text(node)}` was donated to {shown(root.function)} in line "
                         f"{event.node.lineno}: its memory is gone",
                         "assign the result to the same name, or copy what is needed before the call",
+                        related=[(event.node, "donated here")],
                     )
 
 

@@ -44,6 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{_text(use)}` was used up by `{last(earlier.name)}` in line {earlier.event.node.lineno}: "
                     f"the results depend on each other",
                     _HELP,
+                    related=_others(use, earlier, found, paths),
                 )
             elif any(_repeats(use, loop) for loop in use.event.loops) or _in_each_round(context, use):
                 yield finding(
@@ -66,6 +67,18 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{_text(split)}` is split again in the next round after numbers were drawn from it",
                     "draw from the other part: key, subkey = jax.random.split(key)",
                 )
+
+
+def _others(
+    use: Use, earlier: Use, found: list[Use], paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
+) -> list[tuple[ast.AST, str]]:
+    """Return the other uses of a key that was used up: the first one, and those behind the one that is reported."""
+    later = [
+        other
+        for other in found[found.index(use) + 1 :]
+        if other.event is not use.event and _together(earlier, other, paths) and _related(earlier, other)
+    ]
+    return [(earlier.event.node, "used up here"), *((other.event.node, "and used again here") for other in later)]
 
 
 def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -> Use | None:

@@ -32,14 +32,15 @@ def _check(context: Context) -> Iterator[Finding]:
             value = function.scope.module.values.get(node)
             if isinstance(value, Free) and value.scope.function not in context.traced and _data(value):
                 seen.add(node.id)
-                line = _rebound(context, function, value)
-                if line:
+                change = _rebound(context, function, value)
+                if change is not None:
                     yield finding(
                         RULE.code,
                         function.scope,
                         node,
-                        f"{shown(function)} keeps an earlier value of `{node.id}`, which line {line} changes",
+                        f"{shown(function)} keeps an earlier value of `{node.id}`, which line {change.lineno} changes",
                         f"pass `{node.id}` as an argument",
+                        related=[(change, "changed here")],
                     )
 
 
@@ -50,8 +51,8 @@ def _data(free: Free) -> bool:
     return several and not any(isinstance(b, Function | Class | ModuleRef | Attr) for b in bindings)
 
 
-def _rebound(context: Context, function: FunctionFacts, free: Free) -> int | None:
-    """Return the line that binds a variable again after a first call and before another; None if there is none."""
+def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt | ast.expr | None:
+    """Return what binds a variable again after a first call and before another; None if nothing does."""
     outer = free.scope
     nodes = context.bodies.nodes(outer)
     if function.scope.parent is not outer:
@@ -69,11 +70,11 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> int | Non
     for node in nodes:
         if not _binds(node, free.name) and not _calls(node, writers):
             continue
-        line: int = node.lineno  # type: ignore[attr-defined]
-        if lines and lines[0] < line < lines[-1]:
-            return line
+        assert isinstance(node, ast.stmt | ast.expr)
+        if lines and lines[0] < node.lineno < lines[-1]:
+            return node
         if any(inside(node, loop) and any(inside(call, loop) for call in calls) for loop in loops):
-            return line
+            return node
     return None
 
 
