@@ -31,6 +31,36 @@ def bump(m):
 """
 
 PROGRAMS = {
+    "handed on twice": """\
+noisy = Noisy(nnx.Rngs(0, noise=1))
+graphdef, state = nnx.split(noisy)
+
+
+@nnx.jit
+def run(state, x):
+    net = nnx.merge(graphdef, state)
+    return net(x), nnx.state(net)
+
+
+first, _ = run(state, x)
+second, after = run(state, x)
+third, _ = run(after, x)
+print(first.sum(), second.sum(), third.sum())
+""",
+    "handed on in a loop": """\
+norm = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+state = nnx.state(norm)
+
+
+@nnx.jit
+def step(state, x):
+    state["mean"].value = state["mean"].value + x.sum()
+    return state["mean"].value
+
+
+for _ in range(2):
+    print(step(state, x))
+""",
     "laid out": """\
 @nnx.jit
 def create(rngs):

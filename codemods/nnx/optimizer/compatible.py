@@ -39,6 +39,9 @@ class CompatibleForm:
         Raises:
             CannotChange: if the group cannot take this form either.
         """
+        for reason in group.reasons:
+            if reason.final:
+                raise CannotChange(reason)
         for update in group.updates:
             if not update.old and not update.unclear:
                 raise CannotChange(

@@ -59,12 +59,14 @@ class Reason:
         scope: where it stands.
         node: its place.
         open_end: whether the optimizer leaves the project there, so that any update of unknown origin may be its.
+        final: whether the compatible class does not help either.
     """
 
     words: str
     scope: Scope
     node: ast.AST
     open_end: bool = False
+    final: bool = False
 
     def __str__(self) -> str:
         return f"{self.words} (line {self.node.lineno} of {self.scope.module.source.path})"  # type: ignore[attr-defined]
@@ -137,6 +139,7 @@ class Groups:
         if self.origins.constructors:  # what is not made here can leave nowhere
             self._collect_returns()
             self._collect_stores()
+            self._collect_patterns()
         for members, use in self._uses:
             group = self._groups.setdefault(self._root(next(iter(members))), Group())
             if isinstance(use, Update):
@@ -213,6 +216,18 @@ class Groups:
             return
         members = self._plain(self.origins.of(base))
         self._use(members, Update(event, event.node.func.value, callee.base))
+        if not members and event.value.args and self.origins.may.may_hold(event.value.args[0]):
+            self._unbound(event, base)
+
+    def _unbound(self, event: CallEvent, base: Bound) -> None:
+        """Note ``type(optimizer).update(optimizer, grads)`` and the like."""
+        found = self.flow.resolve(base)
+        named = isinstance(found.value, Ref) and found.value.name == "flax.nnx.Optimizer"
+        of_type = isinstance(found.value, Call) and self.flow.calls.callee_name(found) == "builtins.type"
+        if named or of_type or (isinstance(found.value, Attr) and found.value.name == "__class__"):
+            members = self._plain(self.origins.of(self.flow.with_value(base, event.value.args[0])))
+            words = "its update method is called through its class"
+            self._use(members, Reason(words, event.scope, event.node, final=named and len(event.value.args) == 2))
 
     def _plain(self, members: Iterable[Constructor | Param]) -> set[Member]:
         """Leave out optimizers whose class has an ``update`` of its own."""
@@ -249,6 +264,9 @@ class Groups:
             if event.node.attr == "update" and event.context == "load" and event.node not in called:
                 members = self._plain(self.origins.of(self.flow.here(event.base, event.scope)))
                 self._use(members, Reason("its update method is used as a value", event.scope, event.node))
+            if event.node.attr == "__dict__":
+                held = self.origins.of(self.flow.here(event.base, event.scope))
+                self._use(held, Reason("its attributes are reached through __dict__", event.scope, event.node))
             if event.node.attr != "model":
                 continue
             function = event.scope.function
@@ -257,6 +275,19 @@ class Groups:
                     self._use([function.owner], event)
                 continue
             self._use(self.origins.of(self.flow.here(event.base, event.scope)), event)
+
+    def _collect_patterns(self) -> None:
+        """Note optimizers that are matched against patterns, which give them further names."""
+        for module in self.flow.project.modules:
+            for node in module.source.of_type(ast.Match):
+                value = module.values.get(node.subject)
+                if value is not None and self.origins.may.may_be(value):
+                    scope = next(
+                        (f.scope for f in reversed(module.functions) if any(node is n for n in ast.walk(f.node))),
+                        module.scope,
+                    )
+                    members = self.origins.contained(self.flow.here(value, scope))
+                    self._use(members, Reason("it is matched against a pattern", scope, node))
 
     # -- uses that need the model inside ------------------------------------------------------------
 
@@ -270,11 +301,16 @@ class Groups:
         name = getattr(callee.value, "name", "") if isinstance(callee.value, Ref) else ""
         values = [*event.value.args, *(v for _, v in event.value.keywords)]
         if name in {"builtins.hasattr", "builtins.getattr", "builtins.setattr", "builtins.delattr"}:
-            if len(values) > 1 and isinstance(values[1], Const) and values[1].value == "model":
+            given = self.flow.follow(call, values[1]).value if len(values) > 1 else None
+            asked = given.value if isinstance(given, Const) else None
+            short = name.partition(".")[2]
+            if asked == "model":
                 members = self.origins.of(self.flow.with_value(call, values[0]))
-                self._use(
-                    members, Reason(f"the model is reached through {name.partition('.')[2]}()", event.scope, event.node)
-                )
+                self._use(members, Reason(f"the model is reached through {short}()", event.scope, event.node))
+            elif given is not None and short != "hasattr" and asked in {"update", None}:
+                plain = self._plain(self.origins.of(self.flow.with_value(call, values[0])))
+                words = "its update method is reached through" if asked else "one of its attributes is reached through"
+                self._use(plain, Reason(f"{words} {short}()", event.scope, event.node))
             return
         if name in _CONTENT:
             if values and not _only_optimizer_state(self.flow, call, event.value.args[1:]):
@@ -289,6 +325,10 @@ class Groups:
             for value in values[:1]:
                 members = self.origins.contained(self.flow.with_value(call, value))
                 self._use(members, Reason("the optimizer is copied together with its model", event.scope, event.node))
+            return
+        if name == "builtins.vars":
+            members = self.origins.of(self.flow.with_value(call, values[0]))
+            self._use(members, Reason("its attributes are reached through vars()", event.scope, event.node))
             return
         if self._harmless(name, call, callee):
             return
@@ -313,8 +353,11 @@ class Groups:
         if self.flow.calls.invoked(call):
             return True
         # a transform given its options first: nnx.jit(donate_argnums=0)(step)
-        return isinstance(value, Call) and bool(
-            self.flow.calls.wrapper_name(callee, value) or self.flow.calls.callee_name(callee)
+        outer = self.flow.calls.callee_name(callee) if isinstance(value, Call) else ""
+        return (
+            isinstance(value, Call)
+            and outer not in _BY_NAME
+            and bool(self.flow.calls.wrapper_name(callee, value) or outer)
         )
 
     def carries_model(self, call: Bound, value: Value) -> bool:
@@ -429,6 +472,7 @@ _CONTAINER_METHODS = frozenset(
     {"append", "extend", "insert", "add", "items", "keys", "values", "get", "pop", "setdefault", "update"}
 )
 _ASSERTION = re.compile(r"assert(_[a-z]|[A-Z])")  # methods of test cases and mocks, which only compare
+_BY_NAME = frozenset({"operator.methodcaller", "operator.attrgetter"})  # make functions that use what they are given
 _OPTIMIZER_STATE = frozenset({"OptState", "OptArray", "OptVariable"})
 
 

@@ -174,6 +174,7 @@ class Calls:
         found: set[Thing] = set()
         for thing in things:
             if thing.kind is Kind.STATE or (thing.unknown and self._state(node)):
+                self.run.read({thing}, node)
                 inner = self.run.library.copied(thing)
                 self.run.share(Share(node, self.run.scope, False, {thing}, {inner}, handed=True))
                 found.add(inner)
