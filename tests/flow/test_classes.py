@@ -38,3 +38,20 @@ def test_a_copy_is_of_the_class_of_its_original() -> None:
     found = flow.classes.class_of(flow.resolve(flow.here(base.base, base.scope)))
     assert found is not None
     assert found.name == "C"
+
+
+CHANGED_BY_THEMSELVES = {
+    "item": "class A:\n    def f(self):\n        v = self.v[0]\n        self.v[...] = v\n        v.shape\n",
+    "two fields": "class A:\n    def f(self):\n        self.v[0] = self.w[1]\n        self.w[0] = self.v[1]\n"
+    "        self.v[1].shape\n",
+    "loop": "class A:\n    def f(self, xs):\n        for x in xs:\n            self.v['a'] = self.v['b'] + self.v['c']\n"
+    "        self.v['c'].shape\n",
+}
+
+
+@pytest.mark.parametrize("text", CHANGED_BY_THEMSELVES.values(), ids=list(CHANGED_BY_THEMSELVES))
+def test_a_field_that_is_only_changed_comes_to_an_end(text: str) -> None:
+    project = Project([source.facts for source in sources({"m.py": text})])
+    flow = Context(project, Options()).flow
+    (event,) = [event for event in project.attributes() if event.node.attr == "shape"]
+    assert flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope))) is None

@@ -33,6 +33,7 @@ class Containers:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._indexed: dict[tuple[Value, Bound], Indexed] = {}
+        self._asked: set[Bound] = set()
 
     def item(self, base: Bound, index: Bound) -> Bound:
         """Resolve ``base[index]``."""
@@ -82,7 +83,13 @@ class Containers:
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             if node.slice.value == index.value.value:
                 return self.flow.follow(base, changed.value)
-            return self.item(self.flow.follow(base, changed.before), index)
+            if base in self._asked:
+                return None  # a field that is known by this change alone: before it, it is what it is after it
+            self._asked.add(base)
+            try:
+                return self.item(self.flow.follow(base, changed.before), index)
+            finally:
+                self._asked.discard(base)
         return None
 
     def is_mapping(self, container: Bound, depth: int = 0) -> bool:
