@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from codemods.nnx.options import VERSIONS, OptimizerForm, Options
-from nnxmigrate.files.discovery import discover
+from nnxmigrate.files.discovery import NOTEBOOK, PYTHON, discover
 from nnxmigrate.files.document import Unreadable
 from nnxmigrate.files.python import EncodedDocument
 from nnxmigrate.outcome import FileOutcome, Outcome, Status
@@ -90,7 +90,7 @@ def migrate(
         The new texts, what was fixed and what is left. One bad file is no error, but a file whose status is failed.
 
     Raises:
-        ValueError: if a version, a rule or a form is unknown, or versions do not go together.
+        ValueError: if a version, a rule or a form is unknown, versions do not go together, or a path is given as text.
         BadRules: if an installed package offers rules that cannot be used.
     """
     options = _options(origin, to, select, ignore, optimizer)
@@ -158,6 +158,8 @@ def _several(codes: Collection[str]) -> Collection[str]:
 
 def _run(code: str | Mapping[str, str] | Paths, settings: Settings, exclude: Sequence[str]) -> Result:
     if isinstance(code, str):
+        if "\n" not in code and code.rstrip().endswith((*PYTHON, *NOTEBOOK)):
+            raise ValueError(f"a string is a program's text: for the file, pass pathlib.Path({code!r})")
         return _texts({MAIN: code}, settings)
     if isinstance(code, Mapping):
         return _texts(code, settings)

@@ -131,3 +131,10 @@ def test_wrong_settings(settings: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     PUBLIC.write_text(described())
+
+
+@pytest.mark.parametrize("name", ["src/train.py", "a.ipynb"])
+def test_the_name_of_a_file_is_no_text(name: str) -> None:
+    with pytest.raises(ValueError, match="Path"):
+        migrate(name)
+    assert migrate(f"{name}\n").text == f"{name}\n"

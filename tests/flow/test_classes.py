@@ -44,7 +44,8 @@ CHANGED_BY_THEMSELVES = {
     "item": "class A:\n    def f(self):\n        v = self.v[0]\n        self.v[...] = v\n        v.shape\n",
     "two fields": "class A:\n    def f(self):\n        self.v[0] = self.w[1]\n        self.w[0] = self.v[1]\n"
     "        self.v[1].shape\n",
-    "loop": "class A:\n    def f(self, xs):\n        for x in xs:\n            self.v['a'] = self.v['b'] + self.v['c']\n"
+    "loop": "class A:\n    def f(self, xs):\n        for x in xs:\n            self.v['a'] = self.v['b'] + self.v['c']"
+    "\n"
     "        self.v['c'].shape\n",
 }
 
