@@ -105,6 +105,14 @@ def test_a_hostile_configuration(tree: Tree, text: str, words: str) -> None:
     assert words in result.output.lower() or words in result.output, result.output[:500]
 
 
+@pytest.mark.parametrize("command", [("fix-ckpt", "--check", "a.py"), ("status",)], ids=str)
+def test_a_hostile_configuration_and_other_commands(tree: Tree, command: tuple[str, ...]) -> None:
+    tree({"pyproject.toml": "[tool.nnxmigrate]\nx = " + "[" * 5000, "a.py": HEAD + OLD})
+    result = call(*command)
+    assert (result.exit_code, type(result.exception)) == (2, SystemExit)
+    assert "nested too deeply" in result.output
+
+
 def test_a_configuration_of_another_shape(tree: Tree) -> None:
     root = tree({"a.py": HEAD + OLD})
     for text in ("tool = 3 # nnxmigrate\n", "[project]\ndependencies = 3\n[tool.nnxmigrate]\n"):

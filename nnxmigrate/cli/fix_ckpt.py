@@ -234,8 +234,8 @@ def _configured() -> dict[str, Any]:
     flags = ("eager_init", "link", "verify", "dry_run", "emit_script", "verbose", "distributed", "check", "recursive")
     options: dict[str, Any] = dict.fromkeys((*values, *flags))
     options.update(items=(), renames={}, drop=(), keep=(), allow_missing=())
-    found = config.find([os.curdir])
     try:
+        found = config.find([os.curdir])
         table = config.load(found).get("fix-ckpt", {}) if found else {}
     except config.ConfigError as error:
         raise _Failure(str(error)) from error
