@@ -52,7 +52,7 @@ CHANGED_BY_THEMSELVES = {
 
 @pytest.mark.parametrize("text", CHANGED_BY_THEMSELVES.values(), ids=list(CHANGED_BY_THEMSELVES))
 def test_a_field_that_is_only_changed_comes_to_an_end(text: str) -> None:
-    project = Project([source.facts for source in sources({"m.py": text})])
+    project = Project([source.once(walk) for source in sources({"m.py": text})])
     flow = Context(project, Options()).flow
     (event,) = [event for event in project.attributes() if event.node.attr == "shape"]
     assert flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope))) is None
