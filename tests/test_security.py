@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,13 @@ def test_a_configuration_of_another_shape(tree: Tree) -> None:
     for text in ("tool = 3 # nnxmigrate\n", "[project]\ndependencies = 3\n[tool.nnxmigrate]\n"):
         (root / "pyproject.toml").write_text(text)
         assert call("--check", "a.py").exit_code == 1, text
+
+
+def test_long_words_in_toml_cost_no_square_of_their_length() -> None:
+    began = time.process_time()
+    for text in ("x = '" + "A" * 200_000 + "'\n", "# " + "A" * 200_000 + "\n", "x = '" + "a " * 100_000 + "'\n"):
+        parse(text)
+    assert time.process_time() - began < 10  # it took minutes
 
 
 def test_toml() -> None:

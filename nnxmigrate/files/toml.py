@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 #: A key of hundreds of parts costs the parser time that grows with the square of their number, and nobody writes one.
-_ENDLESS = re.compile(r"""(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){300}""")
+#: It is looked for where a word begins: within a long word, every start would cost its length.
+_ENDLESS = re.compile(r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){300}""")
 
 
 def parse(text: str) -> dict[str, Any]:
