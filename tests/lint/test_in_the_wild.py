@@ -299,6 +299,23 @@ def casted(leaves, flags):
 for leaf, wide in zip([jnp.ones(2), jnp.ones(3)], [True, False]):
     print(cast(leaf, wide).shape)
 """,
+    "a draw in a function that ends under the condition of another": """\
+def noise(key, values): return jax.random.normal(key, values.shape)
+
+def run(key, values, given=None, bootstrap=False):
+    if given is None and not bootstrap:
+        given = noise(key, values)
+    if not bootstrap:
+        return values - given
+    return jax.random.permutation(key, values)
+
+print(run(jax.random.key(0), jnp.ones(3)).shape)
+""",
+    "items that become smaller": """\
+def lowest(row, index, values): return row.at[index].min(values)
+
+print(jax.vmap(lowest)(jnp.ones((2, 3)), jnp.zeros((2, 1), int), jnp.zeros((2, 1))).shape)
+""",
     "a mode without randomness": """\
 class Noise(nnx.Module):
     def __init__(self, stochastic): self.stochastic = stochastic

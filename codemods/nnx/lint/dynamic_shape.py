@@ -117,11 +117,18 @@ def _shape_arguments(context: Context, event: CallEvent, name: str) -> Iterator[
     elif not name and isinstance(node.func, ast.Attribute):
         if node.func.attr == "reshape" and context.taint.node(node.func.value, event.scope):
             yield from node.args
-        elif node.func.attr in _OVER_AXIS and context.taint.node(node.func.value, event.scope):
+        elif _whole(node.func) and context.taint.node(node.func.value, event.scope):
             yield from node.args[:1]
             named = keyword(node, "axis")
             if named is not None:
                 yield named
+
+
+def _whole(func: ast.Attribute) -> bool:
+    """Say whether a method reduces or orders an array over an axis; ``x.at[i].min(value)`` sets items."""
+    base = func.value
+    at = isinstance(base, ast.Subscript) and isinstance(base.value, ast.Attribute) and base.value.attr == "at"
+    return func.attr in _OVER_AXIS and not at
 
 
 def _traced(context: Context, argument: ast.expr, event: CallEvent) -> bool:

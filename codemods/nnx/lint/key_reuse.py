@@ -35,7 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for index, use in enumerate(found):
             if use.helper and _meant(use):
                 continue
-            earlier = next((u for u in found[:index] if _together(u, use, paths) and _related(u, use)), None)
+            earlier = next((u for u in found[:index] if _together(context, u, use, paths) and _related(u, use)), None)
             if earlier is not None:
                 yield finding(
                     RULE.code,
@@ -44,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{_text(use)}` was used up by `{last(earlier.name)}` in line {earlier.event.node.lineno}: "
                     f"the results depend on each other",
                     _HELP,
-                    related=_others(use, earlier, found, paths),
+                    related=_others(context, use, earlier, found, paths),
                 )
             elif any(_repeats(use, loop) for loop in use.event.loops) or _in_each_round(context, use):
                 yield finding(
@@ -70,13 +70,13 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _others(
-    use: Use, earlier: Use, found: list[Use], paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
+    context: Context, use: Use, earlier: Use, found: list[Use], paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
 ) -> list[tuple[ast.AST, str]]:
     """Return the other uses of a key that was used up: the first one, and those behind the one that is reported."""
     later = [
         other
         for other in found[found.index(use) + 1 :]
-        if other.event is not use.event and _together(earlier, other, paths) and _related(earlier, other)
+        if other.event is not use.event and _together(context, earlier, other, paths) and _related(earlier, other)
     ]
     return [(earlier.event.node, "used up here"), *((other.event.node, "and used again here") for other in later)]
 
@@ -142,7 +142,7 @@ def _text(use: Use) -> str:
     return use.event.scope.module.source.text(use.node)
 
 
-def _together(one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]) -> bool:
+def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]) -> bool:
     first, second = paths.get(one.event.node), paths.get(two.event.node)
     if first is None or second is None:  # in a decorator or default
         return False
@@ -150,6 +150,10 @@ def _together(one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str]
         return False
     if exclusive(first, second) or contradictory(first, second):
         return False
+    if any(
+        contradictory(first, ((guard, "orelse"),)) for guard in context.bodies.behind(two.event.node, two.event.scope)
+    ):
+        return False  # the function has ended where the first is reached
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two))
 
 
