@@ -12,7 +12,7 @@ from typing import Any
 
 from nnxmigrate.checkpoint.destination import Destination
 from nnxmigrate.checkpoint.distributed import gathered, is_leader, number, share, together, told_by_leader
-from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.errors import READABLE, CheckpointError
 from nnxmigrate.checkpoint.estimate import Estimate, estimate, require_space
 from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder, is_remote, quiet_native
 from nnxmigrate.checkpoint.hashing import NAME as HASH
@@ -75,6 +75,8 @@ def run_job(job: Job, progress: Progress = lambda stage, count: None) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise CheckpointError("the disk is full; nothing was left behind") from error
+        if isinstance(error, PermissionError):
+            raise CheckpointError(f"{error.filename}: permission denied; nothing was left behind", READABLE) from error
         raise CheckpointError(f"writing failed, nothing was left behind: {error}") from error
 
 

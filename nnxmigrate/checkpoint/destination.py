@@ -48,6 +48,18 @@ def require_free(destination: str, source: str) -> None:
         taken = os.path.lexists(destination)
     if taken:
         raise CheckpointError(f"{destination} exists already", "remove it, or name another destination")
+    if not is_remote(destination):
+        _require_writable(pathlib.Path(destination).parent)
+
+
+def _require_writable(folder: pathlib.Path) -> None:
+    """Refuse to write below a folder that cannot be made or written to."""
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder} is a file, so nothing can be written below it", "name another destination")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CheckpointError(f"{folder}: no permission to write there", "name another destination")
 
 
 class Destination:

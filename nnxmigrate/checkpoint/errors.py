@@ -15,5 +15,15 @@ class CheckpointError(Exception):
         self.hint = hint
 
 
+def unreadable(place: object, error: Exception) -> CheckpointError:
+    """Return the error for a database of which TensorStore cannot read a part."""
+    if "PERMISSION_DENIED" in str(error):
+        return CheckpointError(f"{place}: no permission to read all of it", READABLE)
+    return CheckpointError(f"{place}: the OCDBT database is damaged: {error}")
+
+
+READABLE = "let somebody run this who may read it, or have it made readable"
+
+
 class MisfitError(CheckpointError):
     """A checkpoint and a model do not have the same leaves; the message names them."""

@@ -303,7 +303,7 @@ def open_folder(address: str) -> LocalFolder | RemoteFolder:
     if not path.exists():
         raise CheckpointError(f"{path}: no such checkpoint")
     if not path.is_dir():
-        raise CheckpointError(f"{path}: a file; an Orbax checkpoint is a folder")
+        raise CheckpointError(f"{path}: a file; an Orbax checkpoint is a folder", NOT_ORBAX)
     return LocalFolder(path)
 
 
@@ -398,6 +398,12 @@ def is_remote(address: str) -> bool:
     """Say whether an address is a URL of something other than a local file."""
     scheme, mark, _ = address.partition("://")
     return bool(mark) and scheme != "file"
+
+
+NOT_ORBAX = (
+    "msgpack and pickle files are not read: load the file in the old program's environment, leave RNG state out, "
+    "and save the rest with ocp.StandardCheckpointer"
+)
 
 
 def local_path(address: str) -> pathlib.Path:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from nnxmigrate.checkpoint.files import Folder
+from nnxmigrate.checkpoint.tree import leaf_of
 
 Content = bytes | tuple[str, int, int]
 """A value that stands in the index itself, or the file, offset and length where it is."""
@@ -45,7 +46,7 @@ def ranges(folder: Folder, names: Collection[str]) -> dict[str, list[tuple[int, 
     """
     found: dict[str, list[tuple[int, int]]] = {}
     for node, key, content in _walk(folder):
-        place = node if key is None else content if key.partition("/")[0] in names else None
+        place = node if key is None else content if leaf_of(key, names) else None
         if isinstance(place, tuple):
             found.setdefault(place[0], []).append((place[1], place[1] + place[2]))
     return found

@@ -46,6 +46,10 @@ class NamedLeaf:
     tag: str = ""
 
 
+#: Flax 0.11 cannot make an optimizer of masked parts, as those of optax.masked and optax.set_to_zero.
+_ALONE = "a factory that returns the model without its optimizer will do: the optimizer's state is kept as stored"
+
+
 class Program:
     """What the new program saves.
 
@@ -76,17 +80,17 @@ class Program:
         self.sizes: CompiledSizes | None = None
         self.plain = True
         self.eager = bool(eager)
-        if not self.eager:
-            try:
-                self.target = self._traced()
-            except (CheckpointError, SystemExit) as error:
-                raise _ended(error) from error
-            except Exception as error:
-                if eager is False:
-                    raise CheckpointError(f"the model cannot be traced: {_said(error)}") from error
-                self.build(f"the model cannot be traced ({_said(error).splitlines()[0]}), so it is really built")
-        else:
+        if self.eager:
             self.build()
+            return
+        try:
+            self.target = self._traced_in_any_mesh()
+        except (CheckpointError, SystemExit) as error:
+            raise _ended(error) from error
+        except Exception as error:
+            if eager is False:
+                raise CheckpointError(f"the model cannot be traced: {_said(error)}") from error
+            self.build(f"the model cannot be traced ({_said(error).splitlines()[0]}), so it is really built")
 
     def build(self, reason: str = "") -> None:
         """Really build the model, for constructors that cannot be traced.
@@ -102,7 +106,8 @@ class Program:
         except (CheckpointError, SystemExit) as error:
             raise _ended(error) from error
         except Exception as error:
-            raise CheckpointError(f"building the model failed: {_said(error)}") from error
+            hint = _ALONE if self._with_optimizer else ""
+            raise CheckpointError(f"building the model failed: {_said(error)}", hint) from error
         self.eager = True
         self.target = _target_of(self._built)
         if reason:
@@ -196,6 +201,18 @@ class Program:
             return [path[1:] for path in leaves if path[0] == "model"]
         return [path for path in leaves if path[0] != "model"] if part else leaves
 
+    def _traced_in_any_mesh(self) -> Target:
+        """Trace the model; if its Variables have shardings and the factory sets no mesh for them, without shardings."""
+        try:
+            return self._traced()
+        except ValueError as error:
+            unsharded = _unsharded(self._make)
+            if unsharded is None or "mesh" not in str(error):
+                raise
+            self._make = unsharded
+            self.notes = ("Variables have shardings but the factory sets no mesh, so the model is made without them",)
+            return self._traced()
+
     def _traced(self) -> Target:
         import jax
 
@@ -262,6 +279,20 @@ def _what(made: Any) -> str:
     if callable(made) and not isinstance(made, type):
         return f"a function, {getattr(made, '__qualname__', kind.__name__)}"
     return f"{'an' if kind.__name__[:1].lower() in 'aeiou' else 'a'} {kind.__module__}.{kind.__qualname__}"
+
+
+def _unsharded(make: Callable[[], Any]) -> Callable[[], Any] | None:
+    """Return a factory whose Variables are not sharded when they are made; None where Flax does not do that anyway."""
+    from flax import config
+
+    if not getattr(config, "flax_always_shard_variable", False):
+        return None
+
+    def made() -> Any:
+        with config.temp_flip_flag("always_shard_variable", False):
+            return make()
+
+    return made
 
 
 def _node_type() -> Any:

@@ -9,7 +9,7 @@ import pathlib
 from collections import defaultdict
 from collections.abc import Iterator
 
-from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.errors import CheckpointError, unreadable
 from nnxmigrate.checkpoint.files import LocalFolder
 from nnxmigrate.checkpoint.frames import zstd_size
 from nnxmigrate.checkpoint.index import references
@@ -37,7 +37,7 @@ def _require_database(path: pathlib.Path) -> None:
         for file, end in references(LocalFolder(path)):
             needed[file] = max(needed[file], end)
     except ValueError as error:
-        raise CheckpointError(f"{path}: the OCDBT database is damaged: {error}") from error
+        raise unreadable(path, error) from error
     for file, end in needed.items():
         data = path / file
         if not data.is_file():

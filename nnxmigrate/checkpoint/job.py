@@ -10,6 +10,7 @@ from typing import Any
 
 from nnxmigrate.checkpoint.choosing import choose
 from nnxmigrate.checkpoint.destination import require_free
+from nnxmigrate.checkpoint.errors import READABLE, CheckpointError
 from nnxmigrate.checkpoint.files import Folder, is_remote, local_path, open_folder
 from nnxmigrate.checkpoint.initialise import CompiledSizes, Program
 from nnxmigrate.checkpoint.layout import Checkpoint, Item, Kind, Step, chosen_items, chosen_steps, find_checkpoint
@@ -126,9 +127,12 @@ def plan_job(request: Request, programs: Programs | None = None) -> Job:
     notes: list[str] = []
     with timed(seconds, "read"):
         folder, destination = places(request.source, request.destination, request.check)
-        checkpoint = find_checkpoint(folder)
-        steps = chosen_steps(checkpoint, request.step)
-        found = [(step, item, read_tree(item.folder)) for step in steps for item in step.items]
+        try:
+            checkpoint = find_checkpoint(folder)
+            steps = chosen_steps(checkpoint, request.step)
+            found = [(step, item, read_tree(item.folder)) for step in steps for item in step.items]
+        except OSError as error:
+            raise CheckpointError(f"{error.filename or folder}: cannot be read: {error.strerror}", READABLE) from error
         for step in steps:
             chosen_items(step, request.items)  # refuses names of no tree
     if checkpoint.kind is Kind.STEPS and request.step is None and len(checkpoint.steps) > 1:

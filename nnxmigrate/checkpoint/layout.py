@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.files import Folder
+from nnxmigrate.checkpoint.files import NOT_ORBAX, Folder
 
 UNFINISHED = ".orbax-checkpoint-tmp"
 MARK = "nnxmigrate-unfinished"  # in a store, the file that says which conversion is under way
 _STEP = re.compile(r"(?:.*_)?(\d+)")
+_OTHER_FILE = re.compile(r"checkpoint|.+_\d+|.+\.(?:msgpack|pkl|pickle)")  # of flax.training.checkpoints, and by hand
 
 
 class Kind(enum.Enum):
@@ -103,7 +104,8 @@ def find_checkpoint(folder: Folder) -> Checkpoint:
     steps = [step for name in names if (step := _find_step(name, folder.child(name)))]
     if steps:
         return Checkpoint(Kind.STEPS, folder, tuple(sorted(steps, key=lambda step: step.number)))
-    raise CheckpointError(f"{folder}: no Orbax checkpoint of a tree: {_why_not(folder)}")
+    why = _why_not(folder)
+    raise CheckpointError(f"{folder}: no Orbax checkpoint of a tree: {why}", NOT_ORBAX if "msgpack" in why else "")
 
 
 def chosen_steps(checkpoint: Checkpoint, wish: str | None) -> tuple[Step, ...]:
@@ -180,8 +182,9 @@ def _why_not(folder: Folder) -> str:
         return "there are unfinished steps only"
     if "manifest.ocdbt" in files:
         return "_METADATA is missing: the checkpoint is damaged"
-    if "checkpoint" in files:
-        return "a msgpack file of flax.training.checkpoints, which this tool does not read"
+    others = [name for name in files if _OTHER_FILE.fullmatch(name)]
+    if others:
+        return f"{others[0]} is a msgpack or pickle file"
     if not files and not folders:
         return "the folder is empty"
     below = [name for name in folders if folder.child(name).read("_METADATA") is not None]

@@ -451,7 +451,8 @@ def _stay_notes(streams: Sequence[Stream], staying: set[Path], wishes: Wishes) -
         yield "layers' streams are left out; if the program itself draws from one, --model lets it go on where it was"
     for stream in streams:
         if stream.path in staying and not matches(stream.key.path, wishes.keep):
-            yield f"{dotted(stream.path)}: an RNG stream that is no layer's of 0.10, so it stays; --drop leaves it out"
+            name = dotted(stream.path)
+            yield f"{name}: an RNG stream that is no layer's of 0.10, so it stays; --drop is for layers of your own"
 
 
 def matches(path: Path, patterns: Iterable[str]) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nnxmigrate.checkpoint.errors import CheckpointError
+from nnxmigrate.checkpoint.errors import CheckpointError, unreadable
 from nnxmigrate.checkpoint.files import Folder
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, dotted
 
@@ -128,11 +128,13 @@ def _headers(folder: Folder, ocdbt: bool, zarr3: bool, names: list[str]) -> dict
             futures = {name: store.read(key) for name, key in keys.items()}
             contents = {name: future.result() for name, future in futures.items()}
         except ValueError as error:
-            raise CheckpointError(f"{folder}: the OCDBT database is damaged: {error}") from error
+            raise unreadable(folder, error) from error
         found = {name: read.value if read.state == "value" else None for name, read in contents.items()}
     else:
         found = {name: folder.read(key) for name, key in keys.items()}
     lost = [name for name, content in found.items() if content is None]
+    if lost and not ocdbt and any(name == "d" or name.startswith("ocdbt.process_") for name in folder.folders()):
+        raise CheckpointError(f"{folder}: damaged: manifest.ocdbt, the database's root, is missing")
     if lost:
         raise CheckpointError(f"{folder}: damaged: the array of {lost[0]} is missing ({len(lost)} such leaves)")
     try:

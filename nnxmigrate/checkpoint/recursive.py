@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from nnxmigrate.checkpoint.answer import reasons
 from nnxmigrate.checkpoint.convert import run_job
 from nnxmigrate.checkpoint.destination import require_free
-from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
+from nnxmigrate.checkpoint.errors import READABLE, CheckpointError, MisfitError
 from nnxmigrate.checkpoint.files import LocalFolder, is_remote, local_path
 from nnxmigrate.checkpoint.job import SUFFIX, Job, Programs, Request, plan_job
 from nnxmigrate.checkpoint.layout import UNFINISHED, Kind, find_checkpoint
@@ -28,6 +28,9 @@ def find_all(root: pathlib.Path) -> Iterator[tuple[pathlib.Path, CheckpointError
     folder = LocalFolder(root)
     try:
         find_checkpoint(folder)
+    except OSError as error:
+        yield root, CheckpointError(f"{error.filename or root}: cannot be read: {error.strerror}", READABLE)
+        return
     except CheckpointError as error:
         if _MARKS & set(folder.files()):
             yield root, error

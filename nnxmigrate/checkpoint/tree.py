@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,19 @@ SEQUENCE_KEY = 1
 def dotted(path: Path) -> str:
     """Return the name under which Orbax stores the leaf at ``path``."""
     return ".".join(path)
+
+
+def leaf_of(key: str, names: Container[str]) -> str:
+    """Return which leaf's a file or a key of a database is; empty if it is none's.
+
+    Args:
+        key: the path of a file, or a key: the name of a leaf, a slash, and what is stored of it.
+        names: the names of leaves, in which there may be slashes too.
+    """
+    end = key.rfind("/")
+    while end > 0 and key[:end] not in names:
+        end = key.rfind("/", 0, end)
+    return key[: max(end, 0)]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from nnxmigrate.checkpoint.plan import Kept, Plan
 from nnxmigrate.checkpoint.reading import ARRAY_KINDS, open_array, read_tree, store_spec
 from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.transfer import PIECE, Progress
-from nnxmigrate.checkpoint.tree import Path, StoredTree, array_nbytes, dotted
+from nnxmigrate.checkpoint.tree import Path, StoredTree, array_nbytes, dotted, leaf_of
 from nnxmigrate.checkpoint.writing import leaving
 
 _DECODED = 64 << 20  # bytes of a chunk up to which it is decoded where nothing else tells whether it is whole
@@ -75,15 +75,15 @@ def _require_references(source: Folder, destination: Folder, tree: StoredTree, p
     """Compare the indices: every kept key leads to the same place of the same file, and there is no key too many."""
     old, new = contents(source), contents(destination)
     gone = set(leaving(tree, plan))
-    wanted = {key: content for key, content in old.items() if key.partition("/")[0] not in gone}
+    wanted = {key: content for key, content in old.items() if leaf_of(key, gone) == ""}
     renamed = {kept.leaf.name: kept.name for kept in plan.kept if kept.renamed}
     for key, content in old.items():
-        name, mark, rest = key.partition("/")
-        if name in renamed:
-            wanted[f"{renamed[name]}{mark}{rest}"] = content
+        name = leaf_of(key, renamed)
+        if name:
+            wanted[renamed[name] + key.removeprefix(name)] = content
     added = {leaf.name for leaf in plan.added}
-    wanted = {key: content for key, content in wanted.items() if key.partition("/")[0] not in added}
-    found = {key: content for key, content in new.items() if key.partition("/")[0] not in added}
+    wanted = {key: content for key, content in wanted.items() if leaf_of(key, added) == ""}
+    found = {key: content for key, content in new.items() if leaf_of(key, added) == ""}
     for key in sorted({*wanted, *found}):
         if wanted.get(key) != found.get(key):
             what = "is missing" if key not in found else "is too much" if key not in wanted else "leads elsewhere"

@@ -13,7 +13,7 @@ from nnxmigrate.checkpoint.reading import ARRAY_KINDS, store_spec
 from nnxmigrate.checkpoint.sidecars import STRINGS, rewritten
 from nnxmigrate.checkpoint.target import TargetLeaf
 from nnxmigrate.checkpoint.transfer import Progress, Transferred
-from nnxmigrate.checkpoint.tree import Path, StoredTree
+from nnxmigrate.checkpoint.tree import Path, StoredTree, leaf_of
 
 _BATCH = 64 << 20  # bytes of values that wait in memory for one commit
 MANIFEST = "manifest.ocdbt"
@@ -32,13 +32,13 @@ def copied_files(source: Folder, tree: StoredTree, plan: Plan) -> Iterator[tuple
     """
     folders = {} if tree.ocdbt else {kept.leaf.name: kept.name for kept in plan.kept}
     for path in source.walk():
-        top, _, rest = path.partition("/")
+        leaf = leaf_of(path, folders)
         if not is_array_file(path, tree) or path == MANIFEST:
             continue
         if tree.ocdbt:
             yield path, path
-        elif top in folders:
-            yield path, f"{folders[top]}/{rest}"
+        elif leaf:
+            yield path, folders[leaf] + path.removeprefix(leaf)
 
 
 def may_be_linked(path: str) -> bool:
@@ -130,10 +130,10 @@ def write_values(
 
 def is_array_file(path: str, tree: StoredTree) -> bool:
     """Say whether the file at ``path`` in an item belongs to its arrays."""
-    top = path.partition("/")[0]
     if tree.ocdbt:
+        top = path.partition("/")[0]
         return top in ("manifest.ocdbt", "d") or top.startswith("ocdbt.process_")
-    return top in tree.names
+    return leaf_of(path, tree.names) != ""
 
 
 def _change_database(folder: Folder, tree: StoredTree, plan: Plan, values: Mapping[Path, Any], context: Any) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shutil
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.checkpoint.support import FIXTURES, HERE, NEW, case, drive, fix_ckpt, model, require_right
+from tests.checkpoint.support import FIXTURES, HERE, NEW, case, drive, fix_ckpt, model, require_right, run
 
 STANDARD, FOLDERS, MANAGER = (FIXTURES / "forms" / form for form in ("standard", "folders", "manager"))
 LARGE = FIXTURES / "trees" / "Large"
@@ -49,6 +51,12 @@ REFUSED: dict[str, tuple[pathlib.Path, tuple[str, ...], int, tuple[str, ...]]] =
     "not callable": (STANDARD, changed("number"), 2, ("not callable",)),
     "no reference": (STANDARD, ("--model", "changed"), 2, ("package.module:factory",)),
     "factory fails": (STANDARD, changed("failing"), 2, ("ZeroDivisionError: on purpose",)),
+    "factory of an optimizer fails": (
+        FIXTURES / "forms/optimizer",
+        changed("failing"),
+        2,
+        ("ZeroDivisionError: on purpose", "returns the model without its optimizer"),
+    ),
     "factory needs more": (STANDARD, changed("needs_more"), 2, ("needs_more needs width, rngs",)),
     "seeds that nobody takes": (STANDARD, (*changed("without_rngs"), "--rngs", "0"), 2, ("takes no rngs",)),
     "seeds without a model": (STANDARD, ("--rngs", "0"), 2, ("need --model",)),
@@ -128,7 +136,7 @@ DAMAGED: dict[str, tuple[pathlib.Path, Damage, str]] = {
     "cut handlers": (STANDARD, _cut("_CHECKPOINT_METADATA"), "not the JSON that Orbax writes"),
     "cut shardings": (STANDARD, _cut("_sharding"), "not the JSON that Orbax writes"),
     "cut key types": (STANDARD, _cut("array_metadatas/*"), "not the JSON that Orbax writes"),
-    "no index": (STANDARD, _without("manifest.ocdbt"), "missing"),
+    "no index": (STANDARD, _without("manifest.ocdbt"), "manifest.ocdbt, the database's root, is missing"),
     "cut index": (STANDARD, _cut("manifest.ocdbt"), "damaged"),
     "no data": (STANDARD, _without("d"), "damaged"),
     "no data of a process": (LARGE, _without("ocdbt.process_0/d/*"), "is missing"),
@@ -225,6 +233,57 @@ def test_unfinished_steps_are_passed_over(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["steps"] == [0, 10]
     assert sorted(path.name for path in (tmp_path / "run_nnx011").iterdir()) == ["0", "10"]
+
+
+#: Runs the command as somebody who may read and write little; root may do everything, so it becomes nobody.
+_AS_NOBODY = """
+import difflib, os, sys
+import numpy.random, secrets, tensorstore
+import nnxmigrate.checkpoint.answer, nnxmigrate.checkpoint.convert, nnxmigrate.checkpoint.factory
+import nnxmigrate.checkpoint.loading, nnxmigrate.checkpoint.report
+from nnxmigrate.cli.fix_ckpt import fix_ckpt
+if os.geteuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+fix_ckpt.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="knows no permissions")
+@pytest.mark.parametrize("what", ["", "_METADATA", "d", "result"])
+def test_what_may_not_be_read_or_written_is_named(what: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # not below pytest's own, which is closed to others
+        base = pathlib.Path(folder)
+        base.chmod(0o777)
+        source = shutil.copytree(STANDARD, base / "checkpoint")
+        (base / "result").mkdir(mode=0o777)
+        (base / "result").chmod(0o555 if what == "result" else 0o777)
+        if what != "result":
+            (source / what).chmod(0)
+        done = run("0.12", "-c", _AS_NOBODY, source, base / "result" / "new")
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        assert "ermission" in done.stderr
+        assert "help: " in done.stderr
+        assert list((base / "result").iterdir()) == []
+        if what != "result":
+            (source / what).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "words"),
+    [
+        pytest.param("state.msgpack", "new", ("a file", "load the file in the old"), id="a msgpack file"),
+        pytest.param("legacy", "new", ("checkpoint_3 is a msgpack", "load the file in the old"), id="in a folder"),
+        pytest.param(str(STANDARD), "state.msgpack/new", ("is a file, so nothing can be",), id="below a file"),
+    ],
+)
+def test_files_that_are_no_folders(tmp_path: pathlib.Path, source: str, destination: str, words: list[str]) -> None:
+    (tmp_path / "legacy").mkdir()
+    for name in ("state.msgpack", "legacy/checkpoint_3"):
+        (tmp_path / name).write_bytes(b"\x81\xa1a\x01")
+    done = fix_ckpt("0.12", source, destination, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert [word for word in words if word not in done.stderr] == []
 
 
 def test_a_store_without_a_driver(tmp_path: pathlib.Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.checkpoint.zoo import READERS, Case, loaded, more, share, table, written, wrong
 
-#: How many cases are tested here: so many meet all writers and savers, and all models but one.
+#: How many cases are tested here: so many meet all writers and savers, and all but three models.
 COUNT = int(os.environ.get("NNXMIGRATE_TESTS_ZOO_CASES", "14"))
 CASES = share(COUNT)
 #: One case of every optimizer that remembers something, loaded once more without that.
@@ -30,7 +30,7 @@ def test_the_table() -> None:
 
 def test_the_share_that_is_tested_meets_nearly_all() -> None:
     cases, chosen = [*table(), *more()], share(14)
-    for what, fewer in (("writer", 0), ("saver", 0), ("way", 0), ("model", 1), ("optimizer", 1)):
+    for what, fewer in (("writer", 0), ("saver", 0), ("way", 0), ("model", 3), ("optimizer", 2)):
         assert len(_values(chosen, what)) >= len(_values(cases, what)) - fewer, what
 
 

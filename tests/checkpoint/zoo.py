@@ -97,6 +97,10 @@ def more() -> list[Case]:
         ("0.10.7", "Sharers", "", "state", "model"),
         ("0.10.0", "Sharers", "sgd", "manager", "split"),
         ("0.10.5", "Sharers", "adamw", "shared", "model"),
+        ("0.10.7", "Grid", "steps", "state", "split"),
+        ("0.10.4", "Grid", "", "folders", "model"),
+        ("0.10.7", "Grid", "", "pure", "bare"),
+        ("0.10.7", "Parted", "adamw", "state", "model"),
         ("0.10.3", "Norms", "own", "pure", "split"),
         ("0.10.0", "Norms", "own", "shared", "model"),
     )

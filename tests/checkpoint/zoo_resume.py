@@ -59,10 +59,18 @@ def partially(case: dict[str, Any], arguments: list[str]) -> Any:
 def load(case: dict[str, Any], code: str) -> Any:
     """Execute the printed code; return the model, the optimizer or both."""
     program: dict[str, Any] = {"MyModel": lambda rngs: zoo.make(case["model"])}
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(sys.stderr), _without_mesh():
         exec(code, program)
     made = (program["model"], program["optimizer"]) if case["way"] == "split" else program.get("optimizer")
     return made or program["model"]
+
+
+def _without_mesh() -> contextlib.AbstractContextManager[None]:
+    """Let models with shardings be made on one device, as programs without a mesh do under Flax 0.12."""
+    config = zoo.flax.config
+    if hasattr(config, "flax_always_shard_variable"):
+        return config.temp_flip_flag("always_shard_variable", False)  # type: ignore[no-any-return]
+    return contextlib.nullcontext()
 
 
 if __name__ == "__main__":
