@@ -235,16 +235,19 @@ def test_unfinished_steps_are_passed_over(tmp_path: pathlib.Path) -> None:
     assert sorted(path.name for path in (tmp_path / "run_nnx011").iterdir()) == ["0", "10"]
 
 
-#: Runs the command as somebody who may read and write little; root may do everything, so it becomes nobody.
+#: Runs the command as somebody who may read and write little; root may do everything, so it becomes nobody, who may
+#: import nothing: the command is run once before.
 _AS_NOBODY = """
-import difflib, os, sys
-import numpy.random, secrets, tensorstore
-import nnxmigrate.checkpoint.answer, nnxmigrate.checkpoint.convert, nnxmigrate.checkpoint.factory
-import nnxmigrate.checkpoint.loading, nnxmigrate.checkpoint.report
+import os, sys
 from nnxmigrate.cli.fix_ckpt import fix_ckpt
+good, warm, *arguments = sys.argv[1:]
+try:
+    fix_ckpt.main([good, warm], standalone_mode=False)
+except SystemExit:
+    pass
 if os.geteuid() == 0:
     os.setresuid(65534, 65534, 65534)
-fix_ckpt.main(sys.argv[1:])
+fix_ckpt.main(arguments)
 """
 
 
@@ -259,7 +262,7 @@ def test_what_may_not_be_read_or_written_is_named(what: str) -> None:
         (base / "result").chmod(0o555 if what == "result" else 0o777)
         if what != "result":
             (source / what).chmod(0)
-        done = run("0.12", "-c", _AS_NOBODY, source, base / "result" / "new")
+        done = run("0.12", "-c", _AS_NOBODY, STANDARD, base / "before", source, base / "result" / "new")
         assert done.returncode == 2, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         assert "ermission" in done.stderr
