@@ -49,6 +49,27 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{cls.name}` is a module of NNX, and has no `{func.attr}`: that is a method of Linen",
             (_OUTSIDE | _INSIDE)[func.attr],
         )
+    yield from _unused_setup(context)
+
+
+def _unused_setup(context: Context) -> Iterator[Finding]:
+    """Yield the ``setup`` methods that nothing calls, of modules without a constructor."""
+    called = any(True for _ in context.bodies.named("setup"))
+    for cls in context.asked.classes() if not called else ():
+        setup = cls.methods.get("setup")
+        bases = context.flow.classes.mro(cls)[1]
+        if setup is None or bases != {"flax.nnx.Module"} or setup.decorators or list(setup.params)[1:]:
+            continue
+        if any("__init__" in one.methods for one in context.flow.classes.mro(cls)[0]):
+            continue
+        if any(isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in ast.walk(setup.node)):
+            yield finding(
+                RULE.code,
+                setup.scope.parent or setup.scope,
+                setup.node,
+                f"nothing calls `setup` of `{cls.name}`: modules of NNX are made by their constructor",
+                "call it __init__, and give it rngs",
+            )
 
 
 def _class(context: Context, event: CallEvent, callee: Attr) -> ClassFacts | None:
@@ -77,7 +98,7 @@ def _has(context: Context, cls: ClassFacts, name: str) -> bool:
 RULE = lint_rule(
     "NNX875",
     "linen-method",
-    "a method of Linen on a module of NNX: init, apply, bind, param, variable, make_rng",
+    "a method of Linen on a module of NNX: init, apply, bind, setup, param, variable, make_rng",
     why="""\
 A module of NNX holds its weights, which it makes when it is constructed: there is no `init`, and it is called instead
 of `apply`. `self.param(...)` and `self.make_rng(...)` are an `nnx.Param` and `rngs.name()` in the constructor. Each of

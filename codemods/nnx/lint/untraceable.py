@@ -14,6 +14,11 @@ from codemods.nnx.values import Call, Class, Function, Ref, Value
 
 # decorators that leave a class as it is, as far as trees are concerned
 _PLAIN = frozenset({"dataclasses.dataclass", "functools.total_ordering", "typing.final"})
+# what makes transformations of gradients, which are pairs of functions
+_TRANSFORMS = frozenset(
+    f"optax.{name}"
+    for name in ("adam", "adamw", "sgd", "rmsprop", "lion", "adagrad", "lamb", "chain", "multi_transform", "masked")
+)
 _REGISTERING = ("register_", "pytree")
 
 
@@ -53,6 +58,8 @@ def _kind(context: Context, bound: Bound) -> str:
         return "a function"
     if not isinstance(found.value, Call):
         return ""
+    if context.flow.calls.callee_name(found) in _TRANSFORMS:
+        return "a transformation of optax"
     maker = context.flow.follow(found, found.value.callee).value
     if not isinstance(maker, Class) or _registered(context, maker.facts):
         return ""

@@ -99,7 +99,8 @@ def _key_wanted(event: CallEvent, node: ast.expr, taker: str) -> Finding:
 def _stacked(context: Context, event: CallEvent) -> Iterator[Finding]:
     """Yield the lists of layers that nnx.Sequential takes one by one."""
     found = context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0]).value
-    if isinstance(found, Sequence) and isinstance(found.node, ast.List | ast.Tuple):
+    display = isinstance(found, Sequence) and isinstance(found.node, ast.List | ast.Tuple)
+    if display or isinstance(event.node.args[0], ast.ListComp):
         text = event.scope.module.source.text(event.node.args[0])
         yield finding(
             RULE.code,

@@ -33,6 +33,7 @@ CASES = {
             "w = jax.random.normal((3,), key)  # NNX874\n",
             "net = nnx.Sequential([model, nnx.relu])  # NNX874\n",
             "layers = [model, nnx.relu]\nnet = nnx.Sequential(layers)  # NNX874\n",
+            "net = nnx.Sequential([nnx.Linear(3, 3, rngs=nnx.Rngs(i)) for i in (1, 2)])  # NNX874\n",
         ),
         clean=(
             "graphdef, state = nnx.split(model)\ncopy = nnx.merge(graphdef, state)\n",
@@ -57,8 +58,12 @@ CASES = {
             "class Noise(nnx.Module):\n"
             "    def __call__(self, x):\n"
             "        return x + jax.random.normal(self.make_rng('noise'), x.shape)  # NNX875\n",
+            "class Late(nnx.Module):\n    def setup(self):  # NNX875\n        self.w = nnx.Param(jnp.ones(3))\n"
+            "    def __call__(self, x):\n        return self.w * x\n",
         ),
         clean=(
+            "class Late(nnx.Module):\n    def __init__(self):\n        self.setup()\n    def setup(self):\n"
+            "        self.w = nnx.Param(jnp.ones(3))\nLate()\n",
             _NET + "net = Net(nnx.Rngs(0))\nnet.eval()\ny = net(x[None])\n",
             _NET + "class Own(Net):\n    def init(self, x):\n        return self(x)\n"
             "own = Own(nnx.Rngs(0))\nown.init(x[None])\n",
@@ -137,6 +142,7 @@ CASES = {
             _CLASS
             + "given = Settings(3.0)\nf = nnx.jit(lambda m, s: m(x) * s.scale)\nprint(f(model, given))  # NNX879\n",
             "@jax.jit\ndef f(v, g):\n    return g(v)\nprint(f(x, lambda v: 2 * v))  # NNX879\n",
+            "@jax.jit\ndef f(v, tx):\n    return tx.init(v)\nprint(f(x, optax.sgd(0.1)))  # NNX879\n",
         ),
         clean=(
             _CLASS + "@partial(jax.jit, static_argnums=0)\ndef f(settings, v):\n"
