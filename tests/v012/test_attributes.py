@@ -125,3 +125,26 @@ def test_execution_of_what_stays(case: tuple[str, str, str], outputs: dict[str, 
     name = " / ".join(case)
     assert outputs["0.11"][name].code == outputs["0.12"][name].code == 0
     assert outputs["0.12"][name].out == outputs["0.11"][name].out
+
+
+@pytest.mark.parametrize(("annotation", "marked"), [("list[Part]", True), ("list[int]", False), ("list", False)])
+def test_elements_of_an_annotated_parameter_that_only_users_give(annotation: str, marked: bool) -> None:
+    text = f"""\
+from flax import nnx
+
+
+class Part(nnx.Module):
+    pass
+
+
+class Whole(Part):
+    def __init__(self, parts: {annotation}):
+        kept = []
+        for part in parts:
+            if isinstance(part, Whole):
+                kept.extend(part.parts)
+            else:
+                kept.append(part)
+        self.parts = kept
+"""
+    assert ("self.parts = nnx.data(kept)" in migrate_text(text, options("0.12"))) == marked

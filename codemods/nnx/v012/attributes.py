@@ -15,7 +15,7 @@ from functools import cached_property
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Frame, Indexed, Part
+from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.values import (
@@ -248,7 +248,15 @@ class Attributes:
         return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
 
     def _is_or_holds(self, bound: Bound, depth: int) -> bool:
-        return self.is_data(bound) or self.holds_data(bound, depth + 1)
+        return self.is_data(bound) or self.holds_data(bound, depth + 1) or self._drawn(bound, depth)
+
+    def _drawn(self, bound: Bound, depth: int) -> bool:
+        """Say whether a value is an element of a parameter annotated ``list[nnx.Module]`` that only a user gives."""
+        value = self.flow.resolve(bound).value
+        if not isinstance(value, Round) or not isinstance(value.base, Param):
+            return False
+        whole = Bound(value.base, value.frame)
+        return not self.context.sources.of(whole) - {whole} and self._argument(whole, value.base, depth + 1)
 
     def _result(self, found: Bound, value: Call, depth: int) -> bool:
         """Follow the results of the project's functions, and look into what keeps its argument's elements."""
