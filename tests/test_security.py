@@ -121,6 +121,30 @@ def test_a_configuration_of_another_shape(tree: Tree) -> None:
         assert call("--check", "a.py").exit_code == 1, text
 
 
+@pytest.mark.parametrize("pattern", ["[z-a]", "!", "\\", "a[", "**/" * 300])
+def test_patterns_that_are_none(tree: Tree, pattern: str) -> None:
+    """To git they match nothing; the others count."""
+    table = f"[tool.nnxmigrate]\nexclude = ['b.py', '{pattern}']\n"
+    tree(
+        {
+            "pyproject.toml": table,
+            ".gitignore": f"{pattern}\nc.py\n",
+            **dict.fromkeys(("a.py", "b.py", "c.py"), HEAD + OLD),
+        }
+    )
+    result = call("lint", ".")
+    assert result.exit_code == 1, result.output
+    assert [name for name in ("a.py", "b.py", "c.py") if name in result.output] == ["a.py"]
+
+
+def test_other_commands_and_formats_show_names_harmlessly(tree: Tree) -> None:
+    tree({"a\x1b[2J.py": HEAD + "x = (\n"})
+    for command in (("status",), ("lint", "--output-format", "github", ".")):
+        result = call(*command)
+        assert "\x1b" not in result.output
+        assert "a\\x1b[2J.py" in result.output, result.output
+
+
 def test_long_words_in_toml_cost_no_square_of_their_length() -> None:
     began = time.process_time()
     for text in ("x = '" + "A" * 200_000 + "'\n", "# " + "A" * 200_000 + "\n", "x = '" + "a " * 100_000 + "'\n"):

@@ -17,6 +17,7 @@ from nnxmigrate.outcome import Outcome, Status
 from nnxmigrate.recorded import Record
 from nnxmigrate.rules import all_rules
 from nnxmigrate.settings import Settings
+from nnxmigrate.visible import visible_lines
 
 
 @click.command()
@@ -41,7 +42,7 @@ def status(paths: tuple[str, ...], as_json: bool, **given: Any) -> None:
     record = record_of(paths)
     outcome, _ = examine(choices, paths, settings, record=record)
     shown = _record(outcome, record) if as_json else _text(outcome, record, paths)
-    click.echo(shown)
+    click.echo(visible_lines(shown))
     sys.exit(outcome.exit_code)
 
 

@@ -196,7 +196,10 @@ class _Spec:
     def __init__(self, lines: Sequence[str]) -> None:
         from pathspec import GitIgnoreSpec
 
-        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(lines)
+        try:
+            self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(lines)
+        except (re.error, ValueError):  # a range such as [z-a], which to git matches nothing
+            self._spec = GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
         # one expression for all: of a hundred patterns, hardly ever one speaks about a path
         patterns = (pattern.regex.pattern for pattern in self._spec.patterns if pattern.regex is not None)
         every = "|".join(f"(?:{_NAMED_GROUP.sub('(?:', pattern)})" for pattern in patterns)
@@ -207,6 +210,16 @@ class _Spec:
         if self._any is None or not self._any.search(path):
             return None
         return self._spec.check_file(path).include
+
+
+def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (re.error, ValueError):
+        return False
+    return True
 
 
 def _ignored(path: str, specs: Sequence[tuple[str, _Spec]]) -> bool:

@@ -7,6 +7,7 @@ import os
 from nnxmigrate.outcome import Diagnostic, Outcome, Status
 from nnxmigrate.report import Style
 from nnxmigrate.rules import severity
+from nnxmigrate.visible import visible_lines
 
 
 def github(outcome: Outcome, style: Style) -> str:
@@ -36,7 +37,7 @@ def _slashed(path: str) -> str:
 
 
 def _message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible_lines(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
