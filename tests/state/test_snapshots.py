@@ -33,3 +33,25 @@ def test_what_is_only_laid_out_over_devices_is_no_change() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_snapshot_stays_under_the_releases(name: str, outputs: dict[str, dict[str, Output]]) -> None:
     assert_same(outputs, name)
+
+
+def test_a_copy_is_not_copied_again() -> None:
+    text = """\
+from flax import nnx
+
+
+class Trainer:
+    def step(self):
+        loss, grads = nnx.value_and_grad(loss_fn)(self.model)
+        if loss < self.best_loss:
+            self.best = nnx.state(self.model, nnx.Param)
+        nnx.update(self.model, self.history[index])
+
+
+trainer = Trainer() if flag else Trainer()
+for _ in range(4):
+    print(trainer.step())
+"""
+    once = migrate_text(text, options("0.11"))
+    assert once == text.replace("nnx.state(self.model, nnx.Param)", "nnx.clone(nnx.state(self.model, nnx.Param))")
+    assert migrate_text(once, options("0.11")) == once

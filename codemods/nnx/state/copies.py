@@ -70,3 +70,12 @@ def _whole(context: Context, scope: Scope, node: ast.Call) -> ast.expr | None:
     if context.flow.calls.callee_name(context.flow.here(value, scope)) != "flax.nnx.split":
         return None
     return None if isinstance(inner.args[0], ast.Starred) else inner.args[0]
+
+
+def cloned(context: Context) -> set[ast.expr]:
+    """Return what is given to ``nnx.clone``, which copies what it gets: nothing else can reach it."""
+    return {
+        event.node.args[0]
+        for event in context.project.calls()
+        if event.node.args and context.flow.calls.name(event) == "flax.nnx.clone"
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -12,7 +11,7 @@ from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.state.copies import merged
+from codemods.nnx.state.copies import cloned, merged
 from codemods.nnx.state.lines import line
 from codemods.nnx.state.stateful import may_change
 from codemods.nnx.state.tracing import differentiated, traced_functions
@@ -54,10 +53,10 @@ def check(context: Context) -> Iterator[Finding]:
 def _in_traced_code(context: Context) -> Iterator[CallEvent]:
     """Yield merges in traced functions of states that come from outside of them."""
     traced, untouched = traced_functions(context), differentiated(context)
-    cloned = _cloned(context)
+    copied = cloned(context)
     for event in context.asked.calls():
         function = enclosing_function(event.scope)
-        if function is None or event.value.keyword("copy") is not None or event.node in cloned:
+        if function is None or event.value.keyword("copy") is not None or event.node in copied:
             continue
         if context.flow.calls.name(event) != "flax.nnx.merge":
             continue
@@ -66,15 +65,6 @@ def _in_traced_code(context: Context) -> Iterator[CallEvent]:
             context, event
         ):
             yield event
-
-
-def _cloned(context: Context) -> set[ast.expr]:
-    """Return what is given to ``nnx.clone``, which copies what it gets."""
-    return {
-        event.node.args[0]
-        for event in context.project.calls()
-        if event.node.args and context.flow.calls.name(event) == "flax.nnx.clone"
-    }
 
 
 def _outer(

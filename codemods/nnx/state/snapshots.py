@@ -8,7 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.state.copies import snapshot, wrapped
+from codemods.nnx.state.copies import cloned, snapshot, wrapped
 from codemods.nnx.state.lines import line
 
 
@@ -16,8 +16,10 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every ``nnx.state`` or ``nnx.split`` whose result must be a copy."""
     if not context.options.crosses("0.11"):
         return
-    for alias in aliases(context):
-        if alias.merged:
+    found = aliases(context)
+    copied = cloned(context) if found else set()
+    for alias in found:
+        if alias.merged or alias.node in copied:
             continue
         changed, read = (line(context, node, alias.scope.module) for node in (alias.changed, alias.read))
         if alias.handed:
