@@ -58,13 +58,8 @@ def watched(clock: Clock) -> None:
     _method(Flow, "__init__", "the project's flow", clock)
     if hasattr(Context, "_distrust"):
         _method(Context, "_distrust", "distrusted containers", clock)
-    shared = Context.shared
-
-    def counted(context: Context, analysis: Callable[[Context], Any]) -> Any:
-        with clock.span(f"shared: {analysis.__module__.removeprefix('codemods.nnx.')}"):
-            return shared(context, analysis)
-
-    Context.shared = counted  # type: ignore[method-assign, assignment]
+    _analyses(Context, "shared", "shared", clock)
+    _analyses(Source, "once", "source", clock)
     for owner, words in ((Context, "shared: "), (Source, "source: ")):
         for name, member in list(vars(owner).items()):
             if isinstance(member, cached_property):
@@ -79,6 +74,17 @@ def _rule(rule: Rule, clock: Clock) -> Rule:
             return iter(list(rule.check(context)))
 
     return replace(rule, check=check)
+
+
+def _analyses(owner: type, name: str, words: str, clock: Clock) -> None:
+    """Count the time of each analysis that is given to a method which keeps its result."""
+    kept = getattr(owner, name)
+
+    def counted(subject: Any, analysis: Callable[[Any], Any]) -> Any:
+        with clock.span(f"{words}: {analysis.__module__.removeprefix('codemods.nnx.')}"):
+            return kept(subject, analysis)
+
+    setattr(owner, name, counted)
 
 
 def _method(owner: type, name: str, words: str, clock: Clock) -> None:

@@ -31,7 +31,7 @@ def test_rules_and_shared_analyses_are_listed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.projects", "--rules", "--top", "500", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "1 findings" in done.stdout
-    assert any(line.endswith(" source: facts") for line in done.stdout.splitlines())
+    assert any(line.endswith(" source: walk") for line in done.stdout.splitlines())
     assert "NNX101 " in done.stdout
 
 

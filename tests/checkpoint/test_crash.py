@@ -175,4 +175,4 @@ def test_a_disk_that_is_really_full(tmp_path: pathlib.Path) -> None:
 def test_a_destination_that_cannot_be_written_to(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     done = fix_ckpt(VERSION, LARGE, tmp_path / "file" / "out")
-    assert (done.returncode, "cannot be written to" in done.stderr) == (2, True)
+    assert (done.returncode, "is a file, so nothing can be written below it" in done.stderr) == (2, True), done.stderr
