@@ -153,6 +153,10 @@ class Plan:
         renames = suggested_renames(self.unexpected, self.missing)
         if renames:
             return "perhaps: " + " ".join(f"--rename {old}={new}" for old, new in renames.items())
+        key = _kept_below(self.unexpected, self.missing)
+        if key is not None:
+            tree = f"{{{key!r}: model}}"
+            return f"the model is stored below {key!r}: let the factory return the tree that was saved, as {tree}"
         ways = []
         if self.reshaped:
             ways.append("build the model with the sizes it was trained with")
@@ -255,6 +259,20 @@ def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> di
         if len(fitting) == 1:
             found[dotted(old)] = dotted(fitting[0])
     return found
+
+
+def _kept_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> str | None:
+    """Return the key below which a checkpoint holds just what is missing; None if there is none."""
+    stored = {leaf.path for leaf in unexpected}
+    keys = {path[0] for path in stored if path}
+    if len(keys) != 1:
+        return None
+    # pure dicts do not name the value of a Variable
+    below, wanted = (
+        {path[:-1] if path[-1] == "value" else path for path in paths if path}
+        for paths in ((path[1:] for path in stored), (leaf.path for leaf in missing))
+    )
+    return keys.pop() if below and below == wanted else None
 
 
 def _plan_as(

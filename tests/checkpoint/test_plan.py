@@ -441,3 +441,16 @@ def test_a_stream_that_cannot_be_told_is_named() -> None:
     assert {one.leaf.name: one.name for one in plan.kept} == {
         f"b.rngs.x.{name}.value": f"rngs.x.{name}.value" for name in STREAM
     }
+
+
+@pytest.mark.parametrize("value", ["", ".value"])
+def test_a_model_below_a_key_of_its_own_is_seen(value: str) -> None:
+    model = target({"w.kernel.value": "float32 2", "w.bias.value": "float32"})
+    plan = make_plan(stored({f"net.w.kernel{value}": "float32 2", f"net.w.bias{value}": "float32"}), model, Wishes())
+    with pytest.raises(MisfitError) as refused:
+        plan.require_fit()
+    assert "as {'net': model}" in refused.value.hint
+    plan = make_plan(stored({f"net.w.kernel{value}": "float32 2", f"net.b{value}": "float32"}), model, Wishes())
+    with pytest.raises(MisfitError) as refused:
+        plan.require_fit()
+    assert "{'net': model}" not in refused.value.hint
