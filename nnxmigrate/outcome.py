@@ -39,6 +39,12 @@ class RelatedPlace:
     end: Spot
     message: str
 
+    @property
+    def where(self) -> str:
+        """Its cell, if it is in one, and its line, in words."""
+        cell = f"cell {self.start.cell}, " if self.start.cell else ""
+        return f"{cell}line {self.start.line}"
+
 
 @dataclass(frozen=True)
 class Diagnostic:

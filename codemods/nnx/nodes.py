@@ -42,6 +42,11 @@ def every(root: ast.AST) -> list[ast.AST]:
     return found
 
 
+def last_word(node: ast.AST | None) -> str:
+    """Return the last part of a name: ``f`` of ``f`` as of ``module.f``; empty if a node is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def by_type(nodes: Iterable[ast.AST]) -> dict[type[ast.AST], list[ast.AST]]:
     """Return nodes by their types."""
     found: dict[type[ast.AST], list[ast.AST]] = {}

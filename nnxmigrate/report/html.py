@@ -133,8 +133,7 @@ def _finding(one: Diagnostic) -> str:
     help_text = f'<br><span class="help">{escape(one.help)}</span>' if one.help else ""
     place = f"{cell}line {one.start.line}, column {one.start.column}"
     for other in one.related:
-        where = f"cell {other.start.cell}, " if other.start.cell else ""
-        help_text += f"<br>{where}line {other.start.line}: {escape(other.message)}"
+        help_text += f"<br>{other.where}: {escape(other.message)}"
     level = severity(one.code)
     return (
         f'<div data-code="{one.code}" data-path="{escape(one.path)}">'

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from nnxmigrate.files.document import Spot
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 from nnxmigrate.report import Style
 from nnxmigrate.visible import harmless, visible, visible_lines
@@ -43,14 +42,9 @@ def _entry(one: Diagnostic) -> str:
     colour = {"error": "red", "warning": "yellow"}.get(severity(one.code), "cyan")
     head = f"{click.style(one.place, bold=True)}: {click.style(one.code, fg=colour)} {one.message}{mark}"
     places = (  # those aside that the message names
-        f"{_spot(other.start)}: {other.message}" for other in one.related if _spot(other.start) not in one.message
+        f"{other.where}: {other.message}" for other in one.related if other.where not in one.message
     )
     return "\n    ".join(filter(None, (head, one.help, *places)))
-
-
-def _spot(spot: Spot) -> str:
-    cell = f"cell {spot.cell}, " if spot.cell else ""
-    return f"{cell}line {spot.line}"
 
 
 def _failures(outcome: Outcome) -> Iterator[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
 from codemods.nnx.lint.syntax import Path, behind, inside, own_nodes, paths
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import Project
 
 #: Context managers in whose blocks an error is expected or passed over.
@@ -93,7 +94,7 @@ class Bodies:
     def _asks_for_tracers(self, scope: Scope) -> bool:
         if scope not in self._asking:
             self._asking[scope] = any(
-                "racer" in (word := _word(node)) or word in {"is_concrete", "concrete_or_error"}
+                "racer" in (word := last_word(node)) or word in {"is_concrete", "concrete_or_error"}
                 for node in self.nodes(scope)
                 if isinstance(node, ast.Name | ast.Attribute)
             )
@@ -153,7 +154,7 @@ class Bodies:
         found: dict[str, list[CallEvent]] = {}
         for event in self._project.calls():
             func = event.node.func
-            word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            word = last_word(func)
             if word:
                 found.setdefault(self._original(event.scope.module, word), []).append(event)
         return found
@@ -184,14 +185,10 @@ _OF_LISTS = frozenset(
 )  # fmt: skip
 
 
-def _word(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _called(item: ast.withitem) -> str:
     """Return the last part of the name of a context manager."""
     made = item.context_expr
-    return _word(made.func if isinstance(made, ast.Call) else made)
+    return last_word(made.func if isinstance(made, ast.Call) else made)
 
 
 def _names(node: ast.AST) -> frozenset[str]:
@@ -221,5 +218,5 @@ def _uses(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     elif isinstance(node, ast.Call):
         yield node.func, "object"
         if isinstance(node.func, ast.Attribute) and node.func.attr not in _OF_LISTS:
-            if _word(node.func.value) in {"jnp", "lax", "nn"}:
+            if last_word(node.func.value) in {"jnp", "lax", "nn"}:
                 yield from ((argument, "array") for argument in node.args)

@@ -13,6 +13,11 @@ from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import keyword
 
 # functions by the positions and the names of the arguments that are shapes or lengths
+# methods of arrays whose first argument is an axis
+_OVER_AXIS = frozenset(
+    {"sum", "mean", "min", "max", "prod", "std", "var", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "sort",
+     "argsort", "squeeze"}
+)  # fmt: skip
 _SHAPES: dict[str, tuple[tuple[int, str], ...]] = {
     **{f"jax.numpy.{name}": ((0, "shape"),) for name in ("zeros", "ones", "empty", "full")},
     "jax.numpy.eye": ((0, "N"), (1, "M")),
@@ -49,37 +54,10 @@ _SHAPES: dict[str, tuple[tuple[int, str], ...]] = {
     "jax.nn.logsumexp": ((1, "axis"),),
     **{
         f"jax.numpy.{name}": ((1, "axis"),)
-        for name in (
-            "sum",
-            "mean",
-            "min",
-            "max",
-            "prod",
-            "std",
-            "var",
-            "any",
-            "all",
-            "argmax",
-            "argmin",
-            "cumsum",
-            "cumprod",
-            "sort",
-            "argsort",
-            "flip",
-            "squeeze",
-            "nansum",
-            "nanmean",
-            "median",
-            "count_nonzero",
-        )
+        for name in _OVER_AXIS | {"count_nonzero", "flip", "median", "nanmean", "nansum"}
     },
     **{f"jax.lax.{name}": ((1, "axes"),) for name in ("reduce_sum", "reduce_max")},
 }
-# methods of arrays whose first argument is an axis
-_OVER_AXIS = frozenset(
-    {"sum", "mean", "min", "max", "prod", "std", "var", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "sort",
-     "argsort", "squeeze"}
-)  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Item, Value
 
@@ -53,14 +54,14 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _word(event: CallEvent) -> str:
     func = event.node.func
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return last_word(func)
 
 
 def _trains(context: Context, function: FunctionFacts) -> bool:
     """Say whether a function computes gradients."""
     for event in context.bodies.calls.get(function.scope, ()):
         word = event.node.func
-        name = word.attr if isinstance(word, ast.Attribute) else word.id if isinstance(word, ast.Name) else ""
+        name = last_word(word)
         if name in {"grad", "value_and_grad"}:
             if context.flow.calls.name(event) in GRADIENTS:
                 return True

@@ -12,6 +12,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, shown
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
 
 _REVERSE = GRADIENTS - {"jax.jacfwd"}
 # what says that the loop has a derivative of its own, or none
@@ -46,7 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _loop(context: Context, function: FunctionFacts, param: str) -> ast.Call | None:
     """Return a loop whose carry depends on a parameter and whose result the function returns at once."""
-    if function.decorators or any(_word(n) in _HANDLED for n in ast.walk(function.node)):
+    if function.decorators or any(last_word(n) in _HANDLED for n in ast.walk(function.node)):
         return None
     for event in context.bodies.calls.get(function.scope, ()):
         name = context.flow.calls.name(event)
@@ -55,10 +56,6 @@ def _loop(context: Context, function: FunctionFacts, param: str) -> ast.Call | N
         if event.value in function.returns and any(_mentions(a, param) for a in event.node.args[1:]):
             return event.node
     return None
-
-
-def _word(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _mentions(node: ast.expr, name: str) -> bool:

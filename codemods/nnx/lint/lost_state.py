@@ -13,6 +13,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.places import foreign, kinds_of, shown
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 
 # where a file speaks of these, the mode of a module may be set elsewhere
@@ -140,7 +141,7 @@ def _makes_state(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     func = node.func
-    word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    word = last_word(func)
     return word in {"state", "split", "pop", "to_tree", "pure", "variables"}
 
 

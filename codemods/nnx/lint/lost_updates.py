@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const
 
 _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set_to_zero"})
@@ -52,7 +53,7 @@ def _transforms(context: Context, event: CallEvent, callee: Attr) -> bool:
     if kinds:
         return kinds == {Kind.TRANSFORM}
     second = event.node.args[1]
-    word = second.attr if isinstance(second, ast.Attribute) else second.id if isinstance(second, ast.Name) else ""
+    word = last_word(second)
     return "opt_state" in word or "optimizer_state" in word
 
 

@@ -16,6 +16,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root, Tracing, function_of
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Mapping, Sequence, Value
 
 _MESHES = {"Mesh": (1, "axis_names"), "make_mesh": (1, "axis_names"), "AbstractMesh": (1, "axis_names"),
@@ -113,18 +114,13 @@ def _other_words(context: Context) -> Counter[str]:
         taken = {
             id(node)
             for event in module.calls
-            if _callee_word(event.node) in {*_OVER_AXES, "ppermute", "all_to_all", "psum_scatter", "pswapaxes"}
+            if last_word(event.node.func) in {*_OVER_AXES, "ppermute", "all_to_all", "psum_scatter", "pswapaxes"}
             for node in ast.walk(event.node)
         }
         for node in ast.walk(module.scope.node):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in taken:
                 found[node.value] += 1
     return found
-
-
-def _callee_word(call: ast.Call) -> str:
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _axis_name(root: Root) -> str | None:

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
+from codemods.nnx.nodes import last_word
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -68,7 +69,7 @@ def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Call) and line > event.statement.lineno:
             func = node.func
-            word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            word = last_word(func)
             if word in {"update", "merge"} and _mentions(node, objects):
                 return None
         if isinstance(node, ast.Name) and node.id in objects and line > event.statement.end_lineno:  # type: ignore[operator]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Ref
 
 _NAMES = {"jax.pmap": "jax.jit", "flax.nnx.pmap": "nnx.jit"}
@@ -17,7 +18,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
         names = {"pmap"} | {a.asname for s in module.imports for a in s.names if a.name == "pmap" and a.asname}
         for node, value in module.values.items():
-            word = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+            word = last_word(node)
             if word not in names:
                 continue
             found = context.flow.resolve(context.flow.here(value, module.scope)).value

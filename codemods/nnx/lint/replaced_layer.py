@@ -13,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import exclusive
 from codemods.nnx.lint.traced import root_param
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
@@ -93,7 +94,7 @@ def _constructed(store: AttrEvent) -> bool:
     """Say whether what is stored looks like a new module, before that is asked."""
     assert isinstance(store.stored, Call)
     func = store.stored.node.func
-    word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    word = last_word(func)
     return word[:1].isupper() or word.startswith(("make", "build", "create", "new"))
 
 

@@ -12,6 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import kinds_of, shown
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Param, Sequence, Value
 
 
@@ -55,14 +56,10 @@ def _carry(axes: ast.expr | None, default: int) -> int | None:
     parts = axes.elts if isinstance(axes, ast.Tuple | ast.List) else [axes]
     if not all(isinstance(p, ast.Constant | ast.Attribute | ast.Name | ast.Call | ast.UnaryOp) for p in parts):
         return None
-    places = [i for i, p in enumerate(parts) if isinstance(p, ast.Attribute | ast.Name) and _word(p) == "Carry"]
+    places = [i for i, p in enumerate(parts) if isinstance(p, ast.Attribute | ast.Name) and last_word(p) == "Carry"]
     if places:
         return places[0]
     return -1 if all(isinstance(p, ast.Constant | ast.UnaryOp) for p in parts) else None
-
-
-def _word(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _calls(returned: Value, carry: Param, outputs: ast.expr | None) -> bool:

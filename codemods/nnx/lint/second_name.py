@@ -15,6 +15,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import in_test, kinds_of, scopes
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Param, Sequence, Value
 
@@ -34,9 +35,9 @@ def _check(context: Context) -> Iterator[Finding]:
         for node, target, source in _assigned(context, scope):
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
                 continue
-            if not _promises(_word(target)) or _promises(_word(source)):
+            if not _promises(last_word(target)) or _promises(last_word(source)):
                 continue
-            if not _MODEL.search(f"{_word(target)} {_word(source)}"):
+            if not _MODEL.search(f"{last_word(target)} {last_word(source)}"):
                 continue
             value = scope.module.values.get(source)
             if value is None or _given_only(context, node, source, value, scope):
@@ -100,10 +101,6 @@ def _aliased(scope: Scope, name: str) -> bool:
     return False
 
 
-def _word(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _model(context: Context, source: ast.expr, scope: Scope) -> bool:
     value = scope.module.values.get(source)
     return value is not None and kinds_of(context, value, scope) == {Kind.MODULE}
@@ -131,7 +128,7 @@ def _trains(event: CallEvent, model: Param) -> bool:
         return False
     func = event.node.func
     word = func.attr if isinstance(func, ast.Attribute) else ""
-    return word == "update" or any("opt" in _word(node).lower() for node in given)
+    return word == "update" or any("opt" in last_word(node).lower() for node in given)
 
 
 def _moves_on(context: Context, node: ast.Assign, source: ast.expr, value: Value, scope: Scope) -> bool:
@@ -158,7 +155,7 @@ def _moves_on(context: Context, node: ast.Assign, source: ast.expr, value: Value
 
 def _stored(source: ast.expr, loop: ast.AST) -> bool:
     return any(
-        isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and n.attr == _word(source)
+        isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and n.attr == last_word(source)
         for n in ast.walk(loop)
     )
 

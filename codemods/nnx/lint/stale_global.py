@@ -136,7 +136,7 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
         writer = event.scope.function
         if writer in context.traced:
             continue
-        if writer is not None and (writer in compiling or writer.name in _CONSTRUCTORS):
+        if not _later(event) or (writer is not None and writer in compiling):
             continue
         holder = flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope)))
         if holder is not None and holder in parents and _between(context, function, event):

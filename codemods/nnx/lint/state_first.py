@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Const, Item
 
 _STATE = re.compile(r"state", re.I)
@@ -26,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
         assert isinstance(target, ast.Tuple)
         if event.scope.module not in context.asked or len(target.elts) != 2 or not _updates(context, event):
             continue
-        first, second = map(_word, target.elts)
+        first, second = map(last_word, target.elts)
         if not _swapped(context, event) and not (
             _STATE.search(first) and not _STATE.search(second) and _UPDATES.search(second)
         ):
@@ -56,10 +57,6 @@ def _swapped(context: Context, event: CallEvent) -> bool:
             if isinstance(given, Item) and given.base is event.value and given.index == Const(1):
                 return True
     return False
-
-
-def _word(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 RULE = lint_rule(

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.statics import static_arguments
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Loop
 
 
@@ -34,7 +35,7 @@ def _counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
     if not isinstance(values, ast.Call):
         return
     func = values.func
-    word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    word = last_word(func)
     if word in {"range", "trange", "count", "arange"}:
         yield from (n for n in ast.walk(target) if isinstance(n, ast.Name))
     elif word in {"enumerate", "zip"} and isinstance(target, ast.Tuple):

@@ -12,6 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Param, Value
 
 _DEPTH = 4
@@ -43,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _is_model(node: ast.expr) -> bool:
     base = node.value if isinstance(node, ast.Attribute) else node
-    word = base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""
+    word = last_word(base)
     return word in {"model", "net", "network"}
 
 
@@ -112,12 +113,12 @@ def _same(event: CallEvent, model: str) -> bool:
 def _inner(event: CallEvent) -> str:
     """Return the transform in ``grad(f)(model)``."""
     func = event.node.func.func if isinstance(event.node.func, ast.Call) else None
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return last_word(func)
 
 
 def _word(event: CallEvent) -> str:
     func = event.node.func
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return last_word(func)
 
 
 def _reach(context: Context, event: CallEvent, depth: int, seen: set[FunctionFacts]) -> Iterator[FunctionFacts]:

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, jit_of, scopes
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Param
 
 _CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic"})
@@ -61,7 +62,7 @@ def starts(context: Context, scope: Scope) -> dict[str, list[int]]:
     for event in context.bodies.calls.get(scope, ()):
         statement = event.statement
         func = event.node.func
-        word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        word = last_word(func)
         if (
             word in {"time", "perf_counter", "monotonic"}
             and isinstance(statement, ast.Assign)
@@ -96,7 +97,7 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> b
         if not start < event.node.lineno <= end.lineno:
             continue
         func = event.node.func
-        word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        word = last_word(func)
         if word in _WAITING or _waiting_inside(event.node):
             if event.node.lineno < end.lineno or word not in {"print", "info", "log"}:
                 return False

@@ -17,6 +17,7 @@ from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BATCHING, BODIES, COMPILING, HOST_CALLBACKS, JITS, TRACING_WORDS, TREE_MAPS, last
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Call, Param, Ref, Sequence, Star, Value
@@ -113,7 +114,7 @@ class Traced:
         flow = self._flow
         for event in flow.project.calls():
             func = event.node.func
-            word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            word = last_word(func)
             if word not in {"grad", "value_and_grad"} or not event.value.args:
                 continue
             call = flow.here(event.value, event.scope)
@@ -196,7 +197,7 @@ class Traced:
             if isinstance(func, ast.Call):
                 yield from self._curried(event, func)
                 continue
-            word = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            word = last_word(func)
             if word not in TRACING_WORDS and not self._renamed(event, word):
                 continue
             call = flow.here(event.value, event.scope)

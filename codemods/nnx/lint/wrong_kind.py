@@ -125,7 +125,7 @@ def _initialised(context: Context) -> Iterator[Finding]:
 
 def _initializer(context: Context, event: CallEvent) -> bool:
     made: Value = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee).value
-    name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
+    name = context.flow.calls.name(event)
     if name.startswith(_INITIALIZERS):
         return last(name) in _PLAIN_INITIALIZERS
     if not isinstance(made, Call):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 
 SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
@@ -54,4 +55,4 @@ def part(event: CallEvent) -> Part:
 
 def short(node: ast.expr) -> str:
     """Return the last part of a name; empty for anything else."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return last_word(node)

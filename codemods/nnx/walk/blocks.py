@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Loop, Unknown
 from codemods.nnx.walk.expressions import Expressions
 from codemods.nnx.walk.stores import CHANGING, FILLING
@@ -137,7 +138,7 @@ def _leaves(body: list[ast.stmt]) -> bool:
 def _last_name(node: ast.expr) -> str:
     """Return the last part of the name that an expression calls."""
     called = node.func if isinstance(node, ast.Call) else node
-    return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return last_word(called)
 
 
 def _always(test: ast.expr) -> bool:
