@@ -251,6 +251,18 @@ def replace(source: Source, node: ast.AST, text: str) -> Edit:
     return Edit(start, end, text.encode("utf-8"))
 
 
+def below(source: Source, statement: ast.stmt, text: str) -> Edit | None:
+    """Add a line behind a statement, as far in; None for a statement that shares its lines with others."""
+    _, end = source.span(statement)
+    start = source.line_starts[statement.lineno - 1]
+    indent = source.data[start : source.offset(statement.lineno, statement.col_offset)]
+    stop = next((i for i in range(end, len(source.data)) if source.data[i : i + 1] in (b"\n", b"\r")), len(source.data))
+    rest = source.data[end:stop].strip()
+    if indent.strip() or (rest and not rest.startswith(b"#")):
+        return None
+    return Edit(stop, stop, source.newline + indent + text.encode("utf-8"))
+
+
 def remove_keyword(source: Source, node: ast.Call, *names: str) -> Edit:
     """Take keyword arguments away with their separators.
 

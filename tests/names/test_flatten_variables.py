@@ -20,6 +20,9 @@ FIXED = {
     "lines": "graphdef, flat = nnx.graph.flatten(\n    model,\n    with_paths=True,\n"
     "    return_variables=True,  # all\n)\n" + SHOW,
     "in a variable": f"WANTED = True\ngraphdef, flat = nnx.graph.flatten(model, return_variables=WANTED)\n{SHOW}",
+    "without paths": "graphdef, flat = nnx.graph.flatten(\n    model, with_paths=False, return_variables=True\n"
+    ")  # all\n"
+    "print([type(leaf).__name__ for leaf in flat], nnx.graph.unflatten(graphdef, flat).bias is model.bias)\n",
     "in a function": "def leaves(node):\n    return nnx.graph.flatten(node, return_variables=True)[1].leaves\n\n\n"
     "print(len(leaves(model)))\n",
 }

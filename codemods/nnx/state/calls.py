@@ -11,6 +11,7 @@ from codemods.nnx.flow import Callee
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.state.copies import applies
 from codemods.nnx.state.events import Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing
 from codemods.nnx.state.replay import Replay
@@ -38,6 +39,22 @@ class Calls:
         receiver = evaluate(func.value) if isinstance(func, ast.Attribute) else evaluate(func)
         args = [self._argument(a) for a in node.args]
         keywords = {k.arg or "**": evaluate(k.value) for k in node.keywords}
+        if applies(node) and self._graphdef(func, receiver):
+            return run.library.applied(node, receiver, args)
+        found = self._run(node, receiver, args, keywords)
+        return run.library.returned(node, receiver, found)
+
+    def _graphdef(self, func: ast.expr, receiver: set[Thing]) -> bool:
+        """Say whether a method is one of a ``GraphDef``."""
+        run = self.run
+        if any(thing.kind is Kind.GRAPHDEF for thing in receiver):
+            return True
+        value = run.scope.module.values.get(func.value) if isinstance(func, ast.Attribute) else None
+        return value is not None and run.context.kinds.only(run.flow.here(value, run.scope)) is Kind.GRAPHDEF
+
+    def _run(self, node: ast.Call, receiver: set[Thing], args: Args, keywords: Keywords) -> set[Thing]:
+        run = self.run
+        func = node.func
         value = run.scope.module.values.get(node)
         if not isinstance(value, Call):
             return set()

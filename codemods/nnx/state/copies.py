@@ -35,12 +35,29 @@ def snapshot(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     return wrapped(context, scope, node.args[0] if name == "flax.nnx.split" else node)
 
 
+def applies(node: ast.AST) -> bool:
+    """Say whether a call may be ``graphdef.apply(state)``, going by its name."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "apply"
+
+
+def each(context: Context, scope: Scope, nodes: list[ast.expr]) -> Fix | None:
+    """Return a fix that puts ``nnx.clone(...)`` around each of several expressions; None if one is starred."""
+    if any(isinstance(node, ast.Starred) for node in nodes):
+        return None
+    parts = [wrapped(context, scope, node) for node in nodes]
+    edits = dict.fromkeys(edit for part in parts if part is not None for edit in part.edits)
+    return Fix(tuple(edits)) if edits and all(part is not None for part in parts) else None
+
+
 def merged(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     """Return a fix for ``nnx.merge``: ``nnx.clone(x)`` for ``nnx.merge(*nnx.split(x))``, else ``copy=True``.
 
     Flax below 0.11.2 does not know ``copy``; where such a version is asked for, the merged object is cloned.
+    ``graphdef.apply`` knows it nowhere, so that its states are cloned.
     """
     assert isinstance(node, ast.Call)
+    if applies(node):
+        return each(context, scope, node.args)
     whole = _whole(context, scope, node)
     source = scope.module.source
     if whole is not None:

@@ -54,6 +54,7 @@ class Library:
         self.scope = execution.scope  # where the call stands that runs
         #: copies with the values of other objects, and how many changes there had been when they were made
         self._laid: dict[Thing, tuple[set[Thing], int]] = {}
+        self._applied: set[Thing] = set()  # objects that GraphDef.apply merged
 
     def call(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         """Run a call of a foreign function or class, by its full name."""
@@ -264,6 +265,19 @@ class Library:
             run.share(Share(node, self.scope, True, states, {made}))
         run.log = log
         return {made}
+
+    def applied(self, node: ast.Call, graphdef: set[Thing], args: Args) -> set[Thing]:
+        """Merge states as ``graphdef.apply(*states)`` does; a call of the result then gives a state, too."""
+        made = self._merge(node, [graphdef, *args], {})
+        self._applied |= made
+        return made
+
+    def returned(self, node: ast.Call, receiver: set[Thing], found: set[Thing]) -> set[Thing]:
+        """Return what a call gives: of what ``GraphDef.apply`` merged, the new parts besides the result."""
+        if self._applied.isdisjoint(receiver):
+            return found
+        parts = Thing(fields={"0": {Thing(kind=Kind.GRAPHDEF)}, "1": {self._state(node, receiver, None)}}, display=True)
+        return {Thing(fields={"0": found, "1": {parts}}, display=True)}
 
     def _parts(self, thing: Thing) -> set[Thing]:
         """Return the states in a container of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,8 +11,9 @@ from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.state import relevance
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.state.copies import cloned, merged
+from codemods.nnx.state.copies import applies, cloned, each, merged
 from codemods.nnx.state.lines import line
 from codemods.nnx.state.stateful import may_change
 from codemods.nnx.state.tracing import differentiated, traced_functions
@@ -35,36 +37,46 @@ def check(context: Context) -> Iterator[Finding]:
                 alias.node,
                 "the merged object shares the Variables of the state since Flax 0.11.2: "
                 f"what changes in {changed} is read in {read}",
-                "pass copy=True, or use nnx.clone",
+                _help(alias.node),
                 merged(context, alias.scope, alias.node),
             )
-    for event in _in_traced_code(context):
+    for event, outer in _in_traced_code(context):
         if event.node not in said:
+            applied = applies(event.node)
             yield finding(
                 "NNX402",
                 event.scope,
                 event.node,
                 "since Flax 0.11.2 this merges Variables of an outer trace: changing one raises TraceContextError",
-                "pass copy=True, or use nnx.clone",
-                merged(context, event.scope, event.node),
+                _help(event.node),
+                each(context, event.scope, outer) if applied else merged(context, event.scope, event.node),
             )
 
 
-def _in_traced_code(context: Context) -> Iterator[CallEvent]:
-    """Yield merges in traced functions of states that come from outside of them."""
+def _help(node: ast.expr) -> str:
+    return "give it nnx.clone(state)" if applies(node) else "pass copy=True, or use nnx.clone"
+
+
+def _in_traced_code(context: Context) -> Iterator[tuple[CallEvent, list[ast.expr]]]:
+    """Yield merges in traced functions of states that come from outside of them, with these."""
     traced, untouched = traced_functions(context), differentiated(context)
     copied = cloned(context)
     for event in context.asked.calls():
         function = enclosing_function(event.scope)
         if function is None or event.value.keyword("copy") is not None or event.node in copied:
             continue
-        if context.flow.calls.name(event) != "flax.nnx.merge":
+        method = relevance.applied(context, event)
+        if not method and context.flow.calls.name(event) != "flax.nnx.merge":
             continue
-        states = event.value.args[1:] or event.value.args  # of `nnx.merge(*parts)` all
-        if any(_outer(context, value, function, traced, untouched, 0) for value in states) and _changing(
-            context, event
-        ):
-            yield event
+        first = 0 if method or len(event.value.args) == 1 else 1  # of `nnx.merge(*parts)` all are states
+        states = zip(event.node.args[first:], event.value.args[first:], strict=True)
+        outer = [
+            node
+            for node, value in states
+            if node not in copied and _outer(context, value, function, traced, untouched, 0)
+        ]
+        if outer and _changing(context, event):
+            yield event, outer
 
 
 def _outer(
@@ -126,7 +138,9 @@ def _within(scope: Scope, function: FunctionFacts) -> bool:
 def _changing(context: Context, event: CallEvent) -> bool:
     """Say whether the merged model may change its own Variables when it is used."""
     flow = context.flow
-    whole = flow.calls.split_object(flow.resolve(flow.here(event.value.args[0], event.scope)))
+    callee = event.value.callee
+    graphdef = callee.base if applies(event.node) and isinstance(callee, Attr) else event.value.args[0]
+    whole = flow.calls.split_object(flow.resolve(flow.here(graphdef, event.scope)))
     return whole is None or may_change(context, whole)
 
 
@@ -139,6 +153,7 @@ Up to Flax 0.11.1 `nnx.merge` made new Variables. Since 0.11.2 the merged object
 network made with `nnx.merge` follows the online network, and a merge of closed-over state inside `jax.grad` or
 `jax.jit` raises TraceContextError as soon as a layer such as BatchNorm or Dropout updates itself. `copy=True`, which
 0.11.2 added, gives the old meaning; `nnx.merge(*nnx.split(model))` is `nnx.clone(model)` on every version.
+`graphdef.apply(state)` merges in the same way, and gets a clone of the state.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

@@ -7,8 +7,11 @@ from collections.abc import Iterable
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts
+from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
+from codemods.nnx.state.copies import applies
+from codemods.nnx.values import Attr
 
 SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
 _SHORT = frozenset(name.rpartition(".")[2] for name in SHARING)
@@ -32,7 +35,7 @@ class Relevance:
 
     def _shares(self, event: CallEvent) -> bool:
         flow = self.context.flow
-        return short(event.node.func) in _SHORT and flow.calls.name(event) in SHARING
+        return (short(event.node.func) in _SHORT and flow.calls.name(event) in SHARING) or applied(self.context, event)
 
     def users(self, names: Iterable[str]) -> dict[Part, None]:
         """Return the functions and modules that call a name, or hand it on."""
@@ -46,6 +49,14 @@ class Relevance:
                         if name:
                             self._users.setdefault(name, {})[user] = None
         return {user: None for name in names for user in self._users.get(name, ())}
+
+
+def applied(context: Context, event: CallEvent) -> bool:
+    """Say whether a call is ``graphdef.apply(state)``."""
+    callee = event.value.callee
+    if not applies(event.node) or not isinstance(callee, Attr):
+        return False
+    return context.kinds.only(context.flow.here(callee.base, event.scope)) is Kind.GRAPHDEF
 
 
 def part(event: CallEvent) -> Part:
