@@ -11,7 +11,11 @@ from tests.migration import migrate_text, options
 
 
 def runs(
-    programs: Mapping[str, str], folder: Path, targets: tuple[str, ...] = ("0.11", "0.12"), select: tuple[str, ...] = ()
+    programs: Mapping[str, str],
+    folder: Path,
+    targets: tuple[str, ...] = ("0.11", "0.12"),
+    select: tuple[str, ...] = (),
+    unsafe: bool = False,
 ) -> dict[str, dict[str, Output]]:
     """Return what programs do under 0.10, and migrated under each target, by version and name.
 
@@ -20,11 +24,12 @@ def runs(
         folder: an empty folder.
         targets: the versions; each text is migrated to each of them alone.
         select: codes of rules that do not run by themselves.
+        unsafe: whether unsafe fixes are made too.
     """
     done = {"0.10": execute_all("0.10", programs, folder / "0.10")}
     for target in targets:
         chosen = options(target, select=("NNX", *select) if select else ())
-        texts = {name: migrate_text(text, chosen) for name, text in programs.items()}
+        texts = {name: migrate_text(text, chosen, unsafe=unsafe) for name, text in programs.items()}
         done[target] = execute_all(target, texts, folder / target)
     return done
 

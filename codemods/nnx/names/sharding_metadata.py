@@ -12,6 +12,7 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.names.sharding_compared import compared
 from codemods.nnx.names.sharding_names import Annotated, ahead, behind
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.in_place import scope_of
@@ -29,9 +30,12 @@ def check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
         if b"get_metadata" in module.source.data:
             yield from places.keys(module, old)
+    told: set[tuple[str, int, int]] = set()
     if old == "sharding":
-        yield from places.attributes()
-        yield from places.questions()
+        for found in (*places.attributes(), *places.questions()):
+            told.add((found.path, found.start, found.end))
+            yield found
+    yield from places.compared(old, told)
 
 
 def _keyed(node: ast.AST) -> tuple[ast.expr, ast.Constant, bool] | None:
@@ -107,6 +111,15 @@ class _Places:
         if not isinstance(callee, Attr) or callee.name != "get_metadata":
             return None
         return self.context.kinds.only(self.context.flow.with_value(made, callee.base)) is Objects.VARIABLE
+
+    def compared(self, old: str, told: set[tuple[str, int, int]]) -> Iterator[Finding]:
+        """Yield what is compared with names of axes, and so read from metadata, whatever it is read from."""
+        for found in compared(self.context, old):
+            source = found.scope.module.source
+            if not told.isdisjoint((source.path, *source.span(node)) for node in (found.node, found.whole)):
+                continue
+            where = f"`{ast.unparse(found.whole)}`"
+            yield _finding(self.context, found.scope.module, found.node, found.scope, where, Safety.UNSAFE)
 
     # -- the attribute ----------------------------------------------------------------------------
 
@@ -239,7 +252,8 @@ RULE = Rule(
 `nnx.Param(..., sharding=names)` keeps the names of mesh axes as metadata: as `sharding` up to Flax 0.11.1, as
 `sharding_names` in 0.11.2, as `out_sharding` since 0.12.4. `variable.sharding` gives the sharding of the array now, and
 assigning to it has no effect on `nnx.get_partition_spec`; both change without an error. Variables count whose
-constructor, or whose layer's initializer, is given names; leaves of a state had the attribute as metadata only. An
+constructor, or whose layer's initializer, is given names; leaves of a state had the attribute as metadata only. What is
+compared with names that the project gives somewhere is metadata, too: an unsafe fix, as the object is not known. An
 assignment and the reads behind it change together. Since 0.12 `get_metadata()` returns a copy, which cannot be changed
 to any effect.
 """,

@@ -40,6 +40,11 @@ class Alias:
     changed: ast.AST
     read: ast.AST
 
+    @property
+    def told_apart(self) -> bool:
+        """Whether nothing changes, but the code asks whether Variables are the same object."""
+        return self.changed is self.read
+
 
 def aliases(context: Context) -> tuple[Alias, ...]:
     """Return every call whose result shares Variables where that changes the program; rules share one search."""

@@ -14,7 +14,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.state.calls import Calls
 from codemods.nnx.state.events import Bind, Log, Mutate, Overwrite, Put, Read, Shared, Taken, Ways
 from codemods.nnx.state.expressions import Expressions
-from codemods.nnx.state.heap import ANY, Change, Heap, Share, Thing, narrowed
+from codemods.nnx.state.heap import ANY, Change, Heap, Share, Thing, may_be_variable, narrowed
 from codemods.nnx.state.library import Library
 from codemods.nnx.state.methods import Methods
 from codemods.nnx.state.statements import Statements
@@ -199,6 +199,13 @@ class Execution:
         if read:
             self.reads.update((change, node) for change in read)
             self.heap.changes -= frozenset(read)
+
+    def told_apart(self, one: set[Thing], two: set[Thing], node: ast.AST) -> None:
+        """Note that code asks whether Variables are the same object, which those of a share are since 0.11."""
+        variables = [{thing for thing in things if may_be_variable(thing)} for things in (one, two)]
+        change = self.heap.same(*variables, node) if all(variables) else None
+        if change is not None:
+            self.reads[change] = node
 
     def mutate(self, things: set[Thing], node: ast.AST, others_only: bool = False, given: Iterable[Thing] = ()) -> None:
         """Note that code changes Variables of objects, to the values of ``given`` ones if there are any."""

@@ -106,7 +106,9 @@ class Expressions:
         """Evaluate a comparison, which reads what it compares by value."""
         operands = [self.value(operand) for operand in (node.left, *node.comparators)]
         for operator, one, two in zip(node.ops, operands, operands[1:], strict=False):
-            if not isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+            if isinstance(operator, ast.Is | ast.IsNot):
+                self.run.told_apart(one, two, node)
+            elif not isinstance(operator, ast.In | ast.NotIn):
                 self.run.read(one | two, node)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> set[Thing]:

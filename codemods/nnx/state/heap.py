@@ -93,12 +93,19 @@ class Thing:
                 for value in values:
                     if value in found:
                         continue
-                    if holder.kind is Kind.MODULE and value.kind is None and value.cls is not None:
-                        continue  # a configuration and the like: no part of the model
+                    if holder.kind is Kind.MODULE and value.foreign:
+                        continue
                     found.add(value)
                     if value.fields:
                         todo.append(value)
         return found
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a configuration and the like, which is no part of a model that holds it."""
+        if self.kind is not None or self.cls is None:
+            return False
+        return not any(value.kind is Kind.VARIABLE for values in self.fields.values() for value in values)
 
     @property
     def unknown(self) -> bool:
@@ -209,6 +216,24 @@ class Heap:
             for thing in above(change.share.second if change.forward else change.share.first):
                 thing.watched = True
 
+    def same(self, one: set[Thing], two: set[Thing], node: ast.AST) -> Change | None:
+        """Return how Variables of two objects came to be the same ones; None if no share makes them so."""
+        left = list(self.shares)
+        todo: list[tuple[set[Thing], tuple[Share, ...]]] = [(one, ())]
+        while todo:
+            things, over = todo.pop(0)
+            mine = above(things)
+            for share in list(left):
+                for near, far, forward in ((share.first, share.second, True), (share.second, share.first, False)):
+                    if (over and over[-1].apart(share)) or not _touches(things, mine, near):
+                        continue
+                    left.remove(share)
+                    if overlap(two, far):
+                        return Change(share, forward, (*over, share), node)
+                    todo.append((far, (*over, share)))
+                    break
+        return None
+
     def overwritten(self, things: set[Thing]) -> None:
         """Note that objects got new values as a whole: what had changed in them no longer matters."""
         if self.changes:
@@ -234,6 +259,11 @@ class Heap:
                 seen[key] = _touches(things, mine, change.share.second if change.forward else change.share.first)
             if seen[key]:
                 yield change
+
+
+def may_be_variable(thing: Thing) -> bool:
+    """Say whether an object is a Variable, or may be the leaf of a state or the attribute of a layer."""
+    return thing.kind is Kind.VARIABLE or (thing.kind is None and thing.cls is None and bool(thing.key))
 
 
 def narrowed(things: set[Thing]) -> set[Thing]:
@@ -262,8 +292,8 @@ def above(things: Iterable[Thing]) -> set[Thing]:
         thing = todo.pop()
         holders = thing.holders if thing.parent is None else {thing.parent, *thing.holders}
         for holder in holders:
-            if holder in found or (holder.kind is Kind.MODULE and thing.kind is None and thing.cls is not None):
-                continue  # a configuration and the like is no part of a model
+            if holder in found or (holder.kind is Kind.MODULE and thing.foreign):
+                continue
             found.add(holder)
             todo.append(holder)
     return found

@@ -36,7 +36,7 @@ def check(context: Context) -> Iterator[Finding]:
                 alias.scope,
                 alias.node,
                 "the merged object shares the Variables of the state since Flax 0.11.2: "
-                f"what changes in {changed} is read in {read}",
+                + (f"{read} asks" if alias.told_apart else f"what changes in {changed} is read in {read}"),
                 _help(alias.node),
                 merged(context, alias.scope, alias.node),
             )

@@ -22,7 +22,9 @@ def check(context: Context) -> Iterator[Finding]:
         if alias.merged or alias.node in copied:
             continue
         changed, read = (line(context, node, alias.scope.module) for node in (alias.changed, alias.read))
-        if alias.handed:
+        if alias.told_apart:
+            message = f"this state is no copy since Flax 0.11: its Variables are those of the object, and {read} asks"
+        elif alias.handed:
             message = "since Flax 0.11 NNX transforms hand on the Variables of a state, no copies: "
             message += f"{changed} changes them"
         elif alias.forward:
@@ -33,7 +35,7 @@ def check(context: Context) -> Iterator[Finding]:
             "NNX401",
             alias.scope,
             alias.node,
-            f"{message}, and {read} reads the result",
+            message if alias.told_apart else f"{message}, and {read} reads the result",
             "take a copy with nnx.clone(...)",
             wrapped(context, alias.scope, alias.node) if alias.handed else snapshot(context, alias.scope, alias.node),
         )
@@ -51,7 +53,8 @@ changing such a state changes the model. States given to functions under `nnx.ji
 copied too, and are changed in place now. Nothing raises an error. `nnx.clone(nnx.state(model))` is a copy on every
 version.
 
-The rule follows the program: it speaks only where one of the two is changed and the other is read afterwards.
+The rule follows the program: it speaks only where one of the two is changed and the other is read afterwards, or where
+`is` tells their Variables apart.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

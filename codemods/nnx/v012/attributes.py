@@ -17,6 +17,7 @@ from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.kinds import Kind
+from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.values import (
     Attr,
@@ -273,10 +274,22 @@ class Attributes:
         callee = self.flow.follow(found, value.callee)
         if isinstance(callee.value, Attr) and callee.value.name == "init":  # the state of an optax transformation
             return Kind.TRANSFORM in self.context.kinds.of(Bound(callee.value.base, callee.frame))
+        if isinstance(callee.value, Class):
+            return registered(self.context, callee.value.facts) and self._record(found, callee.value.facts, depth)
         sources = self.context.sources.of(found) - {found}
         held = [source for source in sources if self.holds_data(source, depth + 1)]
         # a number that another way returns must not become data, which is traced under nnx.jit
         return bool(held) and all(source in held or self._harmless(source) for source in sources)
+
+    def _record(self, made: Bound, cls: ClassFacts, depth: int) -> bool:
+        """Say whether an instance of a class that JAX looks into is made with data in a field that it sees."""
+        assert isinstance(made.value, Call)
+        named = zip(self.flow.classes.dataclass_fields(cls), made.value.args, strict=False)
+        return any(
+            self._is_or_holds(self.flow.with_value(made, value), depth)
+            for name, value in (*named, *made.value.keywords)
+            if name is not None and not any(static_field(c, name) for c in self.flow.classes.mro(cls)[0])
+        )
 
     def _harmless(self, source: Bound) -> bool:
         """Say whether a value may be marked as data as well as a container of data: None, or a container."""
