@@ -72,7 +72,7 @@ def test_it_is_reported_and_needs_to_be_asked_for(name: str) -> None:
     assert {found.code for found in look(text, options("0.11")).findings} == {"NNX505"}
     assert "sharding_names" in migrate_text(text, options("0.11"), unsafe=True)
     assert "out_sharding" in migrate_text(text, options("0.12"), unsafe=True)
-    assert [found.fix for found in look(text, options("0.11", "0.12")).findings if found.code == "NNX505"][0] is None
+    assert next(found.fix for found in look(text, options("0.11", "0.12")).findings if found.code == "NNX505") is None
 
 
 @pytest.mark.parametrize("name", LEFT)

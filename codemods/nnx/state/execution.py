@@ -202,8 +202,8 @@ class Execution:
 
     def told_apart(self, one: set[Thing], two: set[Thing], node: ast.AST) -> None:
         """Note that code asks whether Variables are the same object, which those of a share are since 0.11."""
-        variables = [{thing for thing in things if may_be_variable(thing)} for things in (one, two)]
-        change = self.heap.same(*variables, node) if all(variables) else None
+        first, second = ({thing for thing in things if may_be_variable(thing)} for things in (one, two))
+        change = self.heap.same(first, second, node) if first and second else None
         if change is not None:
             self.reads[change] = node
 
