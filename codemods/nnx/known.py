@@ -12,7 +12,7 @@ TRANSPARENT = frozenset(
         "flax.nnx.custom_vjp", "flax.nnx.checkify", "flax.nnx.state_axes",
         "jax.jit", "jax.vmap", "jax.pmap", "jax.checkpoint", "jax.remat", "jax.shard_map", "jax.named_call",
         "jax.custom_vjp", "jax.custom_jvp", "jax.named_scope",
-        "functools.partial", "functools.wraps", "functools.lru_cache", "functools.cache", "functools.partialmethod",
+        "functools.partial", "functools.lru_cache", "functools.cache", "functools.partialmethod",
         "contextlib.contextmanager", "typing.no_type_check", "typing.overload",
     }
 )  # fmt: skip

@@ -815,4 +815,161 @@ agent.act(xs)
 agent.load()
 print(net.norm.mean.value)
 """,
+    "context manager": """\
+import contextlib
+
+
+@contextlib.contextmanager
+def preserved(model):
+    saved = nnx.state(model)
+    try:
+        yield model
+    finally:
+        nnx.update(model, saved)
+
+
+def probe(model):
+    with preserved(model) as inner:
+        bump(inner)
+        return inner.bias.value
+
+
+print(probe(model), model.bias.value)
+""",
+    "context manager of two": """\
+import contextlib
+from contextlib import contextmanager
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+
+    @contextmanager
+    def frozen(self):
+        keep = nnx.split(self.model)
+        yield
+        nnx.update(self.model, keep[1])
+
+
+trainer = Trainer(model)
+with contextlib.nullcontext(3) as three, trainer.frozen():
+    bump(model)
+print(model.bias.value, three)
+""",
+    "context manager class": """\
+class Frozen:
+    def __init__(self, model):
+        self.model = model
+
+    def __enter__(self):
+        self.saved = nnx.state(self.model)
+        return self.model
+
+    def __exit__(self, *error):
+        nnx.update(self.model, self.saved)
+
+
+class Reentered(Frozen):
+    pass
+
+
+with Reentered(model) as inner:
+    bump(inner)
+print(model.bias.value)
+""",
+    "context manager reads": """\
+import contextlib
+
+
+@contextlib.contextmanager
+def parameters(model):
+    yield nnx.state(model)
+
+
+with parameters(model) as state:
+    print(state["bias"].value)
+bump(model)
+print(model.bias.value)
+""",
+    "generator of rounds": """\
+def rounds(model, n):
+    start = nnx.state(model)
+    for i in range(n):
+        yield i
+        nnx.update(model, start)
+
+
+for i in rounds(model, 3):
+    bump(model)
+    print(i, model.bias.value)
+print(model.bias.value)
+""",
+    "decorator": """\
+import functools
+
+
+def stateless(fn):
+    @functools.wraps(fn)
+    def wrapper(net, *args):
+        saved = nnx.state(net)
+        out = fn(net, *args)
+        nnx.update(net, saved)
+        return out
+
+    return wrapper
+
+
+@stateless
+def probe(net, amount):
+    net.bias.value = net.bias.value + amount
+    return net.bias.value
+
+
+print(probe(model, 2.0), model.bias.value)
+""",
+    "decorator with options": """\
+def restoring(times):
+    def decorate(fn):
+        def wrapper(net):
+            saved = nnx.state(net)
+            for _ in range(times):
+                fn(net)
+            nnx.update(net, saved)
+
+        return wrapper
+
+    return decorate
+
+
+@restoring(times=2)
+def shake(net):
+    bump(net)
+    print(net.bias.value)
+
+
+shake(model)
+print(model.bias.value)
+""",
+    "decorator of what only reads": """\
+import functools
+
+
+def with_state(fn):
+    @functools.wraps(fn)
+    def wrapper(net):
+        return fn(nnx.state(net))
+
+    return wrapper
+
+
+@with_state
+def total(state):
+    return state["bias"].value.sum()
+
+
+print(total(model))
+bump(model)
+print(total(model))
+""",
 }

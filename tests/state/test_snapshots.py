@@ -10,7 +10,12 @@ from tests.migration import migrate_text, options
 from tests.state.snapshots import HEAD, PROGRAMS
 
 # programs in which nothing is shared that changes
-UNSHARED = frozenset({"ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out"})
+UNSHARED = frozenset(
+    {
+        "ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out",
+        "context manager reads", "decorator of what only reads",
+    }
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +60,9 @@ for _ in range(4):
     once = migrate_text(text, options("0.11"))
     assert once == text.replace("nnx.state(self.model, nnx.Param)", "nnx.clone(nnx.state(self.model, nnx.Param))")
     assert migrate_text(once, options("0.11")) == once
+
+
+@pytest.mark.parametrize("name", ["context manager reads", "decorator of what only reads"])
+def test_nothing_is_copied_where_nothing_changes_in_between(name: str) -> None:
+    text = HEAD + PROGRAMS[name]
+    assert migrate_text(text, options("0.11")) == text

@@ -40,6 +40,11 @@ FIXED = {
     "lines": "for path, leaf in nnx.to_flat_state(nnx.state(norm)):\n    print(\n        leaf.type  # its class\n"
     "        .__name__,\n    )\n",
     "index": "for pair in nnx.to_flat_state(nnx.state(norm)):\n    print(pair[1].type.__name__)\n",
+    "flat by a method": "for path, leaf in nnx.state(norm).flat_state():\n    print(leaf.type.__name__)\n",
+    "narrowed": "state = nnx.state(norm)\nfor path, leaf in state.flat_state():\n"
+    "    if isinstance(leaf, nnx.VariableState) and issubclass(leaf.type, nnx.BatchStat):\n        print(path)\n",
+    "leaves": "for leaf in jax.tree.leaves(nnx.state(norm), is_leaf=lambda x: isinstance(x, nnx.VariableState)):\n"
+    "    print(leaf.type.__name__)\n",
     "nested": "class Net(nnx.Module):\n    def __init__(self):\n        self.norm = norm\n\n\n"
     "print(nnx.state(Net())['norm']['mean'].type.__name__)\n",
 }
@@ -51,6 +56,8 @@ LEFT = {
     "array": "print(hasattr(norm.mean.value, 'type'))\n",
     "already": "for path, leaf in nnx.to_flat_state(nnx.variables(norm)):\n    print(type(leaf).__name__)\n",
     "mapped arrays": "print(jax.tree.map(lambda x: Field.type(x.size), nnx.to_pure_dict(nnx.state(norm)))['mean'])\n",
+    "other leaves": "for leaf in jax.tree.leaves({'a': Field()}, is_leaf=lambda x: isinstance(x, Field)):\n"
+    "    print(leaf.type.__name__)\n",
     "stored": "box = Field()\nbox.type = str\nprint(box.type.__name__)\n",
     "path": "for path, leaf in nnx.to_flat_state(nnx.state(norm)):\n    print(Field.type(len(path)))\n",
     "metadata": "param = nnx.Param(1.0, kind='x')\nprint(param.kind)\n",

@@ -85,6 +85,8 @@ class Calls:
             return bound
         if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
             return bound
+        if value.args and self.callee_name(callee) == "functools.wraps":
+            return self.flow.follow(bound, value.args[0])
         callees = self.callables(callee)
         if len(callees) != 1 or callees[0].gradient:
             return bound

@@ -99,17 +99,14 @@ def _follow(summaries: Summaries, relevance: Relevance) -> None:
         seen.add(part)
         if isinstance(part, ModuleFacts):
             continue
-        outer = part.scope.parent
-        while outer is not None and outer.function is None:
-            outer = outer.parent
-        if outer is not None and outer.function is not None:
-            todo.append(outer.function)  # what an inner function sees, the one around it made
+        around = [*_around(part)]
+        todo += around  # what an inner function sees, the one around it made
         summary = summaries.of(part)
         if summary is None or not summary.sharing:
             continue
-        names = {part.name}
+        names = {part.name, *(name for outer in around for name in (outer.name, *relevance.decorated(outer.name)))}
         if part.owner is not None:
-            names.add(part.owner.name)
+            names |= relevance.named(part.owner)
             if part.binding == "instance":
                 classes[part.owner] = None
         todo += relevance.users(names)
@@ -118,6 +115,15 @@ def _follow(summaries: Summaries, relevance: Relevance) -> None:
             _run_module(summaries, part)
     for cls in classes:
         _live(summaries, cls)
+
+
+def _around(function: FunctionFacts) -> Iterator[FunctionFacts]:
+    """Yield the functions in which one is defined, which may hand it out under any name."""
+    scope = function.scope.parent
+    while scope is not None:
+        if scope.function is not None:
+            yield scope.function
+        scope = scope.parent
 
 
 def _run_module(summaries: Summaries, module: ModuleFacts) -> None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.flow import Callee
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Frame
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.state.copies import applies
 from codemods.nnx.state.events import Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing
 from codemods.nnx.state.replay import Replay
-from codemods.nnx.values import Call, Class, Const, Sequence
+from codemods.nnx.values import Call, Class, Const, Function, Sequence
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -177,13 +177,28 @@ class Calls:
                 mine = run.receiver if _super(node) else receiver
                 if isinstance(node.func, ast.Attribute) and callee.function.name == "__call__" != node.func.attr:
                     mine = run.attribute(receiver, node.func.attr)
-            found |= self.enter(node, callee.function, args, keywords, mine, captured)
+            around = {k: v for k, v in self._around(callee.closure).items() if k not in callee.function.params}
+            around |= captured
+            found |= self.enter(node, callee.function, args, keywords, mine, around)
         if wrappers & GRADIENTS:
             with_value = any(name.endswith("value_and_grad") for name in wrappers)
             grads = {Thing(kind=Kind.GRADIENT, steps=set(args[0]) if args else set())}
             if with_value:
                 return {Thing(fields={"0": found, "1": grads})}
             return {Thing(fields={"0": grads, "1": run.item(found, "1")})} if found else grads
+        return found
+
+    def _around(self, frame: Frame | None) -> Keywords:
+        """Return the functions that the function around a definition was given, as a decorator is."""
+        flow = self.run.flow
+        found: Keywords = {}
+        while frame is not None:
+            for name in frame.function.params:
+                given = flow.argument(frame, name)
+                value = flow.resolve(given).value if given is not None else None
+                if isinstance(value, Function):
+                    found.setdefault(name, {Thing(function=value.facts)})
+            frame = frame.closure
         return found
 
     def handed(self, node: ast.expr, things: set[Thing]) -> set[Thing]:
@@ -216,6 +231,15 @@ class Calls:
                 return
             yield flow.calls.wrapper_name(callee, value)
             callee = flow.follow(callee, value.args[0])
+
+    def manages(self, thing: Thing) -> bool:
+        """Say whether an object is a context manager of the project."""
+        return thing.cls is not None and self.run.flow.classes.method(thing.cls, "__enter__") is not None
+
+    def manage(self, site: ast.AST, manager: Thing, name: str) -> set[Thing]:
+        """Call a method of a context manager."""
+        method = self.run.flow.classes.method(manager.cls, name) if manager.cls is not None else None
+        return self.enter(site, method, [], {}, {manager}) if method is not None else set()
 
     def construct(self, cls: ClassFacts, args: Args, keywords: Keywords, node: ast.Call) -> Thing:
         """Make an instance of a class of the project."""

@@ -83,6 +83,14 @@ class Invoke:
 
 
 @dataclass(slots=True, eq=False)
+class Yielded:
+    """A generator handed objects to its caller, which goes on until it asks for more."""
+
+    things: set[Thing]
+    node: ast.AST
+
+
+@dataclass(slots=True, eq=False)
 class Ways:
     """Two branches; ``left`` says of each whether it leaves the function."""
 
@@ -91,7 +99,7 @@ class Ways:
     left: tuple[bool, bool]
 
 
-Event = Taken | Put | Bind | Read | Mutate | Overwrite | Shared | Invoke | Ways
+Event = Taken | Put | Bind | Read | Mutate | Overwrite | Shared | Invoke | Yielded | Ways
 
 
 class Log:
@@ -139,7 +147,7 @@ class Log:
 
 
 def _place(event: Event) -> tuple[object, ...] | None:
-    if isinstance(event, Read | Mutate):
+    if isinstance(event, Read | Mutate | Yielded):
         return type(event), event.node
     if isinstance(event, Shared):
         return Shared, event.share.site, event.share.handed
@@ -148,7 +156,7 @@ def _place(event: Event) -> tuple[object, ...] | None:
 
 def _joined(first: Event, last: Event) -> None:
     """Let the first of several events stand for the one that was the last of them."""
-    if isinstance(first, Read | Mutate | Put) and isinstance(last, Read | Mutate | Put):
+    if isinstance(first, Read | Mutate | Put | Yielded) and isinstance(last, Read | Mutate | Put | Yielded):
         first.things = first.things | last.things
         last.things = set()
     elif isinstance(first, Shared) and isinstance(last, Shared):
@@ -198,7 +206,7 @@ def visible(summary: Summary, events: list[Event]) -> None:
         elif isinstance(event, Put):
             puts.add(event.key)
             mine |= event.things
-        elif isinstance(event, Bind):
+        elif isinstance(event, Bind | Yielded):
             mine |= event.things
         elif isinstance(event, Mutate):
             changed |= event.things
@@ -207,6 +215,8 @@ def visible(summary: Summary, events: list[Event]) -> None:
             asked = asked.union(event.receiver, *event.args, *event.keywords.values())
     mine |= {thing for event in every for thing in _about(event) if thing.given}
     shares = [event.share for event in every if isinstance(event, Shared)]
+    if any(isinstance(event, Yielded) for event in every):  # what it keeps meanwhile, its caller may change
+        mine = mine.union(*(share.second for share in shares))
     kept: set[int] = set()
     if shares:
         _visible(shares, kept, mine, changed)

@@ -40,6 +40,7 @@ class Execution:
         steps: how much was done.
         mutations: how many changes of Variables there were.
         branches: how many branches that may not be taken the run is in.
+        bodies: what runs each time a generator hands something out, by the call that made the generator.
     """
 
     def __init__(self, summaries: Summaries, scope: Scope) -> None:
@@ -55,6 +56,7 @@ class Execution:
         self.mutations = 0
         self.log = Log()
         self.branches = 0
+        self.bodies: dict[ast.AST, Callable[[set[Thing]], None]] = {}
         self.names: dict[tuple[Scope, str], set[Thing]] = {}
         self.returned: frozenset[Change] = frozenset()
         self._noted: set[tuple[Thing, ...]] = set()  # reads since the last change

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from codemods.nnx.state.events import Yielded
 from codemods.nnx.state.heap import ANY, Thing
 from codemods.nnx.state.statements import VALUE
 from codemods.nnx.values import Function
@@ -69,6 +70,7 @@ class Expressions:
         if isinstance(node, ast.Yield | ast.YieldFrom):
             things = self.value(node.value) if node.value is not None else set()
             run.results |= {Thing(fields={ANY: things})} if isinstance(node, ast.Yield) else things
+            run.log.append(Yielded(things, node))
             return set()
         if isinstance(node, ast.Await | ast.Starred):
             return self.value(node.value)

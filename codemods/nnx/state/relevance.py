@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts
 from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
@@ -32,6 +32,8 @@ class Relevance:
             part(event) for module in context.project.modules for event in module.calls if self._shares(event)
         )
         self._users: dict[str, dict[Part, None]] | None = None
+        self._derived: dict[str, set[str]] | None = None
+        self._decorated: dict[str, frozenset[str]] | None = None
 
     def _shares(self, event: CallEvent) -> bool:
         flow = self.context.flow
@@ -49,6 +51,31 @@ class Relevance:
                         if name:
                             self._users.setdefault(name, {})[user] = None
         return {user: None for name in names for user in self._users.get(name, ())}
+
+    def named(self, cls: ClassFacts) -> set[str]:
+        """Return the names of a class and of those that derive from it."""
+        if self._derived is None:
+            self._derived = {}
+            for other in self.context.project.classes():
+                for base in other.node.bases:
+                    self._derived.setdefault(short(base), set()).add(other.name)
+        found, todo = {cls.name}, [cls.name]
+        while todo:
+            new = self._derived.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        return found
+
+    def decorated(self, name: str) -> frozenset[str]:
+        """Return the names of the functions that a function of this name decorates."""
+        if self._decorated is None:
+            self._decorated = {}
+            for function in self.context.project.functions():
+                for node in () if isinstance(function.node, ast.Lambda) else function.node.decorator_list:
+                    decorator = short(node.func if isinstance(node, ast.Call) else node)
+                    known = self._decorated.get(decorator, frozenset())
+                    self._decorated[decorator] = known | {function.name}
+        return self._decorated.get(name, frozenset())
 
 
 def applied(context: Context, event: CallEvent) -> bool:

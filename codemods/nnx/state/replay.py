@@ -7,7 +7,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codemods.nnx.state.events import Bind, Event, Invoke, Mutate, Overwrite, Put, Read, Shared, Summary, Taken, Ways
+from codemods.nnx.state.events import (
+    Bind,
+    Event,
+    Invoke,
+    Mutate,
+    Overwrite,
+    Put,
+    Read,
+    Shared,
+    Summary,
+    Taken,
+    Ways,
+    Yielded,
+)
 from codemods.nnx.state.heap import Thing, narrowed
 
 if TYPE_CHECKING:
@@ -69,6 +82,10 @@ class Replay:
             self.thing(event.thing)
         elif isinstance(event, Bind):
             run.bind(event.variable, self.things(event.things))
+        elif isinstance(event, Yielded):
+            body = run.bodies.get(self.site)
+            if body is not None:
+                body(self.things(event.things))
         elif isinstance(event, Overwrite):
             run.overwritten(self.things(event.things))
         elif isinstance(event, Shared):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from codemods.nnx.kinds import Kind
-from codemods.nnx.state.heap import Thing
+from codemods.nnx.state.heap import Change, Thing
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -62,11 +62,7 @@ class Statements:
                 self.maybe(handler.body)
             return self.block(node.finalbody) or (left and not node.handlers)
         elif isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                things = value(item.context_expr)
-                if item.optional_vars is not None:
-                    self.store(item.optional_vars, things)
-            return self.block(node.body)
+            return self.within(node.items, node.body)
         elif isinstance(node, ast.Match):
             value(node.subject)
             for case in node.cases:
@@ -81,10 +77,70 @@ class Statements:
         """Run a branch that may not be taken."""
         self.run.ways(lambda: self.block(body), lambda: False)
 
+    def within(self, items: list[ast.withitem], body: list[ast.stmt]) -> bool:
+        """Run a body between what its context managers do before and after it; say whether it leaves the function."""
+        if not items:
+            return self.block(body)
+        item, run = items[0], self.run
+
+        def inner(things: set[Thing]) -> bool:
+            if item.optional_vars is not None:
+                self.store(item.optional_vars, things)
+            return self.within(items[1:], body)
+
+        left = self._handed_out(item.context_expr, inner)
+        if isinstance(left, bool):
+            return left
+        managers = {thing for thing in left if run.calls.manages(thing)}
+        entered = left - managers
+        for manager in managers:
+            entered |= run.calls.manage(item.context_expr, manager, "__enter__")
+        leaves = inner(entered)
+        for manager in managers:
+            run.calls.manage(item.context_expr, manager, "__exit__")
+        return leaves
+
+    def _handed_out(self, node: ast.expr, body: Callable[[set[Thing]], bool]) -> bool | set[Thing]:
+        """Evaluate a call, running a body for all that a generator hands out, in the midst of what the generator does.
+
+        Returns:
+            Whether the body leaves the function; what the call gives if that is no generator of the project.
+        """
+        run, left = self.run, []
+        inside: frozenset[Change] = frozenset()
+
+        def handed(things: set[Thing]) -> None:
+            nonlocal inside
+            outer, run.returned = run.returned, frozenset()
+            left.append(body(things))
+            inside |= run.returned
+            run.returned = outer
+
+        before = run.bodies.get(node)
+        run.bodies[node] = handed
+        made = run.expressions.value(node)
+        del run.bodies[node]
+        if before is not None:
+            run.bodies[node] = before
+        if not left:
+            return made
+        run.returned |= inside
+        return all(left)
+
     def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
         """Run a loop; its second round sees what the first one left."""
         value = self.run.expressions.value
-        iterated = set() if isinstance(node, ast.While) else value(node.iter)
+
+        def once(things: set[Thing]) -> bool:
+            assert not isinstance(node, ast.While)
+            self.store(node.target, things)
+            self.block(node.body)
+            return False
+
+        iterated = set() if isinstance(node, ast.While) else self._handed_out(node.iter, once)
+        if isinstance(iterated, bool):  # the rounds were those of a generator
+            self.block(node.orelse)
+            return
         rounds = 2 if self._loops < _TWICE else 1
         self._loops += 1
         for _ in range(rounds):

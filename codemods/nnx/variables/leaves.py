@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cached_property
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind
-from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Each, Function, Item, Param, Value
 
 _TREES = frozenset({Kind.STATE, Kind.GRADIENT})
 _MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"})
+_LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves"})
 # names under which the layers of the library keep their Variables
 _NAMES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
 
@@ -32,6 +35,8 @@ class Leaves:
             return bool(trees) and all(self._is_tree(tree) for tree in trees)
         if isinstance(inner, Attr):
             return inner.name in _NAMES and self._below_tree(self.flow.with_value(bound, inner.base))
+        if isinstance(inner, Each | Round):
+            return self._among_leaves(self.flow.resolve(self.flow.with_value(bound, inner.base)))
         if not isinstance(inner, Item | Indexed):
             return False
         index = inner.index.value if isinstance(inner, Indexed) else inner.index
@@ -56,7 +61,7 @@ class Leaves:
         return "flax.nnx.variables" not in names
 
     def _in_flat_state(self, pair: Bound) -> bool:
-        """Say whether a value is a pair of a path and a leaf, out of a loop over ``nnx.to_flat_state(...)``."""
+        """Say whether a value is a pair of a path and a leaf, out of a loop over a flat state."""
         value = pair.value
         if not isinstance(value, Each | Round):
             pair = self.flow.resolve(pair)
@@ -64,10 +69,28 @@ class Leaves:
         if not isinstance(value, Each | Round):
             return False
         flat = self.flow.resolve(self.flow.with_value(pair, value.base))
-        if not isinstance(flat.value, Call) or not flat.value.args:
+        if not isinstance(flat.value, Call):
             return False
+        if not flat.value.args:
+            method = self.flow.follow(flat, flat.value.callee)
+            if not isinstance(method.value, Attr) or method.value.name != "flat_state":
+                return False
+            return self._is_tree(self.flow.with_value(method, method.value.base))
         return self.flow.calls.callee_name(flat) == "flax.nnx.to_flat_state" and self._is_tree(
             self.flow.with_value(flat, flat.value.args[0])
+        )
+
+    def _among_leaves(self, leaves: Bound) -> bool:
+        """Say whether a value is ``jax.tree.leaves(state, is_leaf=...)``, which keeps the leaves whole."""
+        call = leaves.value
+        whole = call.keyword("is_leaf") if isinstance(call, Call) else None
+        if not isinstance(call, Call) or not call.args or not isinstance(whole, Function):
+            return False
+        words = {last_word(node) for node in ast.walk(whole.facts.node) if isinstance(node, ast.expr)}
+        if words.isdisjoint({"VariableState", "Variable"}):
+            return False
+        return self.flow.calls.callee_name(leaves) in _LEAVES and self._is_tree(
+            self.flow.with_value(leaves, call.args[0])
         )
 
     @cached_property
