@@ -86,6 +86,14 @@ CHANGES: tuple[Change, ...] = (
         r"ToLinen|to_linen",
     ),
     Change(
+        2,
+        "`nnx.tabulate` counts more random state: each layer that draws has a stream of its own",
+        "0.11.0",
+        "The table is the text of a report; the numbers in it follow from the layers of the model.",
+        "Renew expected texts of tests that quote the table.",
+        r"\btabulate\b",
+    ),
+    Change(
         3,
         "arithmetic over modules with `jax.tree.map` gives a module; up to 0.10 it raised TypeError",
         "0.11.0",
@@ -185,7 +193,8 @@ CHANGES: tuple[Change, ...] = (
         5,
         "Flax 0.11 needs Python 3.11, and each release runs with some releases of JAX only",
         "0.11.0",
-        "It is a matter of the environment, not of the code.",
+        "It is a matter of the environment, not of the code; what JAX itself takes away, such as "
+        "`jax.experimental.enable_x64`, stands in its own changelog.",
         "Ask `nnxmigrate doctor`.",
     ),
     Change(
@@ -202,6 +211,14 @@ CHANGES: tuple[Change, ...] = (
         "The old keyword still works, and the new one does not before 0.12.4.",
         "Rename it once the code needs no older release.",
         r"\bsharding\s*=",
+    ),
+    Change(
+        6,
+        "norm layers with a `dtype` of half precision round the input and their parameters to it before they compute",
+        "0.12.1",
+        "The dtypes of input and parameters are known at run time; in full precision nothing changes.",
+        "Give the layer `promote_dtype=lambda values, **_: values` where the very numbers of 0.11 are needed.",
+        r"(Batch|Layer|Group|Instance|RMS)Norm\b",
     ),
     Change(
         7,

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from codemods.nnx.compat import borrow
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
 from codemods.nnx.names.references import Reference, guarded, newer, nnx_references
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import PUBLIC
 from codemods.nnx.values import Attr, Call, Class, Free, Param, Ref
@@ -60,6 +62,7 @@ class _Plan:
         self.calls = {event.node.func: event for event in context.project.calls()}
         self.edits: _Edits = []
         self.said: list[tuple[Scope, ast.AST, str, str, bool]] = []
+        self.making: set[FunctionFacts | None] = set()  # the outermost functions in which dicts are made and kept
 
     def say(self, scope: Scope, node: ast.AST, message: str, help: str, fixed: bool) -> None:
         self.said.append((scope, node, message, help, fixed))
@@ -111,6 +114,7 @@ class _Plan:
         else:
             self.edits.append((source.path, Edit(*source.span(node), b"dict")))
             self.say(scope, node, message, "a plain dict is a node too", True)
+            self.making.add(_outermost(scope))
 
     def is_field(self, event: CallEvent) -> bool:
         """Say whether a constructed dict is assigned to an attribute at once."""
@@ -168,7 +172,20 @@ class _Plan:
         """Say whether an object is an ``nnx.Dict`` on every way, and on some."""
         sources = self.context.sources.originals(self.flow.here(event.base, event.scope))
         made = [isinstance(s.value, Call) and self.flow.calls.callee_name(s) == _NAME for s in sources]
+        if not any(made) and _outermost(event.scope) in self.making:  # what is merged may have been split there
+            return False, any(self.merged(source) for source in sources)
         return all(made), any(made)
+
+    def merged(self, source: Bound) -> bool:
+        """Say whether an object was merged of what may have been a dict."""
+        call = source.value
+        if not isinstance(call, Call) or last_word(call.node.func) != "merge" or not call.args:
+            return False
+        whole = self.flow.calls.split_object(self.flow.follow(source, call.args[0]))
+        if whole is None:
+            return True
+        originals = self.context.sources.originals(whole)
+        return any(isinstance(o.value, Call) and self.flow.calls.callee_name(o) == _NAME for o in originals)
 
     def reflection(self, event: CallEvent) -> None:
         """Report entries that are reached by ``getattr`` and the like."""
@@ -179,6 +196,16 @@ class _Plan:
             if any(isinstance(s.value, Call) and self.flow.calls.callee_name(s) == _NAME for s in sources):
                 message = "entries of a dict are no attributes, and Flax 0.11 has no nnx.Dict"
                 self.say(event.scope, event.node, message, "index it, or ask with `in`", False)
+
+
+def _outermost(scope: Scope) -> FunctionFacts | None:
+    """Return the outermost function around a scope; None for the module."""
+    found = None
+    inner: Scope | None = scope
+    while inner is not None:
+        found = inner.function or found
+        inner = inner.parent
+    return found
 
 
 _HEAD = """\

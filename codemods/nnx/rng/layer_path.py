@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.rng.layers import CELLS, constructor
 from codemods.nnx.rng.paths import Step, flat_keys, holder, steps
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.values import Attr, Call
 
 _OWN = frozenset({"key", "count", "tag", "fork", "split"})
+_NONE = "recurrent cells keep no Rngs since Flax 0.11: `rngs` is None"
+_KEEP = "make the cell with keep_rngs=True, whose `rngs` is a fork of the stream `carry`, or ask the layer that draws"
 _MESSAGE = "the layer keeps one stream since Flax 0.11, not a Rngs"
 
 
@@ -20,7 +25,9 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for module in context.asked.modules:
         for step in steps(module):
-            if step.stream not in _OWN:
+            if _cells(context, context.flow.here(step.holder, step.scope)):
+                yield finding(RULE.code, step.scope, step.node, _NONE, _KEEP)
+            elif step.stream not in _OWN:
                 yield from _step(context, step)
         for scope, node, position in flat_keys(module):
             source = module.source
@@ -29,6 +36,30 @@ def check(context: Context) -> Iterator[Finding]:
             yield finding(
                 RULE.code, scope, node, _MESSAGE, "its path ends in ('rngs', 'key') and ('rngs', 'count')", fix
             )
+
+
+def _cells(context: Context, place: Bound) -> bool:
+    """Say whether a value is on every way a recurrent cell that was not told to keep a stream."""
+    sources = context.sources.originals(place)
+    return bool(sources) and all(_cell(context, source) for source in sources)
+
+
+def _cell(context: Context, made: Bound) -> bool:
+    flow = context.flow
+    if isinstance(made.value, Attr) and made.value.name == "cell":
+        rnn = context.sources.originals(flow.with_value(made, made.value.base))
+        held = [constructor(flow, one) for one in rnn]
+        cells = [one.arguments.get("cell") if one is not None else None for one in held]
+        return bool(cells) and all(cell is not None and _cells(context, cell) for cell in cells)
+    if not isinstance(made.value, Call):
+        return False
+    cls = flow.classes.class_of(made)
+    if cls is None:
+        return flow.calls.callee_name(made) in CELLS and made.value.keyword("keep_rngs") is None
+    own = flow.classes.mro(cls)[0]
+    if not flow.classes.mro(cls)[1] & CELLS or any("rngs" in one.stores for one in own):
+        return False
+    return not any(b"keep_rngs" in one.scope.module.source.data for one in own)
 
 
 def _step(context: Context, step: Step) -> Iterator[Finding]:
