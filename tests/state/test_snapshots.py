@@ -66,3 +66,23 @@ for _ in range(4):
 def test_nothing_is_copied_where_nothing_changes_in_between(name: str) -> None:
     text = HEAD + PROGRAMS[name]
     assert migrate_text(text, options("0.11")) == text
+
+
+def test_an_assertion_of_a_test_reads_nothing_of_the_test() -> None:
+    text = """\
+import unittest
+from flax import nnx
+
+
+class Cases(unittest.TestCase):
+    def setUp(self):
+        self.model = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+        _, self.state = nnx.split(self.model)
+
+    def test_mean(self):
+        self.model(x)
+        self.assertTrue(self.model.use_running_average)
+"""
+    assert migrate_text(text, options("0.11")) == text
+    read = text.replace("self.model.use_running_average", "self.state")
+    assert "nnx.split(nnx.clone(self.model))" in migrate_text(read, options("0.11"))

@@ -14,8 +14,18 @@ import jax.numpy as jnp
 from flax import nnx
 
 
+class Box:
+    def fill(self, x):
+        self.x = x
+
+
+def half(width) -> float:
+    return width / 2
+
+
 class Dense(nnx.Module):
     def __init__(self, width, rngs):
+        self.half = half(width)
         self.w = nnx.Param(nnx.initializers.normal()(rngs.params(), (width, width)))
         self.out = nnx.Linear(width, width, kernel_init=make_init(), rngs=rngs)
         self.count = nnx.BatchStat(jnp.array(0))
@@ -46,11 +56,14 @@ print(step(params, rest))
 QUIET = {
     "dict": 'found = {}\n        found["x"] = x.sum()',
     "dict or none": 'found = None if cache is None else {}\n        found["x"] = x.sum()',
+    "own object": 'box = Box()\n        box.x = x.sum()\n        found = {"x": box.x}',
     "list": 'rows = [0]\n        rows[0] = x.sum()\n        found = {"x": rows[0]}',
 }
 CHANGING = {
     "count": 'found = {"x": x.sum()}\n        self.count.value += 1',
     "alias": 'found = {"x": x.sum()}\n        count = None\n        count = self.count\n        count.value += 1',
+    "in an own object": "box = Box()\n        box.x = self.count\n        box.x.value += 1\n"
+    '        found = {"x": x.sum()}',
     "element": 'found = [self.count][0]\n        found.value = found.value + 1\n        found = {"x": x.sum()}',
 }
 
@@ -70,3 +83,24 @@ def test_copied_only_where_something_may_change(name: str) -> None:
 @pytest.mark.parametrize("name", QUIET | CHANGING)
 def test_runs_under_the_releases(name: str, outputs: dict[str, dict[str, Output]]) -> None:
     assert_same(outputs, name)
+
+
+def test_what_a_foreign_function_makes_of_a_model_is_such_a_model() -> None:
+    text = """\
+import jax
+from flax import nnx
+from library import adapted
+
+model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+if flag:
+    model = adapted(model)
+graphdef, state = nnx.split(model)
+
+
+@jax.jit
+def run(state, x):
+    return jax.lax.fori_loop(0, 3, lambda i, x: nnx.merge(graphdef, state)(x), x)
+"""
+    assert "copy=True" not in migrate_text(text, options("0.11"))
+    assert "copy=True" in migrate_text(text.replace("nnx.Linear(2, 2", "nnx.BatchNorm(2"), options("0.11"))
+    assert "copy=True" in migrate_text(text.replace("nnx.Linear(2, 2, rngs=nnx.Rngs(0))", "made()"), options("0.11"))

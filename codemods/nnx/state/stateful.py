@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts
+from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.values import Call, Class, Ref
@@ -21,9 +21,21 @@ _LEAVES = frozenset(
 
 
 def may_change(context: Context, model: Bound) -> bool:
-    """Say whether calling a model may change its Variables; False only if all that it is made of is known."""
+    """Say whether calling a model may change its Variables.
+
+    Of several models that may be meant, those of which something is known speak for the others, which a function
+    outside of the project makes of such a one, as for adapters of low rank.
+    """
     sources = context.sources.originals(model)
-    return not sources or any(_may_change(context, source, frozenset()) for source in sources)
+    known = [source for source in sources if _known(context, source)]
+    return not known or any(_may_change(context, source, frozenset()) for source in known)
+
+
+def _known(context: Context, model: Bound) -> bool:
+    """Say whether a model is an instance of a class of the project or of Flax."""
+    if context.flow.classes.class_of(model) is not None:
+        return True
+    return isinstance(model.value, Call) and context.flow.calls.callee_name(model).startswith("flax.nnx.")
 
 
 def _may_change(context: Context, model: Bound, seen: frozenset[ClassFacts]) -> bool:
@@ -54,7 +66,7 @@ def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFa
     arrays = _arrays(context, cls)
     for parent in flow.classes.mro(cls)[0]:
         for method in parent.methods.values():
-            if method.name != "__init__" and _assigns(method.node):
+            if method.name != "__init__" and _assigns(context, method):
                 return True
         for event in parent.scope.module.calls:
             function = event.scope.function
@@ -63,13 +75,18 @@ def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFa
             made = flow.follow(flow.here(event.value, event.scope), event.value.callee).value
             if isinstance(made, Ref) and made.name.startswith("flax.nnx.") and made.name[9:] in STATEFUL - {"Rngs"}:
                 return True
-            if isinstance(made, Class) and _class_may_change(context, made.facts, seen):
+            if (
+                isinstance(made, Class)
+                and context.kinds.class_kinds(Bound(made))  # others hold no part of a model
+                and _class_may_change(context, made.facts, seen)
+            ):
                 return True
             if (
                 not isinstance(made, Ref | Class)
                 and function.name == "__init__"
                 and event.used
                 and event.node not in arrays
+                and not _number(context, flow.here(event.value, event.scope))
             ):
                 return True
     return False
@@ -91,24 +108,53 @@ def _arrays(context: Context, cls: ClassFacts) -> set[ast.AST]:
     return found
 
 
-def _assigns(function: ast.AST) -> bool:
-    """Say whether a method assigns to an attribute or element, as of a Variable; not to elements of its own lists."""
+def _number(context: Context, call: Bound) -> bool:
+    """Say whether a call gives what the annotation of the project's function says is a number, a flag or a text."""
+    assert isinstance(call.value, Call)
+    callees = context.flow.calls.callables(context.flow.follow(call, call.value.callee))
+    annotated = [getattr(callee.function.node, "returns", None) for callee in callees]
+    return bool(annotated) and all(isinstance(node, ast.Name) and node.id in _PLAIN for node in annotated)
+
+
+_PLAIN = frozenset({"bool", "float", "int", "str"})
+
+
+def _assigns(context: Context, method: FunctionFacts) -> bool:
+    """Say whether a method assigns to an attribute or element, as of a Variable; not of what it makes itself."""
     own: set[str] = set()
+    made: set[str] = set()
     stores: list[ast.expr] = []
-    for node in ast.walk(function):
+    for node in ast.walk(method.node):
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
         )
         if isinstance(node, ast.Assign | ast.AnnAssign) and _container(node.value):
             named = node.targets if isinstance(node, ast.Assign) else [node.target]
             own |= {target.id for target in named if isinstance(target, ast.Name)}
+        if isinstance(node, ast.Assign) and _instance(context, method, node.value):
+            made |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         stores += [target for target in targets if isinstance(target, ast.Attribute | ast.Subscript)]
-    names = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+    names = [n.id for n in ast.walk(method.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
     own = {name for name in own if names.count(name) == 1}  # it is nothing else on any way
+    made = {name for name in made if names.count(name) == 1}
     return any(
-        not (isinstance(store, ast.Subscript) and isinstance(store.value, ast.Name) and store.value.id in own)
+        not (isinstance(base := store.value, ast.Name) and base.id in (made if _attribute(store) else own))
         for store in stores
+        if isinstance(store, ast.Attribute | ast.Subscript)
     )
+
+
+def _attribute(store: ast.expr) -> bool:
+    return isinstance(store, ast.Attribute)
+
+
+def _instance(context: Context, method: FunctionFacts, node: ast.expr) -> bool:
+    """Say whether an expression makes a plain object of the project, which is no part of a model."""
+    value = method.scope.module.values.get(node)
+    if not isinstance(value, Call):
+        return False
+    callee = context.flow.follow(context.flow.here(value, method.scope), value.callee)
+    return isinstance(callee.value, Class) and not context.kinds.class_kinds(callee)
 
 
 def _container(node: ast.expr | None) -> bool:
