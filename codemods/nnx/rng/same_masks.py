@@ -113,6 +113,7 @@ the layer draws. The masks differ from those of 0.10 then, as the layer's do any
             _BEFORE,
             _BEFORE.replace("(x, rngs=nnx.Rngs(dropout=0))", "(x, rngs=nnx.Rngs(dropout=0).fork())"),
             targets=("0.11", "0.12"),
+            unsafe=True,
         ),
     ),
     check=check,
