@@ -50,6 +50,7 @@ _WRAPPING = frozenset(name.rpartition(".")[2] for name in TRANSPARENT | GRADIENT
 # Builtins that neither give back nor keep what they get.
 _BUILT_IN = frozenset({"abs", "all", "any", "bool", "float", "hasattr", "int", "isinstance", "len", "max", "min",
                        "print", "range", "repr", "round", "str", "sum", "super", "type"})  # fmt: skip
+_MANY = 16  # functions in one field or container that are no longer told apart
 _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "while_loop"})
 
 
@@ -73,8 +74,9 @@ class Graph:
         self._parts: list[tuple[Value, int]] = []
         self._decorated: list[Call] = []
         self._joined: set[tuple[Call, FunctionFacts | ClassFacts]] = set()
-        self._callers: dict[int, list[int]] | None = None
+        self._callers: list[list[int]] | None = None
         self._reached: dict[int, tuple[FunctionFacts | ClassFacts, ...]] = {}
+        self._calling: dict[FunctionFacts | ClassFacts, list[Call]] | None = None
         self._build()
 
     # -- nodes ----------------------------------------------------------------------------------------
@@ -461,26 +463,48 @@ class Graph:
     # -- functions whose names do not tell them ---------------------------------------------------------
 
     def reaching(self, node: int) -> tuple[FunctionFacts | ClassFacts, ...]:
-        """Return the functions, classes and callable instances that may flow to a node."""
+        """Return the functions, classes and callable instances that may flow to a node, or none if they are very many.
+
+        Through a field or container that holds very many functions no exact question finds the one that is called.
+        """
         known = self._reached.get(node)
         if known is None:
-            if self._callers is None:
-                self._callers = {}
-                for source, ways in enumerate(self.edges):
-                    for to in (*ways, *self.functions.get(source, ())):
-                        self._callers.setdefault(to, []).append(source)
-            found: dict[FunctionFacts | ClassFacts, None] = {}
-            seen, work = {node}, [node]
-            while work:
-                inner = work.pop()
-                if inner != node or node not in self._fields:  # methods of the name are connected already
-                    found.update(dict.fromkeys(self.defined.get(inner, ())))
-                for source in self._callers.get(inner, ()):
-                    if source not in seen:
-                        seen.add(source)
-                        work.append(source)
-            known = self._reached[node] = tuple(found)
-        return known
+            known = self._reached[node] = self._reaching(node)
+        return known if len(known) <= _MANY else ()
+
+    def _reaching(self, node: int) -> tuple[FunctionFacts | ClassFacts, ...]:
+        """Look for what flows to a node, until it is found or too many are."""
+        if self._callers is None:
+            self._callers = [[] for _ in self.edges]
+            for source, ways in enumerate(self.edges):
+                for to in (*ways, *self.functions.get(source, ())):
+                    self._callers[to].append(source)
+        callers, answered = self._callers, self._reached
+        own = node in self._fields  # methods of the name are connected already
+        found = {} if own else dict.fromkeys(self.defined.get(node, ()))
+        seen, work = {node}, [node]
+        while work and len(found) <= _MANY:
+            inner = work.pop()
+            for source in callers[inner] if inner < len(callers) else ():
+                if source in seen:
+                    continue
+                seen.add(source)
+                if not own and source in answered and source not in self._fields:
+                    found.update(dict.fromkeys(answered[source]))
+                    continue
+                if source in self.defined:
+                    found.update(dict.fromkeys(self.defined[source]))
+                work.append(source)
+        return tuple(found)
+
+    def calling(self, function: FunctionFacts | ClassFacts) -> list[Call]:
+        """Return the calls that may reach a function by another name than its own, where that can be told apart."""
+        if self._calling is None:
+            self._calling = {}
+            for call in dict.fromkeys(call for calls in self.unnamed.values() for call in calls):
+                for reached in self.reaching(self.callee(call)):
+                    self._calling.setdefault(reached, []).append(call)
+        return self._calling.get(function, [])
 
     def callee(self, call: Call) -> int:
         """Return the node of what a call calls; of the function that is bound, for a partial application."""

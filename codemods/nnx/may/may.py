@@ -10,8 +10,6 @@ from codemods.nnx.may.graph import NOTHING, Graph, parts, stripped
 from codemods.nnx.project import Project
 from codemods.nnx.values import Call, Value
 
-_MANY = 16  # functions in one field or container that are no longer told apart
-
 
 class Made:
     """What may be made by, or may be a part of what is made by, one of some classes and functions.
@@ -57,28 +55,20 @@ class Made:
         """Follow what was made, also into and out of functions that are called by another name than their own."""
         graph = self.graph
         found = graph.reached(seeds)
+        passed: dict[int, int] = {}  # how many of the calls that are passed something have been followed
         while True:
             before = len(found)
-            calls = {call: None for node in sorted(found) for call in graph.passed.get(node, ())}
-            new = [graph.connect(call, facts) for call in calls for facts in self._few(call)]
+            calls: dict[Call, None] = {}
+            for node in sorted(found & graph.passed.keys()):
+                calls |= dict.fromkeys(graph.passed[node][passed.get(node, 0) :])
+                passed[node] = len(graph.passed[node])
+            new = [graph.connect(call, facts) for call in calls for facts in graph.reaching(graph.callee(call))]
             given = {f for module in graph.project.modules for f in module.functions if graph.find(f) in found}
-            for function in given - self._given:
-                self._given.add(function)
-                start = {graph.find(function.node), graph.field(function.name)} - {NOTHING}
-                for node in graph.reached(start, functions=True):
-                    calls = {call: None for call in graph.unnamed.get(node, ()) if function in self._few(call)}
-                    new += [graph.connect(call, function) for call in calls]
+            new += [graph.connect(call, f) for f in given - self._given for call in graph.calling(f)]
+            self._given |= given
             found = graph.reached(found)
             if not any(new) and len(found) == before:
                 return found
-
-    def _few(self, call: Call) -> tuple[FunctionFacts | ClassFacts, ...]:
-        """Return what a call may reach by another name than its own, where that can be told apart at all.
-
-        Through a field or container that holds very many functions no exact question finds the one that is called.
-        """
-        reaching = self.graph.reaching(self.graph.callee(call))
-        return reaching if len(reaching) <= _MANY else ()
 
     def _promised(self, names: frozenset[str] | set[str]) -> set[int]:
         """Return the parameters whose annotations mention one of the classes, also by a name of the module's own."""
