@@ -36,7 +36,10 @@ class Fields:
         self.flow = flow
         self._own_stores: dict[str, list[AttrEvent]] | None = None
         self._outer_stores: dict[str, list[AttrEvent]] | None = None
+        self._by_setattr: dict[object, list[CallEvent]] | None = None
         self._owners: dict[AttrEvent | CallEvent, tuple[ClassFacts | None, bool]] = {}
+        self._pending = 0  # how many owners are being looked for
+        self._from_outside: dict[tuple[ClassFacts, str], tuple[Bound, ...]] = {}
 
     def field(self, instance: Bound, name: str) -> list[Bound]:
         """Return the values that an attribute of an instance may have; empty if nothing is known."""
@@ -73,7 +76,7 @@ class Fields:
             for parent in self.flow.classes.mro(cls)[0]:
                 if name in parent.scope.env:
                     return [Bound(parent.scope.env[name], self.flow.open_frame(parent.scope.parent))]
-        found += list(self.stores_from_outside(cls, name))
+        found += self.stores_from_outside(cls, name)
         return found
 
     def _property(self, method: FunctionFacts, instance: Bound) -> Bound:
@@ -95,8 +98,8 @@ class Fields:
                     self._own_stores.setdefault(event.node.attr, []).append(event)
         return self._own_stores
 
-    def stores_from_outside(self, cls: ClassFacts, name: str) -> Iterator[Bound]:
-        """Yield what other code assigns to an attribute of objects that may be of a class."""
+    def stores_from_outside(self, cls: ClassFacts, name: str) -> tuple[Bound, ...]:
+        """Return what other code assigns to an attribute of objects that may be of a class."""
         if self._outer_stores is None:
             self._outer_stores = {}
             for event in self.flow.project.attributes():
@@ -106,6 +109,16 @@ class Fields:
                     and not self._mock(event)
                 ):
                     self._outer_stores.setdefault(event.node.attr, []).append(event)
+        key = cls, name
+        if key not in self._from_outside:
+            found = tuple(self._stored_outside(cls, name))
+            if self._pending:  # what is under way counts as unknown, for now
+                return found
+            self._from_outside[key] = found
+        return self._from_outside[key]
+
+    def _stored_outside(self, cls: ClassFacts, name: str) -> Iterator[Bound]:
+        assert self._outer_stores is not None
         for event in self._outer_stores.get(name, ()):
             owner, possible = self._owner(event, event.base, event.scope)
             related = owner is not None and (
@@ -113,11 +126,20 @@ class Fields:
             )
             if event.stored is not None and (related or (owner is None and possible)):
                 yield self.flow.here(event.stored, event.scope)
-        for call in self.flow.sites.calls_of("setattr"):
-            if len(call.value.args) == 3 and call.value.args[1] == Const(name):
-                owner, possible = self._owner(call, call.value.args[0], call.scope)
-                if owner in self.flow.classes.mro(cls)[0] or (owner is None and possible):
-                    yield self.flow.here(call.value.args[2], call.scope)
+        for call in self._setters().get(name, ()):
+            owner, possible = self._owner(call, call.value.args[0], call.scope)
+            if owner in self.flow.classes.mro(cls)[0] or (owner is None and possible):
+                yield self.flow.here(call.value.args[2], call.scope)
+
+    def _setters(self) -> dict[object, list[CallEvent]]:
+        """Return every ``setattr`` with a literal name, by that name."""
+        if self._by_setattr is None:
+            self._by_setattr = {}
+            for call in self.flow.sites.calls_of("setattr"):
+                named = call.value.args[1] if len(call.value.args) == 3 else None
+                if isinstance(named, Const) and isinstance(named.value, str):
+                    self._by_setattr.setdefault(named.value, []).append(call)
+        return self._by_setattr
 
     def _mock(self, event: AttrEvent) -> bool:
         """Say whether a test puts a stand-in into an attribute, which tells nothing of what it holds else."""
@@ -137,9 +159,13 @@ class Fields:
         """
         if event not in self._owners:
             self._owners[event] = None, True  # for questions that come back here
-            instance = self.flow.here(base, scope)
-            owner = self.flow.classes.class_of(self.flow.resolve(instance))
-            self._owners[event] = owner, owner is None and self._may_be_instance(instance)
+            self._pending += 1
+            try:
+                instance = self.flow.here(base, scope)
+                owner = self.flow.classes.class_of(self.flow.resolve(instance))
+                self._owners[event] = owner, owner is None and self._may_be_instance(instance)
+            finally:
+                self._pending -= 1
         return self._owners[event]
 
     def _may_be_instance(self, instance: Bound) -> bool:

@@ -95,7 +95,7 @@ class Moments:
         family = set(self.flow.classes.mro(cls)[0])
         if not made:
             family.update(self.flow.classes.heirs(cls))
-        outer = list(self.flow.fields.stores_from_outside(cls, name))
+        outer = self.flow.fields.stores_from_outside(cls, name)
         events = [
             event
             for event in self.flow.fields.stores().get(name, ())
