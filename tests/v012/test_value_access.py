@@ -14,6 +14,21 @@ HEAD = "import jax.numpy as jnp\nfrom flax import nnx\n\nv = nnx.Param(jnp.ones(
 HEAD += "m = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\n"
 
 
+#: A Variable that is made with the content of its like.
+COPIED = """\
+class Box(nnx.Module):
+    def __init__(self):
+        self.bias = nnx.Param({0})
+
+    def copy(self):
+        other = Box()
+        other.bias = nnx.Param(self.bias{1})
+        return other
+
+
+print(Box().copy().bias{1})"""
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -34,6 +49,8 @@ HEAD += "m = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\n"
          "q = nnx.Sequential(m, jnp.abs)\nprint(q.layers[0].bias[...])"),
         ("for n in [m, m]:\n    print(n.bias.value)", "for n in [m, m]:\n    print(n.bias[...])"),
         ("g = nnx.state(m)\nprint(g['kernel'].value)", "g = nnx.state(m)\nprint(g['kernel'][...])"),
+        (COPIED.format("m.bias.value", ".value"), COPIED.format("m.bias[...]", "[...]")),
+        (COPIED.format("'a'", ".value"), COPIED.format("'a'", ".get_value()")),
     ],
 )  # fmt: skip
 def test_known_variables(before: str, after: str) -> None:

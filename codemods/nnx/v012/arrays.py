@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.frames import Bound, Frame, Indexed
 from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.values import Attr, Call, Choice, Class, Item, Loop, Param, Unknown
@@ -32,6 +32,8 @@ class Arrays:
     def __init__(self, flow: Flow, kinds: Kinds) -> None:
         self.flow = flow
         self.kinds = kinds
+        self._held: dict[tuple[Bound, frozenset[Frame]], bool] = {}
+        self._asked: list[tuple[Bound, frozenset[Frame]]] = []  # those taken to hold one, in the order of asking
 
     def is_array(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is an array on every way."""
@@ -90,9 +92,26 @@ class Arrays:
         return False
 
     def holds_array(self, variable: Bound) -> bool:
-        """Say whether a Variable was made with an array, wherever it may come from."""
-        sources = self.kinds.sources.originals(variable)
-        return bool(sources) and all(self._made_with_array(source) for source in sources)
+        """Say whether a Variable was made with an array, wherever it may come from.
+
+        One that is made with its own content, as in ``p = nnx.Param(p.value + 1)``, holds what it was first made with.
+        """
+        key = self.flow.resolve(variable), self.flow.assumptions
+        if key not in self._held:
+            start, answer = len(self._asked), False
+            self._asked.append(key)
+            self._held[key] = True
+            try:
+                sources = self.kinds.sources.originals(variable)
+                answer = bool(sources) and all(self._made_with_array(source) for source in sources)
+            finally:
+                if not answer:  # what was said on the way may stand on it
+                    for inner in self._asked[start:]:
+                        self._held.pop(inner, None)
+                    del self._asked[start:]
+            if not answer:
+                self._held[key] = False
+        return self._held[key]
 
     def _made_with_array(self, source: Bound) -> bool:
         value = source.value
