@@ -19,13 +19,24 @@ class Box:
         self.x = x
 
 
-def half(width) -> float:
-    return width / 2
+def half(width) -> tuple[float, int | None]:
+    return checked(width) / 2, None
+
+
+def checked(width):
+    check(width)
+    return width
+
+
+def check(width):
+    if not isinstance(width, int):
+        raise ValueError
 
 
 class Dense(nnx.Module):
     def __init__(self, width, rngs):
-        self.half = half(width)
+        self.half, _ = half(width)
+        self.whole = checked(width)
         self.w = nnx.Param(nnx.initializers.normal()(rngs.params(), (width, width)))
         self.out = nnx.Linear(width, width, kernel_init=make_init(), rngs=rngs)
         self.count = nnx.BatchStat(jnp.array(0))
@@ -104,3 +115,43 @@ def run(state, x):
     assert "copy=True" not in migrate_text(text, options("0.11"))
     assert "copy=True" in migrate_text(text.replace("nnx.Linear(2, 2", "nnx.BatchNorm(2"), options("0.11"))
     assert "copy=True" in migrate_text(text.replace("nnx.Linear(2, 2, rngs=nnx.Rngs(0))", "made()"), options("0.11"))
+
+
+def test_of_a_model_that_is_unknown_the_models_of_the_project_tell() -> None:
+    text = """\
+import typing
+import jax
+from flax import nnx
+from library import scale
+
+Kind = typing.TypeVar("Kind")
+
+
+class Level(nnx.Variable): ...
+
+
+class Prior(nnx.Module, typing.Generic[Kind]):
+    def __init__(self):
+        self.level = Level(1.0)
+
+    def __call__(self, x):
+        return x * self.level.value
+
+
+def fit(model, x):
+    graphdef, params, rest = nnx.split(model, Level, ...)
+
+    def loss(params):
+        return nnx.merge(graphdef, params, rest)(x)
+
+    return jax.grad(loss)(params)
+
+
+fit(Prior() * scale, 2.0)
+"""
+    assert "copy=True" not in migrate_text(text, options("0.11"))
+    counted = text.replace(
+        "        return x * self.level", "        self.level.value += 1\n        return x * self.level"
+    )
+    assert "copy=True" in migrate_text(counted, options("0.11"))
+    assert "copy=True" in migrate_text(text + "other = nnx.Dropout(0.5, rngs=rngs)\n", options("0.11"))

@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind, class_kind
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Class, Ref
 
 #: Layers of Flax that change Variables when they are called.
@@ -19,16 +20,34 @@ _LEAVES = frozenset(
     {"Conv", "ConvTranspose", "Einsum", "Embed", "GroupNorm", "LayerNorm", "Linear", "LinearGeneral", "RMSNorm"}
 )
 
+#: Methods that run while an object is made.
+_BUILDING = frozenset({"__init__", "__post_init__", "__init_subclass__", "__new__"})
+_BASES = frozenset({"flax.nnx.Module", "flax.nnx.Object", "flax.nnx.Pytree"})
+#: Classes that are bases for the sake of types only, wherever they are imported from.
+_TYPING = ("typing.Generic", "typing.Protocol", "typing_extensions.Generic", "typing_extensions.Protocol", "abc.ABC")
+
 
 def may_change(context: Context, model: Bound) -> bool:
     """Say whether calling a model may change its Variables.
 
     Of several models that may be meant, those of which something is known speak for the others, which a function
-    outside of the project makes of such a one, as for adapters of low rank.
+    outside of the project makes of such a one, as for adapters of low rank. Where nothing is known, all models of the
+    project do, if it has any.
     """
     sources = context.sources.originals(model)
     known = [source for source in sources if _known(context, source)]
-    return not known or any(_may_change(context, source, frozenset()) for source in known)
+    if not known:
+        return context.shared(_some_may_change)
+    return any(_may_change(context, source, frozenset()) for source in known)
+
+
+def _some_may_change(context: Context) -> bool:
+    """Say whether calling some model of the project may change its Variables, or whether it has none."""
+    models = [cls for cls in context.project.classes() if Kind.MODULE in context.kinds.class_kinds(Bound(Class(cls)))]
+    if not models or any(_class_may_change(context, cls, frozenset()) for cls in models):
+        return True
+    made = {context.flow.calls.name(event).rpartition(".") for event in context.project.calls()}
+    return any(home == "flax.nnx" and name in STATEFUL - {"Rngs"} for home, _, name in made)
 
 
 def _known(context: Context, model: Bound) -> bool:
@@ -60,13 +79,15 @@ def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFa
     flow = context.flow
     if cls in seen:
         return False
-    if any(name not in {"flax.nnx.Module", "flax.nnx.Object", "flax.nnx.Pytree"} for name in flow.classes.mro(cls)[1]):
+    if Kind.VARIABLE in context.kinds.class_kinds(Bound(Class(cls))):
+        return False
+    if any(name not in _BASES and not name.endswith(_TYPING) for name in flow.classes.mro(cls)[1]):
         return True
     seen |= {cls}
     arrays = _arrays(context, cls)
     for parent in flow.classes.mro(cls)[0]:
         for method in parent.methods.values():
-            if method.name != "__init__" and _assigns(context, method):
+            if method.name not in _BUILDING and method.binding == "instance" and _assigns(context, method):
                 return True
         for event in parent.scope.module.calls:
             function = event.scope.function
@@ -86,7 +107,7 @@ def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFa
                 and function.name == "__init__"
                 and event.used
                 and event.node not in arrays
-                and not _number(context, flow.here(event.value, event.scope))
+                and not _plain(context, flow.here(event.value, event.scope))
             ):
                 return True
     return False
@@ -108,15 +129,47 @@ def _arrays(context: Context, cls: ClassFacts) -> set[ast.AST]:
     return found
 
 
-def _number(context: Context, call: Bound) -> bool:
-    """Say whether a call gives what the annotation of the project's function says is a number, a flag or a text."""
+def _plain(context: Context, call: Bound, within: frozenset[FunctionFacts] = frozenset()) -> bool:
+    """Say whether a call surely makes no layer, but numbers and the like."""
     assert isinstance(call.value, Call)
-    callees = context.flow.calls.callables(context.flow.follow(call, call.value.callee))
-    annotated = [getattr(callee.function.node, "returns", None) for callee in callees]
-    return bool(annotated) and all(isinstance(node, ast.Name) and node.id in _PLAIN for node in annotated)
+    if within and context.flow.calls.callee_name(call).startswith(("builtins.", "math.", "numpy.", "jax.")):
+        return True
+    callees = context.flow.calls.callables(context.flow.follow(call, call.value.callee)) if len(within) < _DEPTH else []
+    return bool(callees) and all(_gives_plain(context, callee.function, within) for callee in callees)
 
 
-_PLAIN = frozenset({"bool", "float", "int", "str"})
+def _gives_plain(context: Context, function: FunctionFacts, within: frozenset[FunctionFacts]) -> bool:
+    """Say whether a function is annotated to return no layer, or only calls what makes none."""
+    annotation = None if isinstance(function.node, ast.Lambda) else function.node.returns
+    if annotation is not None or function in within:
+        return annotation is None or _names_plain(annotation)
+    calls = [event for event in function.scope.module.calls if event.scope is function.scope]
+    inner = within | {function}
+    return all(_plain(context, context.flow.here(event.value, event.scope), inner) for event in calls)
+
+
+_DEPTH = 4  # how many functions deep a plain value is followed
+
+
+def _names_plain(node: ast.expr) -> bool:
+    """Say whether an annotation names nothing but numbers, texts, arrays, and tuples and lists of them."""
+    if isinstance(node, ast.BinOp):
+        return _names_plain(node.left) and _names_plain(node.right)
+    if isinstance(node, ast.Tuple):
+        return all(map(_names_plain, node.elts))
+    if isinstance(node, ast.Subscript):
+        return _names_plain(node.value) and _names_plain(node.slice)
+    if isinstance(node, ast.Constant):
+        return node.value is None or node.value is Ellipsis
+    return last_word(node) in _PLAIN
+
+
+_PLAIN = frozenset(
+    {
+        "bool", "float", "int", "str", "bytes", "slice", "complex", "Array", "ndarray",
+        "list", "tuple", "dict", "List", "Tuple", "Dict", "Optional", "Union", "Sequence",
+    }
+)  # fmt: skip
 
 
 def _assigns(context: Context, method: FunctionFacts) -> bool:
