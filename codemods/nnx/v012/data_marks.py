@@ -15,7 +15,7 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.imports import spell
 from codemods.nnx.v012.attributes import Attribute, Attributes, Store, is_plain
 from codemods.nnx.v012.lists import Containers
-from codemods.nnx.values import Call, Choice, Comprehension, Mapping, Ref, Sequence, Value
+from codemods.nnx.values import Call, Choice, Comprehension, Const, Mapping, Ref, Sequence, Value
 
 _SAID = frozenset({"flax.nnx.Data", "flax.nnx.Static", "flax.nnx.data", "flax.nnx.static"})
 _MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.tuple", "collections.OrderedDict"})
@@ -67,9 +67,12 @@ def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Ma
     filled = next((s for s in attribute.stores if s.filling and _gives_data(flow, attributes, s)), None)
     initial = [s for s in direct if s.function is not None and s.function.name in {"__init__", "setup"}] or direct
     holding = {store for store in direct if _holds(flow, attributes, store)}
+    promised = _promised(flow, attribute.owner, attribute.name)
     for store in initial:
-        if store in holding:
+        if store in holding or (promised and _is_container(flow, store)):
             yield Mark(store, True)
+        elif promised and _is_none(flow, store):
+            yield Mark(store, False, store)
         elif _is_container(flow, store) and (filled or holding):
             yield Mark(store, True, filled or next(iter(holding)))
         elif is_plain(flow, store):
@@ -119,6 +122,19 @@ def _declared(flow: Flow, owner: ClassFacts, name: str) -> bool:
         if default is not None and flow.calls.callee_name(flow.here(default, cls.scope)) in _SAID:
             return True
     return False
+
+
+def _promised(flow: Flow, owner: ClassFacts, name: str) -> bool:
+    """Say whether ``__data__`` of Flax 0.10.7, which 0.11 ignores, names an attribute."""
+    for cls in flow.classes.mro(owner)[0]:
+        value = cls.scope.env.get("__data__")
+        if isinstance(value, Sequence):
+            return any(isinstance(item, Const) and item.value == name for item in value.items)
+    return False
+
+
+def _is_none(flow: Flow, store: Store) -> bool:
+    return flow.resolve(flow.here(store.value, store.event.scope)).value == Const(None)
 
 
 def _says(flow: Flow, cls: ClassFacts, node: ast.AST) -> bool:

@@ -21,11 +21,13 @@ def check(context: Context) -> Iterator[Finding]:
             where = f"line {later.node.lineno}" + (
                 f" of {name}" if later.scope.module is not place.scope.module else ""
             )
+            promised = mark.first is mark.store
+            then = "although `__data__` names it, and assigning data" if promised else f"and assigning data in {where}"
             yield finding(
                 "NNX602",
                 place.scope,
                 place.node,
-                f"`{place.node.attr}` becomes static here, and assigning data in {where} is an error since Flax 0.12",
+                f"`{place.node.attr}` becomes static here, {then} is an error since Flax 0.12",
                 f"mark it as data from the start: {place.node.attr} = nnx.data(...)",
                 fix(context, mark),
             )

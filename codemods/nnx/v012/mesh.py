@@ -14,6 +14,8 @@ from codemods.nnx.values import Call, Const, Sequence, Value
 
 _OFF = frozenset({"jax.set_mesh", "jax.sharding.set_mesh", "jax.sharding.use_mesh", "flax.nnx.use_eager_sharding"})
 _KEYWORDS = frozenset({"sharding", "sharding_names", "out_sharding"})
+_PARTITIONED = frozenset({"flax.nnx.with_partitioning", "flax.nnx.bridge.with_partitioning"})
+_METADATA = frozenset({"flax.nnx.with_metadata"})
 # a module that names none of these makes annotated Variables by keywords only
 _WORDS = (b"with_partitioning", b"set_mesh", b"use_mesh", b"use_eager_sharding")
 
@@ -32,13 +34,14 @@ def check(context: Context) -> Iterator[Finding]:
         if name in _OFF:
             return
         keywords = {k for k, v in event.value.keywords if k and not (isinstance(v, Const) and v.value is None)}
-        if name == "flax.nnx.with_partitioning" and "mesh" not in keywords and len(event.value.args) < 3:
+        if name in _PARTITIONED and "mesh" not in keywords and len(event.value.args) < 3:
             if _names_axes(context, event, event.value.argument(1, "sharding")):
                 annotated.append(event)
         elif keywords & _KEYWORDS and "mesh" not in keywords:
             callee = flow.here(event.value.callee, event.scope)
             given = next(v for k, v in event.value.keywords if k in _KEYWORDS)
-            if context.kinds.class_kinds(callee) == {Objects.VARIABLE} and _names_axes(context, event, given):
+            makes = name in _METADATA or context.kinds.class_kinds(callee) == {Objects.VARIABLE}
+            if makes and _names_axes(context, event, given):
                 annotated.append(event)
     if annotated:
         first, *rest = annotated
