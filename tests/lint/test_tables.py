@@ -13,7 +13,19 @@ from codemods.nnx.catalogue import RULES
 from codemods.nnx.options import Options
 from codemods.nnx.rule import Kind
 from tests.batch import execute_all
-from tests.lint.tables import Cases, arrays, gradients, kinds, loops, misuse, purity, randomness, speed, tracing
+from tests.lint.tables import (
+    Cases,
+    arrays,
+    gradients,
+    kinds,
+    loops,
+    misuse,
+    purity,
+    randomness,
+    speed,
+    tracing,
+    training,
+)
 from tests.migration import look, migrate_text
 
 HEAD = """\
@@ -47,6 +59,7 @@ CASES: dict[str, Cases] = {
     **loops.CASES,
     **misuse.CASES,
     **speed.CASES,
+    **training.CASES,
 }
 LINT = [rule for rule in RULES if rule.kind is Kind.LINT]
 USUAL = tuple(rule.code for rule in LINT if rule.default)

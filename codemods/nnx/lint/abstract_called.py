@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Call, Value
+from codemods.nnx.values import Attr, Call, Const, Function, Item, Sequence, Value
 
 _FILLING = frozenset({"update", "load", "restore", "load_state", "load_weights", "load_params", "set_attributes"})
 
@@ -20,25 +20,97 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "eval_shape"):
         if name == "flax.nnx.eval_shape":
             made[event.scope, event.value] = event
-    if not made:
+    if not any(name == "flax.nnx.eval_shape" for _, name in foreign(context, "eval_shape", everywhere=True)):
         return
+    events = {event.value: event for event in context.project.calls()}
     for event in context.asked.calls():
         callee = event.value.callee
+        if not isinstance(callee, Call | Item | Attr) or not isinstance(event.node.func, ast.Name | ast.Attribute):
+            continue
         maker = made.get((event.scope, callee)) if isinstance(callee, Call) else None
-        if (
-            maker is None
-            or not isinstance(event.node.func, ast.Name)
-            or context.bodies.guarded(event.node, event.scope)
-        ):
+        if maker is None and event.node.args and _abstract(context, callee, event.scope, 0):
+            site: Value = callee
+            while isinstance(site, Item):
+                site = site.base
+            maker = events.get(site) if isinstance(site, Call) else event
+        if maker is None or maker.scope is not event.scope or context.bodies.guarded(event.node, event.scope):
             continue
         if not _handed_on(context, maker, event):
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
-                f"`{event.node.func.id}` is abstract: nnx.eval_shape gives shapes in the place of weights",
+                f"`{ast.unparse(event.node.func)}` is abstract: nnx.eval_shape gives shapes in the place of weights",
                 "give it weights first, with nnx.update(model, state), or merge its graph definition with a state",
             )
+
+
+def _abstract(context: Context, value: Value | None, scope: Scope, depth: int) -> bool:
+    """Say whether a value is abstract for certain: made by nnx.eval_shape, or split and merged of such."""
+    flow = context.flow
+    if value is None or depth > 8:
+        return False
+    if isinstance(value, Item):
+        return _abstract_part(context, value, scope, depth)
+    if isinstance(value, Attr):
+        return _abstract_field(context, value, scope, depth)
+    if not isinstance(value, Call) or value.starred:
+        return False
+    name = flow.calls.callee_name(flow.here(value, scope))
+    if name == "flax.nnx.eval_shape":
+        return True
+    if name == "flax.nnx.merge":
+        return len(value.args) > 1 and all(_abstract(context, one, scope, depth + 1) for one in value.args[1:])
+    if name == "flax.nnx.state":
+        return bool(value.args) and _abstract(context, value.args[0], scope, depth + 1)
+    function = None if name else _function(context, value, scope)
+    return (
+        function is not None
+        and len(function.returns) == 1
+        and _abstract(context, function.returns[0], function.scope, depth + 1)
+    )
+
+
+def _function(context: Context, value: Call, scope: Scope) -> FunctionFacts | None:
+    """Return the plain function of the project that a call calls, if there is just one."""
+    called = context.flow.resolve(context.flow.here(value.callee, scope)).value
+    return called.facts if isinstance(called, Function) and not called.facts.generator else None
+
+
+def _abstract_part(context: Context, value: Item, scope: Scope, depth: int) -> bool:
+    """Say whether a part of what a call gives is abstract."""
+    index = value.index.value if isinstance(value.index, Const) else None
+    if not isinstance(value.base, Call) or not isinstance(index, int) or value.base.starred:
+        return False
+    name = context.flow.calls.callee_name(context.flow.here(value.base, scope))
+    if name == "flax.nnx.split":
+        return index > 0 and bool(value.base.args) and _abstract(context, value.base.args[0], scope, depth + 1)
+    function = None if name else _function(context, value.base, scope)
+    if function is None or len(function.returns) != 1:
+        return False
+    given = function.returns[0]
+    return (
+        isinstance(given, Sequence)
+        and 0 <= index < len(given.items)
+        and _abstract(context, given.items[index], function.scope, depth + 1)
+    )
+
+
+def _abstract_field(context: Context, value: Attr, scope: Scope, depth: int) -> bool:
+    """Say whether an attribute of ``self`` only ever gets something abstract, which no method fills in."""
+    function = scope.function
+    if function is None or function.owner is None or value.base is not function.self_param:
+        return False
+    stores = function.owner.stores.get(value.name, [])
+    if not stores or len(stores) != len(context.flow.fields.stores().get(value.name, ())):
+        return False
+    if not all(_abstract(context, stored, method.scope, depth + 1) for method, stored in stores):
+        return False
+    return not any(
+        isinstance(node, ast.Attribute) and node.attr == value.name and node in call.node.args
+        for call in context.project.calls()
+        for node in call.node.args
+    )
 
 
 def _handed_on(context: Context, maker: CallEvent, call: CallEvent) -> bool:

@@ -28,6 +28,18 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         seen: set[str] = set()
         for node in context.bodies.nodes(function.scope):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                text = _captured_field(context, function, node)
+                if text and text not in seen:
+                    seen.add(text)
+                    yield finding(
+                        RULE.code,
+                        function.scope,
+                        node,
+                        f"compiled code captures `{text}`: {shown(function)} may not change it, or goes on using its "
+                        "first values",
+                        f"pass `{text}` as an argument",
+                    )
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
                 if _captured(context, function, node):
                     seen.add(node.id)
@@ -84,6 +96,25 @@ def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool
     if not isinstance(value, Free) or value.scope.function in context.traced:
         return False
     return bool(kinds_of(context, value, function.scope) & NNX_OBJECTS) and _used(context, function, node)
+
+
+def _captured_field(context: Context, function: FunctionFacts, node: ast.Attribute) -> str:
+    """Return the text of an object that an outer plain object holds and that compiled code changes; empty if not."""
+    if not isinstance(node.value, ast.Name):
+        return ""
+    base = function.scope.module.values.get(node.value)
+    if not isinstance(base, Free) or base.scope.function in context.traced or base.of_global:
+        return ""
+    changes = any(
+        isinstance(call.node.func, ast.Attribute) and call.node.func.value is node and call.node.func.attr == "update"
+        for call in context.bodies.calls.get(function.scope, ())
+    )
+    if not changes:
+        return ""
+    value = function.scope.module.values.get(node)
+    if not isinstance(value, Attr) or not kinds_of(context, value, function.scope) & {Object.OPTIMIZER, Object.METRIC}:
+        return ""
+    return ast.unparse(node)
 
 
 def _used(context: Context, function: FunctionFacts, name: ast.Name) -> bool:

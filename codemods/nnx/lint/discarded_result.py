@@ -12,6 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, is_pure
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Param, Value
 
 
@@ -97,7 +98,10 @@ def _unread(context: Context) -> Iterator[Finding]:
         if function is None or not isinstance(statement, ast.Assign) or statement.value is not event.node:
             continue
         target = statement.targets[0]
-        if len(statement.targets) != 1 or not isinstance(target, ast.Name) or target.id not in function.params:
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+            continue
+        if target.id not in function.params:
+            yield from _forgotten(context, event, target.id)
             continue
         if event.loops or function.generator or in_test(event.scope) or target.id in event.scope.globals:
             continue
@@ -121,6 +125,35 @@ def _unread(context: Context) -> Iterator[Finding]:
                 f"`{last(name)}` does not change the caller's `{target.id}`: its result goes nowhere",
                 "return the result, and assign it where the function is called",
             )
+
+
+def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Finding]:
+    """Yield a call that computes new parameters from others, if nothing reads the variable that gets them."""
+    function, word = event.scope.function, last_word(event.node.func)
+    if function is None or word not in _NEW_TREES or name.startswith("_") or name in event.scope.globals:
+        return
+    called = context.flow.calls.name(event)
+    if in_test(event.scope) or (called not in TREE_MAPS and called not in _OF_OPTAX):
+        return
+    if called in TREE_MAPS and len(event.value.args) < 3:  # of one tree it may only look at it
+        return
+    reads = (
+        (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Store))
+        or (isinstance(node, ast.Call) and last_word(node.func) in {"locals", "vars", "eval"})
+        for node in ast.walk(function.node)
+    )
+    if not any(reads):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"nobody reads `{name}`: what `{word}` computes reaches no model",
+            "put it into the model, with nnx.update(model, ...), or return it",
+        )
+
+
+_OF_OPTAX = frozenset({"optax.apply_updates", "optax.incremental_update", "optax.periodic_update"})
+_NEW_TREES = frozenset(last(name) for name in TREE_MAPS | _OF_OPTAX)
 
 
 def _displayed(event: CallEvent) -> bool:

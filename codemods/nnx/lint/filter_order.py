@@ -36,7 +36,9 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for position, one in enumerate(names):
             owner = next((e for e in expected if _belongs(one.id, e)), None)
-            if owner is not None and not _belongs(one.id, expected[position]):
+            if owner is None or _belongs(one.id, expected[position]):
+                continue
+            if _exchanged(names, expected, position):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -45,6 +47,13 @@ def _check(context: Context) -> Iterator[Finding]:
                     "name the parts in the order of the filters",
                 )
                 break
+
+
+def _exchanged(names: list[ast.Name], expected: list[str], position: int) -> bool:
+    """Say whether a part's name belongs to another filter whose own part is named for a third, or for this one."""
+    owner = next(i for i, e in enumerate(expected) if _belongs(names[position].id, e))
+    other = names[owner].id
+    return not _belongs(other, expected[owner]) and any(_belongs(other, e) for e in (*_WORDS, *expected))
 
 
 def _names(event: CallEvent) -> list[ast.Name]:
@@ -104,5 +113,4 @@ model = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
 graphdef, params, others = nnx.split(model, nnx.Param, ...)
 """,
     ),
-    default=False,
 )

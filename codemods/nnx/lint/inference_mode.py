@@ -1,66 +1,145 @@
-"""NNX815: inference that never says so."""
+"""NNX815: evaluation that never says so."""
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import kinds_of
-from codemods.nnx.values import Param
+from codemods.nnx.lint.lax_control_flow import draws
+from codemods.nnx.lint.places import is_test
+from codemods.nnx.values import Attr, Free, Param
 
-_NAMES = ("predict", "eval", "test_step", "infer", "validate", "generate")
+_EVALUATES = re.compile(
+    r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|predict|prediction|predictions|infer|inference|"
+    r"generate|accuracy)(_|$)|^test(_(step|epoch|loop|model|accuracy|loss|set|batch|one_epoch))?$"
+)
+_ON_PURPOSE = re.compile(r"dropout|(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|noise|train", re.I)
+_MODE = re.compile(r"train|eval|infer|mode|determin|test|dropout", re.I)
+
+# where a project says one of these, it knows about modes
+_MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b"set_mode", b".view(", b".train(")
+_TRAINS = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for module in context.asked.modules:
-        if b".eval(" in module.source.data or b"deterministic" in module.source.data:
+    if not any(b"Dropout" in m.source.data or b"BatchNorm" in m.source.data for m in context.project.modules):
+        return
+    if any(word in module.source.data for module in context.project.modules for word in _MODES[:-1]):
+        return
+    if not any(context.flow.calls.name(e) in _TRAINS for e in context.bodies.named("grad", "value_and_grad")):
+        return
+    for function in context.asked.functions():
+        if not _EVALUATES.search(function.name) or _ON_PURPOSE.search(function.name) or is_test(function.scope.module):
             continue
-        for function in module.functions:
-            if function.owner is not None or not function.name.startswith(_NAMES):
-                continue
-            for event in context.bodies.calls.get(function.scope, ()):
-                callee = event.value.callee
-                if isinstance(callee, Param) and isinstance(event.node.func, ast.Name):
-                    if Kind.MODULE in kinds_of(context, callee, event.scope):
-                        yield finding(
-                            RULE.code,
-                            event.scope,
-                            event.node,
-                            f"`{function.name}` runs the model in training mode",
-                            "call model.eval() before, and model.train() after",
-                        )
-                        break
+        events = context.bodies.calls.get(function.scope, ())
+        if any(context.flow.calls.name(event) in _TRAINS for event in events):
+            continue
+        for event in events:
+            if _runs(context, event, function):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{function.name}` runs the model in training mode: nothing ever calls eval()",
+                    "call model.eval() before, and model.train() when training goes on",
+                )
+                break
+
+
+def _runs(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a call runs a model whose layers know modes, and does not say which."""
+    callee = event.value.callee
+    if not isinstance(callee, Param | Free | Attr) or event.node.keywords or event.value.starred:
+        return False
+    if not event.node.args or callee is function.self_param:
+        return False
+    if isinstance(callee, Attr) and not isinstance(callee.base, Param | Free):
+        return False
+    sources = list(context.sources.originals(context.flow.here(callee, event.scope)))
+    return bool(sources) and all(
+        draws(context, source)
+        and (cls := context.flow.classes.class_of(source)) is not None
+        and (call := context.flow.classes.method(cls, "__call__")) is not None
+        and not any(_MODE.search(name) for name in call.params)
+        for source in sources
+    )
 
 
 RULE = lint_rule(
     "NNX815",
     "inference-in-training-mode",
-    "a function for inference calls a model, and nothing in the module sets evaluation mode",
-    why="In training mode dropout is active, and batch statistics change with the data of the evaluation.",
-    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    "a function for evaluation runs a model with dropout or batch norm, and nothing ever sets evaluation mode",
+    why="""\
+Modules are made in training mode. Until `model.eval()` is called dropout stays active, so that every evaluation gives
+other numbers, and batch statistics change with the data of the evaluation.
+""",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: two evaluations of the same data differ",
     check=_check,
     bad=(
         """\
+import optax
 from flax import nnx
 
 
-def predict(model: nnx.Module, x):
-    return model(x)
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(self.drop(x))
+
+
+def train_step(model, optimizer, x, y):
+    grads = nnx.grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    optimizer.update(model, grads)
+
+
+def evaluate(model, x, y):
+    return ((model(x) - y) ** 2).mean()
+
+
+def main(x, y):
+    model = Net(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    train_step(model, optimizer, x, y)
+    return evaluate(model, x, y)
 """,
     ),
     clean=(
         """\
+import optax
 from flax import nnx
 
 
-def predict(model: nnx.Module, x):
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(self.drop(x))
+
+
+def train_step(model, optimizer, x, y):
+    grads = nnx.grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    optimizer.update(model, grads)
+
+
+def evaluate(model, x, y):
     model.eval()
-    return model(x)
+    return ((model(x) - y) ** 2).mean()
+
+
+def main(x, y):
+    model = Net(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    train_step(model, optimizer, x, y)
+    return evaluate(model, x, y)
 """,
     ),
-    default=False,
 )

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, resolved
@@ -20,6 +21,7 @@ _TRANSFORMS = frozenset(
 )  # fmt: skip
 _NAMES = {"checkpoint": "remat", "map": "scan"}  # of the transforms that NNX calls otherwise
 _STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})
+_UPDATED = ({Kind.OPTIMIZER}, {Kind.METRIC})
 _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "update", "flax.nnx.MultiMetric": "update"}
 
 
@@ -84,6 +86,8 @@ def _changed(context: Context, scope: Scope) -> str | None:
         if not isinstance(func, ast.Name) or not isinstance(scope.module.values.get(func), Free):
             continue
         made = resolved(context, func, scope)
+        if made is not None and method == "update" and context.kinds.of(made) in _UPDATED:
+            return func.id
         if made is None or not isinstance(made.value, Call):
             continue
         callee = context.flow.calls.callee_name(made)

@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Class, Const
+from codemods.nnx.values import Class, Const, Ref
 
 # how many arguments the constructors take by position
 _LAYERS = {
@@ -36,10 +36,41 @@ def _check(context: Context) -> Iterator[Finding]:
             yield _found(event, f"`nnx.{word}` takes its streams by name: rngs={ast.unparse(event.node.args[-1])}")
         elif not in_test(event.scope):
             yield _found(event, f"`nnx.{word}` needs streams to make its weights")
+    yield from _partial(context)
     for module in context.asked.modules:
         for event in module.calls:
             if isinstance(event.node.func, ast.Name) and event.node.func.id[:1].isupper() and _lacking(context, event):
                 yield _found(event, f"`{event.node.func.id}` needs streams to make its weights")
+
+
+def _partial(context: Context) -> Iterator[Finding]:
+    """Yield the layers that ``functools.partial`` prepares and that nobody ever gives streams."""
+    for event, name in foreign(context, "partial"):
+        if name != "functools.partial" or not event.node.args or event.value.starred or in_test(event.scope):
+            continue
+        layer = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+        home, _, word = layer.name.rpartition(".") if isinstance(layer, Ref) else ("", "", "")
+        statement = event.statement
+        if home != "flax.nnx" or word not in _LAYERS or any(k.arg in {"rngs", None} for k in event.node.keywords):
+            continue
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or not _only_called(context, event, target.id):
+            continue
+        yield _found(event, f"`nnx.{word}` needs streams to make its weights, here or where `{target.id}` is called")
+
+
+def _only_called(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a name is only called, at least once, and never given streams."""
+    nodes = list(ast.walk(event.scope.node))
+    called = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name]
+    if event.scope.parent is None or any(k.arg in {"rngs", None} for n in called for k in n.keywords):
+        return False
+    funcs = {n.func for n in called}
+    return bool(called) and not any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in funcs for n in nodes
+    )
 
 
 def _found(event: CallEvent, message: str) -> Finding:

@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         own = flow.follow(made, made.value.args[0])
         given = flow.resolve(flow.here(args[0], event.scope))
-        if _constructed(context, own) and _constructed(context, given) and own.value is not given.value:
+        if _different(context, own, given):
             source = event.scope.module.source
             yield finding(
                 RULE.code,
@@ -58,7 +58,7 @@ def _given(context: Context, event: CallEvent, optimizer: Param, model: Param) -
             if not isinstance(made.value, Call) or flow.calls.callee_name(made) not in _MADE or not made.value.args:
                 continue
             own = flow.follow(made, made.value.args[0])
-            if _constructed(context, own) and _constructed(context, one) and own.value is not one.value:
+            if _different(context, own, one):
                 yield finding(
                     RULE.code,
                     caller.scope,
@@ -66,6 +66,17 @@ def _given(context: Context, event: CallEvent, optimizer: Param, model: Param) -
                     "the optimizer that is given here was made for another model than the one beside it",
                     "give the model that the optimizer was made with",
                 )
+
+
+def _different(context: Context, own: Bound, given: Bound) -> bool:
+    """Say whether two values are different models: of two constructors, or two parameters of one function."""
+    if isinstance(own.value, Param) and isinstance(given.value, Param):
+        return (
+            own.value.function is given.value.function
+            and own.value is not given.value
+            and all(context.kinds.of(bound) == {Kind.MODULE} for bound in (own, given))
+        )
+    return _constructed(context, own) and _constructed(context, given) and own.value is not given.value
 
 
 def _constructed(context: Context, bound: Bound) -> bool:

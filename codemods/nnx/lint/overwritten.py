@@ -16,7 +16,18 @@ from codemods.nnx.values import Attr, Call, Param, Unknown, Value
 
 _LIBRARY = frozenset({"kernel", "bias", "scale", "embedding"})
 _LAYERS = frozenset(
-    f"flax.nnx.{name}" for name in ("Linear", "Conv", "Embed", "LayerNorm", "BatchNorm", "RMSNorm", "LinearGeneral")
+    f"flax.nnx.{name}"
+    for name in (
+        "Linear",
+        "Conv",
+        "ConvTranspose",
+        "Embed",
+        "LayerNorm",
+        "BatchNorm",
+        "GroupNorm",
+        "RMSNorm",
+        "LinearGeneral",
+    )
 )
 
 
@@ -90,6 +101,10 @@ def _variable(context: Context, event: AttrEvent) -> bool:
     if name in _LIBRARY and isinstance(base.value, Call | Attr):
         callee = flow.calls.callee_name(base) if isinstance(base.value, Call) else ""
         return callee.startswith("flax.nnx.") and Kind.MODULE in context.kinds.of(base)
+    if name in _LIBRARY and not isinstance(base.value, Call):
+        sources = context.sources.originals(base)
+        if sources and all(flow.calls.callee_name(source) in _LAYERS for source in sources):
+            return True
     if name in _LIBRARY and isinstance(base.value, Param):
         classes = [getattr(bound.value, "name", None) for bound in flow.classes.annotated(base.value)]
         return bool(classes) and all(c in _LAYERS for c in classes)

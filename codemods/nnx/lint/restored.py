@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Const
 
 _FUNCTIONS = frozenset(
     {"flax.training.checkpoints.restore_checkpoint", "flax.serialization.from_bytes",
@@ -29,12 +30,61 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield _found(event, "the restored state is thrown away: nothing of the model has changed")
         elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is event.node:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            if len(targets) == 1 and isinstance(targets[0], ast.Name) and not _used(event, targets[0].id):
-                yield _found(event, f"nobody uses `{targets[0].id}`: nothing of the model has changed")
+            if len(targets) == 1 and isinstance(targets[0], ast.Name):
+                if not _used(event, targets[0].id):
+                    yield _found(event, f"nobody uses `{targets[0].id}`: nothing of the model has changed")
+                    continue
+                yield from _template(context, event, targets[0].id)
 
 
 def _found(event: CallEvent, message: str) -> Finding:
     return finding(RULE.code, event.scope, event.node, message, "put it into the model: nnx.update(model, state)")
+
+
+def _template(context: Context, event: CallEvent, name: str) -> Iterator[Finding]:
+    """Yield the merges of a template behind a call that restored something else, of which nothing is made."""
+    scope = event.scope
+    given = {
+        scope.module.values.get(node): node
+        for node in ast.walk(event.node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node is not event.node.func
+    }
+    put = []
+    for other in context.bodies.named("merge", "update"):
+        if other.scope is not scope or other.node.lineno <= event.node.lineno:
+            continue
+        if context.flow.calls.name(other) in {"flax.nnx.merge", "flax.nnx.update"}:
+            values = other.value.args[1:]
+            put += [(other, given[value]) for value in values if value in given and not isinstance(value, Const)]
+    if not put or _taken(scope, name):
+        return
+    for other, node in put:
+        yield finding(
+            RULE.code,
+            scope,
+            other.node,
+            f"`{node.id}` is the template: what was restored is `{name}`",
+            f"take `{name}` in its place",
+            related=[(event.node, "restored here")],
+        )
+
+
+_LOOKING = frozenset({"print", "len", "leaves", "structure", "info", "debug", "map", "type", "isinstance", "keys"})
+
+
+def _taken(scope: Scope, name: str) -> bool:
+    """Say whether anything but looking at it, or handing it on to the caller beside a model, happens to a name."""
+    looked = {
+        inner
+        for node in ast.walk(scope.node)
+        if (isinstance(node, ast.Call) and last_word(node.func) in _LOOKING)
+        or (isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple))
+        for inner in ast.walk(node)
+    }
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node not in looked
+        for node in ast.walk(scope.node)
+    )
 
 
 def _restores(context: Context, event: CallEvent) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
@@ -17,10 +17,12 @@ from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Free, Param, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
 #: Where a file speaks of these, the mode of a model may be set elsewhere
 MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
+_KEYS = re.compile(r"(rng_?)?key|seed|rng")
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
 
@@ -63,6 +65,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     "so that all draw the same numbers",
                     _HELP,
                 )
+    yield from _twins(context)
     for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
         function = event.scope.function
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
@@ -77,6 +80,40 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.node,
                 f"{shown(function)} makes its seed itself, so that all members of the vmap are equal",
                 _HELP,
+            )
+
+
+def _twins(context: Context) -> Iterator[Finding]:
+    """Yield the members of an ensemble that a comprehension makes, each of the same seed and the same arguments."""
+    makers: dict[ast.AST, CallEvent] = {}
+    for event, name in foreign(context, "Rngs"):
+        comprehension = next(iter(event.loops[-1:]), None)
+        if name != "flax.nnx.Rngs" or not isinstance(comprehension, ast.comprehension) or in_test(event.scope):
+            continue
+        if event.value.starred or (not event.node.args and not event.node.keywords):
+            continue
+        given = (*event.value.args, *(value for _, value in event.value.keywords))
+        if isinstance(comprehension.iter, ast.Call) and last_word(comprehension.iter.func) == "range":
+            if all(isinstance(value, Const | Param | Free | Attr) for value in given) and not all(
+                isinstance(value, Const)
+                for value in given  # which NNX831 speaks of
+            ):
+                makers[event.node] = event
+    for event in context.asked.calls() if makers else ():
+        arguments = [*event.node.args, *(k.value for k in event.node.keywords)]
+        seed = next((makers[node] for node in arguments if node in makers), None)
+        if seed is None or seed.loops != event.loops or Kind.MODULE not in kinds_of(context, event.value, event.scope):
+            continue
+        others = {n.id for a in arguments for n in ast.walk(a) if isinstance(n, ast.Name)}
+        loop = event.loops[-1]
+        assert isinstance(loop, ast.comprehension)
+        if not others & {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}:
+            yield finding(
+                RULE.code,
+                event.scope,
+                seed.node,
+                "every round makes the same weights: the seed and all other arguments are the same",
+                "make the streams once, before, or give every member a seed of its own",
             )
 
 
@@ -169,14 +206,18 @@ def _shared(context: Context, root: Root) -> str | None:
     params = list(function.params.values())
     parts: list[ast.expr] = [axes] * len(params) if not isinstance(axes, ast.Tuple | ast.List) else list(axes.elts)
     unmapped = [p for p, a in zip(params, parts, strict=False) if isinstance(a, ast.Constant) and a.value is None]
-    if not any(re.search("rng|stream", p.name) or "Rngs" in _note(p) for p in unmapped):
+    if not any(re.search("rng|stream|key|seed", p.name) or "Rngs" in _note(p) for p in unmapped):
         return None
     if isinstance(axes, ast.Constant) and option(root, "axis_size") is None:
         return None
     for param in unmapped:
         kinds = kinds_of(context, param, function.scope)
         streams = Kind.RNGS in kinds or (not kinds and param.name == "rngs")
-        if streams and _makes(context, function, param) and all(u in unmapped for u in params if _matters(context, u)):
+        if (
+            (streams or _KEYS.fullmatch(param.name))
+            and _makes(context, function, param)
+            and all(u in unmapped for u in params if _matters(context, u))
+        ):
             return param.name
     return None
 
@@ -205,9 +246,20 @@ def _makes(context: Context, function: FunctionFacts, param: Param) -> bool:
     returned = {value for value in function.returns if isinstance(value, Call)}
     return any(
         Kind.MODULE in kinds_of(context, value, function.scope)
-        and any(v == param for v in (*value.args, *(v for _, v in value.keywords)))
+        and any(
+            v == param or _seeded(context, v, param, function) for v in (*value.args, *(v for _, v in value.keywords))
+        )
         for value in returned
     ) or (function.name == "__init__" and function.owner is not None)
+
+
+def _seeded(context: Context, value: Value, param: Param, function: FunctionFacts) -> bool:
+    """Say whether a value is made of nothing but a key: ``nnx.Rngs(key)``."""
+    if not isinstance(value, Call):
+        return False
+    name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
+    given = (*value.args, *(v for _, v in value.keywords))
+    return name in _SEEDS and all(v == param or _seeded(context, v, param, function) for v in given)
 
 
 def _noise(context: Context, key: Param, function: FunctionFacts, mapped: set[str]) -> bool:

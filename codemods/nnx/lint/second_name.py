@@ -110,6 +110,8 @@ def _given_only(context: Context, node: ast.Assign, source: ast.expr, value: Val
     """Say whether a constructor keeps an argument, and under no other name: what it is is the caller's affair."""
     if not isinstance(value, Param):
         return False
+    if isinstance(node.targets[0], ast.Attribute) and _kept_again(context, scope, value, 0):
+        return False
     if isinstance(node.targets[0], ast.Name):
         return not any(_trains(event, value) for event in context.bodies.calls.get(scope, ()))
     return not any(
@@ -119,6 +121,28 @@ def _given_only(context: Context, node: ast.Assign, source: ast.expr, value: Val
         and scope.module.values.get(other.value) is value
         for other in context.bodies.nodes(scope)
     )
+
+
+def _kept_again(context: Context, scope: Scope, value: Param, depth: int) -> bool:
+    """Say whether a method, not a constructor, is called in a loop and given one model in all of its rounds."""
+    function = scope.function
+    if function is None or value.function is not function or function.name in _MAKING or depth > 2:
+        return False
+    index = list(function.params).index(value.name) - int(function.self_param is not None)
+    for caller in context.flow.sites.callers(function)[:20]:
+        given = caller.value.argument(index, value.name)
+        if given is None or caller.value.starred or in_test(caller.scope):
+            continue
+        loop = next((one for one in reversed(caller.loops) if isinstance(one, ast.For | ast.While)), None)
+        if loop is not None:
+            if isinstance(given, Attr) or not varies(given, loop):
+                return True
+        elif isinstance(given, Param) and _kept_again(context, caller.scope, given, depth + 1):
+            return True
+    return False
+
+
+_MAKING = frozenset({"__init__", "__post_init__", "setup", "__new__"})
 
 
 def _trains(event: CallEvent, model: Param) -> bool:

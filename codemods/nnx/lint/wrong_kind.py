@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, kinds_of
-from codemods.nnx.values import Attr, Call, Const, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Sequence, Value
 
 _STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
 _INITIALIZERS = ("flax.nnx.initializers.", "jax.nn.initializers.")
@@ -24,6 +25,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "merge"):
         if name == "flax.nnx.merge" and not event.value.starred and not _guarded(context, event):
             yield from _merged(context, event)
+    for event, name in foreign(context, "update"):
+        if name == "flax.nnx.update" and not event.value.starred and not _guarded(context, event):
+            yield from _updated(context, event)
     for event, name in foreign(context, *DRAWING, "fold_in"):
         if name.startswith("jax.random.") and not event.value.starred and not _guarded(context, event):
             yield from _drawn(context, event, last(name))
@@ -100,7 +104,7 @@ def _stacked(context: Context, event: CallEvent) -> Iterator[Finding]:
     """Yield the lists of layers that nnx.Sequential takes one by one."""
     found = context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0]).value
     display = isinstance(found, Sequence) and isinstance(found.node, ast.List | ast.Tuple)
-    if display or isinstance(event.node.args[0], ast.ListComp):
+    if display or _list(context, context.flow.here(event.value.args[0], event.scope)):
         text = event.scope.module.source.text(event.node.args[0])
         yield finding(
             RULE.code,
@@ -109,6 +113,42 @@ def _stacked(context: Context, event: CallEvent) -> Iterator[Finding]:
             "nnx.Sequential takes its layers one by one, and not in a list",
             f"unpack it: nnx.Sequential(*{text})",
         )
+
+
+def _list(context: Context, bound: Bound, depth: int = 0) -> bool:
+    """Say whether a value is a list of layers: made by a comprehension, filled later, or a part of one."""
+    flow, value = context.flow, bound.value
+    if depth > 6:
+        return False
+    if isinstance(value, Changed | Loop):
+        return _list(context, flow.with_value(bound, value.before), depth + 1)
+    if isinstance(value, Item | Indexed):
+        return _sliced(value) and _list(context, flow.with_value(bound, value.base), depth + 1)
+    if isinstance(value, Sequence):
+        return isinstance(value.node, ast.List | ast.Tuple)
+    if isinstance(value, Comprehension):
+        return isinstance(value.loop, ast.AST)
+    found = flow.resolve(bound)
+    return found != bound and _list(context, found, depth + 1)
+
+
+def _sliced(value: Item | Indexed) -> bool:
+    index = value.index.value if isinstance(value.index, Bound) else value.index
+    return isinstance(getattr(index, "node", None), ast.Slice)
+
+
+def _updated(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the objects where nnx.update takes states."""
+    for node, value in zip(event.node.args[1:], event.value.args[1:], strict=True):
+        if context.kinds.only(context.flow.here(value, event.scope)) in {Kind.MODULE, Kind.OPTIMIZER}:
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                "this is an object: nnx.update takes the object that changes first, and states behind it",
+                f"write nnx.state({event.scope.module.source.text(node)}), or exchange the arguments",
+            )
+            return
 
 
 def _initialised(context: Context) -> Iterator[Finding]:

@@ -48,6 +48,7 @@ _HOLDERS = frozenset({Kind.GRADIENT, Kind.STATE})
 # kinds of classes whose attributes are looked after
 _OWNERS = frozenset({Kind.MODULE, Kind.METRIC, Kind.OPTIMIZER, Kind.RNGS})
 _MARKS = frozenset({"flax.nnx.data", "flax.nnx.static", "flax.nnx.List", "flax.nnx.Dict"})
+_LISTS = frozenset({"flax.nnx.List", "flax.nnx.Dict"})
 _LAZY = frozenset({"builtins.zip", "builtins.map", "builtins.filter", "builtins.enumerate", "builtins.reversed"})
 _FILLING = frozenset({"extend", "update"})
 # generic annotations of containers, and those that name several types of which a value has one
@@ -204,7 +205,14 @@ class Attributes:
             value = value.base.items[int(str(value.index.value))]  # one of several targets
         ways = value.options if isinstance(value, Choice) else (value,)
         bounds = (self.flow.here(way, store.event.scope) for way in ways)
-        return any(self.flow.calls.callee_name(bound) in _MARKS for bound in bounds)
+        return any(self.flow.calls.callee_name(bound) in _MARKS for bound in bounds) or self._is_filled_list(store)
+
+    def _is_filled_list(self, store: Store) -> bool:
+        """Say whether a variable is stored that was made as ``nnx.List`` or ``nnx.Dict`` and filled then."""
+        value, steps = store.value, 0
+        while isinstance(value, Changed | Loop) and steps < _STEPS:
+            value, steps = value.before, steps + 1
+        return self.flow.calls.callee_name(self.flow.here(value, store.event.scope)) in _LISTS
 
     def holds_data(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is a list, tuple, dict or the like with data in it, at any depth."""

@@ -1342,45 +1342,6 @@ def evaluate(graphdef, state, x):
 """,
         ),
     ),
-    "NNX815": Cases(
-        bad=(
-            """\
-def predict(model: nnx.Module, x):
-    return model(x)  # NNX815
-""",
-            """\
-@nnx.jit
-def eval_step(model: nnx.Module, x):
-    return model(x)  # NNX815
-""",
-            """\
-def infer(net, x):
-    return net(x)  # NNX815
-infer(model, x)
-""",
-        ),
-        clean=(
-            """\
-def predict(model: nnx.Module, x):
-    return model(x)
-model.eval()
-predict(model, x)
-""",
-            """\
-def predict(model: nnx.Module, x):
-    return model(x, deterministic=True)
-""",
-            """\
-def train_step(model: nnx.Module, x):
-    return model(x)
-""",
-            """\
-def predict(fn, x):
-    return fn(x)
-predict(jnp.tanh, x)
-""",
-        ),
-    ),
     "NNX816": Cases(
         bad=(
             """\

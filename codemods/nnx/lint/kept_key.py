@@ -1,0 +1,136 @@
+"""NNX897: a key that an object keeps, and draws with at every call."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import NOT_CONSUMING
+from codemods.nnx.lint.places import foreign, is_test, kinds_of
+from codemods.nnx.values import Attr, Call, Param, Value
+
+_SAMPLERS = (
+    "normal", "uniform", "bernoulli", "categorical", "gumbel", "permutation", "choice", "truncated_normal", "randint",
+    "exponential", "laplace", "dirichlet", "gamma", "beta", "poisson", "multivariate_normal", "rademacher", "split",
+)  # fmt: skip
+_ONCE = re.compile(r"init|build|setup|create|make|reset|load|weight|project|feature|dataset|generate_data|seed", re.I)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    seen: set[tuple[object, str]] = set()
+    for event, name in foreign(context, *_SAMPLERS):
+        function = event.scope.function
+        key = event.value.argument(0, "key")
+        if (
+            function is None
+            or function.owner is None
+            or not name.startswith("jax.random.")
+            or is_test(event.scope.module)
+        ):
+            continue
+        if not isinstance(key, Attr) or key.base is not function.self_param or _ONCE.search(function.name):
+            continue
+        if name.rpartition(".")[2] in NOT_CONSUMING or (function.owner, key.name) in seen:
+            continue
+        if not _kept(context, event, key) or not (_of_argument(event, function) or name.endswith(".split")):
+            continue
+        seen.add((function.owner, key.name))
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`self.{key.name}` never changes: every call draws the same numbers",
+            "keep streams instead, self.rngs = rngs, and take a new key at every call, self.rngs.noise()",
+        )
+
+
+def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
+    """Say whether only the constructor gives an attribute its value, and it is a key."""
+    function = event.scope.function
+    assert function is not None
+    assert function.owner is not None
+    stores = [one for parent in context.flow.classes.mro(function.owner)[0] for one in parent.stores.get(key.name, ())]
+    if not stores or any(method.name != "__init__" for method, _ in stores):
+        return False
+    for store in context.flow.fields.stores().get(key.name, ()):
+        other = store.scope.function
+        if other is None or other.name != "__init__":
+            return False
+    kinds = kinds_of(context, key, event.scope)
+    return kinds == {Kind.KEY} or (not kinds and all(_stream(value) for _, value in stores))
+
+
+def _stream(value: Value) -> bool:
+    """Say whether a value looks like a key of streams that are not known: ``rngs.noise()``."""
+    callee = value.callee if isinstance(value, Call) and not value.args else None
+    base = callee.base if isinstance(callee, Attr) else None
+    return isinstance(base, Param) and base.name == "rngs"
+
+
+def _of_argument(event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether what is drawn depends on an argument, so that it is drawn for every call."""
+    own = function.self_param.name if function.self_param is not None else ""
+    params = set(function.params) - {own}
+    rest = [*event.node.args[1:], *(k.value for k in event.node.keywords if k.arg != "key")]
+    read = {n.id for part in rest for n in ast.walk(part) if isinstance(n, ast.Name)} - {own}
+    return bool(read) and (bool(read & params) or bool(read & set(function.scope.bindings)))
+
+
+RULE = lint_rule(
+    "NNX897",
+    "kept-key",
+    "an object keeps one key and draws with it at every call",
+    why="""\
+A key gives the same numbers each time. One that the constructor keeps and that no method replaces makes the noise of a
+VAE, the exploration of an agent or a mask the same at every call.
+""",
+    source="measured on Flax 0.10.7 and 0.12.8: equal numbers at every call",
+    check=_check,
+    bad=(
+        """\
+import jax
+from flax import nnx
+
+
+class Noise(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.key = rngs.noise()
+
+    def __call__(self, x):
+        return x + jax.random.normal(self.key, x.shape)
+""",
+    ),
+    clean=(
+        """\
+import jax
+from flax import nnx
+
+
+class Noise(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.rngs = rngs
+
+    def __call__(self, x):
+        return x + jax.random.normal(self.rngs.noise(), x.shape)
+""",
+        """\
+import jax
+from flax import nnx
+
+
+class Features(nnx.Module):
+    def __init__(self, width: int, rngs: nnx.Rngs):
+        self.key = rngs.noise()
+        self.width = width
+
+    def __call__(self, x):
+        return x @ jax.random.normal(self.key, (4, self.width))
+""",
+    ),
+)

@@ -1,0 +1,175 @@
+"""NNX892: metrics that run on from one epoch into the next."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.syntax import inside
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Free, Param, Value
+
+_METRIC = re.compile(r"metric|accuracy|avg|average|meter|loss", re.I)
+_CALLERS = 20
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(
+        name.startswith("flax.nnx.metrics.") or name == "flax.nnx.MultiMetric"
+        for _, name in foreign(context, "MultiMetric", "Average", "Accuracy", "Welford", everywhere=True)
+    ):
+        return
+    if any(_resets(context, event) for event in context.bodies.named("reset")):
+        return
+    for event in context.bodies.named("compute"):
+        callee = event.value.callee
+        if not isinstance(callee, Attr) or event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        if event.node.args or Kind.METRIC not in kinds_of(context, callee.base, event.scope):
+            continue
+        if _goes_on(context, event, callee.base):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the averages go over all rounds before as well: nothing ever resets the metric",
+                f"call {ast.unparse(_base(event))}.reset() after it",
+            )
+
+
+def _base(event: CallEvent) -> ast.expr:
+    func = event.node.func
+    return func.value if isinstance(func, ast.Attribute) else func
+
+
+def _resets(context: Context, event: CallEvent) -> bool:
+    """Say whether a call may reset a metric."""
+    callee = event.value.callee
+    if not isinstance(callee, Attr):
+        return True
+    kinds = kinds_of(context, callee.base, event.scope)
+    return Kind.METRIC in kinds or (not kinds and _METRIC.search(last_word(_base(event))) is not None)
+
+
+def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
+    """Say whether a metric from outside of a loop is read in each round, behind the loop that updates it."""
+    outer = next((loop for loop in event.loops if isinstance(loop, ast.For | ast.While)), None)
+    if outer is not None:
+        made = context.flow.resolve(context.flow.here(metric, event.scope)).value
+        if isinstance(made, Call) and context.bodies.home(made.node) is event.scope and inside(made.node, outer):
+            return False
+        return not _rebound(_base(event), outer) and len(event.loops) == 1 and _fed(context, event.scope, event, outer)
+    function = event.scope.function
+    if function is None or not _given(metric) or not _fed(context, event.scope, event, None):
+        return False
+    return any(
+        caller.loops and isinstance(caller.loops[-1], ast.For | ast.While) and not _fresh(caller, metric)
+        for caller in context.flow.sites.callers(function)[:_CALLERS]
+        if not in_test(caller.scope)
+    )
+
+
+def _given(metric: Value) -> bool:
+    """Say whether a metric comes from outside of the function: as an argument, a global or an attribute."""
+    return isinstance(metric, Param | Free) or (isinstance(metric, Attr) and isinstance(metric.base, Param | Free))
+
+
+def _rebound(metric: ast.expr, loop: ast.AST) -> bool:
+    """Say whether a loop binds a name, or stores an attribute, of a metric."""
+    word = last_word(metric)
+    return any(
+        isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and last_word(node) == word
+        for node in ast.walk(loop)
+    )
+
+
+def _fresh(caller: CallEvent, metric: Value) -> bool:
+    """Say whether the caller's loop makes the metric, or what holds it, in every round."""
+    if not isinstance(metric, Param):
+        func = caller.node.func
+        held = isinstance(metric, Attr) and isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
+        value = caller.scope.module.values.get(func.value) if held and isinstance(func, ast.Attribute) else None
+        return value is not None and varies(value, caller.loops[-1]) and not isinstance(value, Param | Free)
+    function = metric.function
+    index = list(function.params).index(metric.name) - int(function.self_param is not None)
+    given = caller.value.argument(index, metric.name)
+    return given is None or (not isinstance(given, Attr) and varies(given, caller.loops[-1]))
+
+
+def _fed(context: Context, scope: Scope, event: CallEvent, outer: ast.AST | None) -> bool:
+    """Say whether a loop before the result is read, within the outer one, hands on the metric or updates it."""
+    text = ast.unparse(_base(event))
+    root = text.partition(".")[0]
+    for other in context.bodies.calls.get(scope, ()):
+        inner = [one for one in other.loops if isinstance(one, ast.For | ast.While) and one is not outer]
+        if not inner or (outer is not None and outer not in other.loops) or other.node.lineno >= event.node.lineno:
+            continue
+        func = other.node.func
+        if isinstance(func, ast.Attribute) and func.attr == "update" and ast.unparse(func.value) == text:
+            return True
+        if any(ast.unparse(node) == text for node in other.node.args if isinstance(node, ast.Name | ast.Attribute)):
+            return True
+        if root == "self" and isinstance(func, ast.Attribute) and ast.unparse(func.value) == "self":
+            return True
+    return False
+
+
+RULE = lint_rule(
+    "NNX892",
+    "metric-never-reset",
+    "a metric is read after every epoch and never reset",
+    why="""\
+A metric sums up until `reset()` is called. Without it the numbers of an epoch are averages over all epochs so far: the
+curves are too smooth and too late, and evaluation mixes with training.
+""",
+    source="measured on Flax 0.10.7 and 0.12.8: the count goes on over the epochs",
+    check=_check,
+    bad=(
+        """\
+from flax import nnx
+
+metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+
+
+def train(losses):
+    for epoch in range(10):
+        for loss in losses:
+            metrics.update(loss=loss)
+        print(metrics.compute())
+""",
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+
+
+def train(losses):
+    for epoch in range(10):
+        for loss in losses:
+            metrics.update(loss=loss)
+        print(metrics.compute())
+        metrics.reset()
+""",
+        """\
+from flax import nnx
+
+
+def train(losses):
+    for epoch in range(10):
+        metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+        for loss in losses:
+            metrics.update(loss=loss)
+        print(metrics.compute())
+""",
+    ),
+)

@@ -1,0 +1,170 @@
+"""NNX894: an optimizer that is made anew for every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import inside
+from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
+
+_OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+_STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set_to_zero"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
+        if name not in _OPTIMIZERS or len(event.value.args) < 1 or event.value.starred or in_test(event.scope):
+            continue
+        statement = event.statement
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name):
+            continue
+        updates = _updates(context, event)
+        if not updates or _kept(context, event, target.id, updates) or not _remembers(context, event):
+            continue
+        model = event.value.args[0]
+        inner = event.loops[-1] if event.loops else None
+        if inner is not None:
+            again = all(u.loops and u.loops[-1] is inner for u in updates) and _from_outside(model, inner)
+        else:
+            again = not any(u.loops for u in updates) and _called_in_loop(context, event, model)
+        if again:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "a new optimizer for every step: what it remembers of the steps before is lost",
+                "make it once, before the loop, and pass it on",
+            )
+
+
+def _updates(context: Context, event: CallEvent) -> list[CallEvent]:
+    """Return the updates by an optimizer in the scope where it is made."""
+    return [
+        other
+        for other in context.bodies.calls.get(event.scope, ())
+        if isinstance(other.value.callee, Attr)
+        and other.value.callee.name == "update"
+        and other.value.callee.base is event.value
+    ]
+
+
+def _kept(context: Context, event: CallEvent, name: str, updates: list[CallEvent]) -> bool:
+    """Say whether anything but its updates happens to an optimizer."""
+    own = {update.node.func.value for update in updates if isinstance(update.node.func, ast.Attribute)}
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node not in own
+        for node in ast.walk(event.scope.node)
+    )
+
+
+def _remembers(context: Context, event: CallEvent) -> bool:
+    """Say whether the transformation keeps a state from step to step."""
+    given = event.value.argument(1, "tx")
+    if given is None:
+        return False
+    made = context.flow.resolve(context.flow.here(given, event.scope))
+    name = context.flow.calls.callee_name(made)
+    if not name.startswith("optax.") or not isinstance(made.value, Call):
+        return False
+    if name in _STATELESS:
+        momentum = made.value.argument(1, "momentum")
+        return momentum is not None and not (isinstance(momentum, Const) and not momentum.value)
+    return True
+
+
+def _from_outside(model: Value, loop: ast.AST) -> bool:
+    """Say whether the same model is given in every round."""
+    if isinstance(model, Attr):
+        return isinstance(model.base, Param | Free) and not _stored(model.name, loop)
+    return not varies(model, loop)
+
+
+def _stored(name: str, loop: ast.AST) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Store) for n in ast.walk(loop))
+
+
+def _called_in_loop(context: Context, event: CallEvent, model: Value) -> bool:
+    """Say whether the function around is called in a loop, each time for the same model."""
+    function = event.scope.function
+    if function is None:
+        return False
+    callers = [c for c in context.flow.sites.callers(function) if not in_test(c.scope)]
+    for caller in callers:
+        loop = next((one for one in reversed(caller.loops) if isinstance(one, ast.For | ast.While)), None)
+        if loop is None:
+            return False
+        given: Value | None = model
+        if isinstance(model, Param):
+            if model is function.self_param or model.function is not function:
+                return False
+            index = list(function.params).index(model.name) - int(function.self_param is not None)
+            given = caller.value.argument(index, model.name)
+        elif isinstance(model, Attr) and model.base is function.self_param:
+            receiver = caller.value.callee.base if isinstance(caller.value.callee, Attr) else None
+            given = Attr(receiver, model.name) if isinstance(receiver, Param | Free) else receiver
+        elif not isinstance(model, Free):
+            return False
+        if given is None or not inside(caller.node, loop):
+            return False
+        if not isinstance(given, Free) and not _from_outside(given, loop):
+            return False
+    return bool(callers)
+
+
+RULE = lint_rule(
+    "NNX894",
+    "optimizer-per-step",
+    "an optimizer is made anew for every step",
+    why="""\
+Adam, momentum and schedules remember the steps before: their state is in the optimizer. One that is made in the step
+starts from zero each time, so that Adam becomes the sign of the gradients and a schedule never leaves its first rate.
+""",
+    source="measured on Flax 0.10.7 and 0.12.8: the count of steps stays at one",
+    check=_check,
+    bad=(
+        """\
+import optax
+from flax import nnx
+
+
+def train_step(model, x, y):
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    grads = nnx.grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    optimizer.update(model, grads)
+
+
+def train(batches):
+    model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+    for x, y in batches:
+        train_step(model, x, y)
+""",
+    ),
+    clean=(
+        """\
+import optax
+from flax import nnx
+
+
+def train_one(model, batches):
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    for x, y in batches:
+        grads = nnx.grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+        optimizer.update(model, grads)
+
+
+def train(folds):
+    for batches in folds:
+        train_one(nnx.Linear(4, 2, rngs=nnx.Rngs(0)), batches)
+""",
+    ),
+)

@@ -1,0 +1,181 @@
+"""NNX890: an optimizer that gets the gradients of another model."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.applied import layers
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named("update"):
+        model, grads = event.value.argument(0, "model"), event.value.argument(1, "grads")
+        if model is None or grads is None or event.value.starred or not isinstance(event.value.callee, Attr):
+            continue
+        if event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        call = _gradient_call(grads)
+        if call is None or call.starred or call.keywords:
+            continue
+        place = _differentiated(context, call, event)
+        if place is None or place >= len(call.args):
+            continue
+        if Kind.OPTIMIZER not in kinds_of(context, event.value.callee.base, event.scope):
+            continue
+        own = call.args[place]
+        if _same(context, own, model, event):
+            continue
+        given = next((i for i, arg in enumerate(call.args) if i != place and _same(context, arg, model, event)), None)
+        if given is not None or (_two_models(context, own, model, event) and not _made_for(context, event, own)):
+            text = event.scope.module.source.text
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"these gradients are those of `{text(call.node.args[place])}`, "
+                f"and `{text(_node(event, 'model', 0))}` is updated with them",
+                f"take the gradients of that argument: argnums={given}"
+                if given is not None
+                else "give every optimizer the gradients of its own model",
+                related=[(call.node, "the gradients are taken here")],
+            )
+
+
+def _node(event: CallEvent, name: str, position: int) -> ast.expr:
+    found = next((k.value for k in event.node.keywords if k.arg == name), None)
+    return found if found is not None else event.node.args[position]
+
+
+def _gradient_call(grads: Value) -> Call | None:
+    """Return the call that gave gradients, itself or as a part of its result."""
+    while isinstance(grads, Item):
+        grads = grads.base
+    return grads if isinstance(grads, Call) else None
+
+
+def _differentiated(context: Context, call: Call, event: CallEvent) -> int | None:
+    """Return the place of the argument whose gradients a call gives; None if that is not known, or more than one."""
+    for layer in layers(context, context.flow.here(call.callee, event.scope)):
+        made = layer.value
+        assert isinstance(made, Call)
+        if context.flow.calls.wrapper_name(layer, made) in GRADIENTS:
+            if any(key is None for key, _ in made.keywords):
+                return None
+            chosen = made.argument(1, "argnums")
+            if chosen is None:
+                options = made.callee if isinstance(made.callee, Call) else None  # @partial(nnx.grad, argnums=1)
+                chosen = options.keyword("argnums") if options is not None else None
+            return 0 if chosen is None else _number(context, layer, chosen)
+    return None
+
+
+def _number(context: Context, layer: Bound, chosen: Value) -> int | None:
+    found = context.flow.follow(layer, chosen)
+    if isinstance(found.value, Call) and context.flow.calls.callee_name(found) == "flax.nnx.DiffState":
+        first = found.value.argument(0, "argnum")
+        found = context.flow.follow(found, first) if first is not None else found
+    number = found.value.value if isinstance(found.value, Const) else constant(getattr(found.value, "node", None))
+    return number if type(number) is int and number >= 0 else None
+
+
+def _same(context: Context, one: Value, other: Value, event: CallEvent) -> bool:
+    if one is other or one == other:
+        return True
+    flow = context.flow
+    first, second = flow.resolve(flow.here(one, event.scope)), flow.resolve(flow.here(other, event.scope))
+    return first == second or flow.identity.same(first, second)
+
+
+def _made_for(context: Context, event: CallEvent, model: Value) -> bool:
+    """Say whether the optimizer was made for a model: then it is the one beside the gradients that is wrong, NNX854."""
+    assert isinstance(event.value.callee, Attr)
+    made = context.flow.resolve(context.flow.here(event.value.callee.base, event.scope))
+    if not isinstance(made.value, Call) or not made.value.args:
+        return False
+    own = context.flow.follow(made, made.value.args[0])
+    return own.value is context.flow.resolve(context.flow.here(model, event.scope)).value
+
+
+def _two_models(context: Context, one: Value, other: Value, event: CallEvent) -> bool:
+    """Say whether two values are models that two constructors made, or two parameters that are models."""
+    flow = context.flow
+    first, second = flow.resolve(flow.here(one, event.scope)), flow.resolve(flow.here(other, event.scope))
+    if isinstance(first.value, Param) and isinstance(second.value, Param):
+        return (
+            first.value.function is second.value.function
+            and isinstance(one, Param | Attr)
+            and all(context.kinds.of(b) == {Kind.MODULE} for b in (first, second))
+        )
+    return all(_constructed(context, b) for b in (first, second)) and first.value is not second.value
+
+
+def _constructed(context: Context, bound: Bound) -> bool:
+    value = bound.value
+    if not isinstance(value, Call) or context.kinds.of(bound) != {Kind.MODULE}:
+        return False
+    return isinstance(context.flow.follow(bound, value.callee).value, Class | Ref)
+
+
+RULE = lint_rule(
+    "NNX890",
+    "other-gradients",
+    "an optimizer updates one model with the gradients of another",
+    why="""\
+`grad` and `value_and_grad` differentiate their first argument unless `argnums` says otherwise. In a step with two
+models it is easily the other one whose gradients come back: models of one shape are then trained with wrong gradients,
+without an error, and others raise one about tree structures.
+""",
+    source="measured on Flax 0.11.2 and 0.12.8: wrong weights, or ValueError in the optimizer",
+    check=_check,
+    bad=(
+        """\
+import optax
+from flax import nnx
+
+
+def generator_loss(critic, generator, z):
+    return -critic(generator(z)).mean()
+
+
+critic = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+generator = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+optimizer = nnx.Optimizer(generator, optax.adam(1e-3), wrt=nnx.Param)
+
+
+def step(z):
+    loss, grads = nnx.value_and_grad(generator_loss)(critic, generator, z)
+    optimizer.update(generator, grads)
+""",
+    ),
+    clean=(
+        """\
+import optax
+from flax import nnx
+
+
+def generator_loss(critic, generator, z):
+    return -critic(generator(z)).mean()
+
+
+critic = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+generator = nnx.Linear(2, 2, rngs=nnx.Rngs(1))
+optimizer = nnx.Optimizer(generator, optax.adam(1e-3), wrt=nnx.Param)
+
+
+def step(z):
+    loss, grads = nnx.value_and_grad(generator_loss, argnums=1)(critic, generator, z)
+    optimizer.update(generator, grads)
+""",
+    ),
+)

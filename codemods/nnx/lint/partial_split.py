@@ -1,0 +1,181 @@
+"""NNX895: filters that leave something over, or that stand behind the one that takes all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, ClassFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.values import Call, Const, Param, Ref, Sequence, Star
+
+_SPLITTING = frozenset({"flax.nnx.split", "flax.nnx.state", "flax.nnx.pop", "flax.nnx.variables"})
+_KNOWN = frozenset(
+    f"flax.nnx.{name}"
+    for name in ("Param", "BatchStat", "Cache", "Intermediate", "RngState", "RngKey", "RngCount", "LoRAParam")
+)
+_DEPTH = 3
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "split", "state", "pop", "variables"):
+        if name not in _SPLITTING or len(event.value.args) < 2 or context.bodies.guarded(event.node, event.scope):
+            continue
+        filters = _filters(context, event)
+        if filters is None:
+            continue
+        everything = next((i for i, one in enumerate(filters) if _takes_all(one)), None)
+        if everything is not None:
+            if everything < len(filters) - 1:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "`...` takes all that is left, and stands before another filter",
+                    "put it last",
+                )
+            continue
+        if name != "flax.nnx.split" or not filters:
+            continue
+        names = {one.value.name for one in filters if isinstance(one.value, Ref)}
+        if len(names) < len({id(one) for one in filters}) or not names <= _KNOWN:
+            continue
+        left = _left_over(context, event, names)
+        if left:
+            shown = " and ".join(sorted(left))
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the model also holds {shown}, which no filter takes",
+                "add `...` as the last filter, and merge what it gives as well",
+            )
+
+
+def _filters(context: Context, event: CallEvent) -> list[Bound] | None:
+    """Return the filters of a call; None if they are not all known."""
+    flow = context.flow
+    found: list[Bound] = []
+    for value in event.value.args[1:]:
+        if not isinstance(value, Star):
+            found.append(flow.resolve(flow.here(value, event.scope)))
+            continue
+        held = flow.resolve(flow.here(value.value, event.scope))
+        if not isinstance(held.value, Sequence):
+            return None
+        found += [flow.follow(held, item) for item in held.value.items]
+    return found
+
+
+def _takes_all(one: Bound) -> bool:
+    return isinstance(one.value, Const) and one.value.value in (..., True)
+
+
+def _left_over(context: Context, event: CallEvent, names: set[str]) -> set[str]:
+    """Return what every object that is split here holds and no filter takes."""
+    sources = list(context.sources.originals(context.flow.here(event.value.args[0], event.scope)))
+    held = [_held(context, source, 0) for source in sources]
+    if not held:
+        return set()
+    taken = set()
+    if "flax.nnx.BatchStat" in names:
+        taken.add("nnx.BatchStat")
+    if "flax.nnx.RngState" in names or {"flax.nnx.RngKey", "flax.nnx.RngCount"} <= names:
+        taken.add("nnx.RngState")
+    return set.intersection(*held) - taken
+
+
+def _held(context: Context, made: Bound, depth: int) -> set[str]:
+    """Return the kinds of Variables besides parameters that an object certainly holds."""
+    name = context.flow.calls.callee_name(made)
+    value = made.value
+    if name == "flax.nnx.BatchNorm":
+        return {"nnx.BatchStat"}
+    if name == "flax.nnx.Rngs":
+        return {"nnx.RngState"}
+    if name == "flax.nnx.Dropout":
+        assert isinstance(value, Call)
+        rate = value.argument(0, "rate")
+        drops = isinstance(rate, Const) and bool(rate.value)
+        return {"nnx.RngState"} if drops and _streams(value) else set()
+    cls = context.flow.classes.class_of(made)
+    if cls is None or depth > _DEPTH or "flax.nnx.Module" not in context.flow.classes.mro(cls)[1]:
+        return set()
+    found: set[str] = set()
+    for parent in context.flow.classes.mro(cls)[0]:
+        for stores in parent.stores.values():
+            if len(stores) == 1:
+                function, stored = stores[0]
+                if function.name == "__init__" and isinstance(stored, Call) and not _sometimes(context, parent, stored):
+                    found |= _held(context, context.flow.resolve(context.flow.here(stored, function.scope)), depth + 1)
+                elif function.name == "__init__" and isinstance(stored, Param) and stored.name == "rngs":
+                    found.add("nnx.RngState")
+    return found
+
+
+def _streams(dropout: Call) -> bool:
+    given = dropout.keyword("rngs")
+    return given is not None and not isinstance(given, Const)
+
+
+def _sometimes(context: Context, cls: ClassFacts, stored: Call) -> bool:
+    """Say whether a condition decides whether an object is made, or its constructor is another one's."""
+    scope = cls.methods["__init__"].scope if "__init__" in cls.methods else None
+    if scope is None:
+        return True
+    path = context.bodies.paths(scope).get(stored.node, ())
+    return any(isinstance(block, ast.If | ast.IfExp | ast.Try) for block, _ in path)
+
+
+RULE = lint_rule(
+    "NNX895",
+    "split-leaves-over",
+    "filters of nnx.split that do not take everything, or stand behind `...`",
+    why="""\
+`nnx.split` with filters must place every Variable: a model with batch norm or dropout also holds BatchStat or RngState.
+`...` takes all that is left, so that it can only be the last filter. Both raise a ValueError.
+""",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: ValueError",
+    check=_check,
+    bad=(
+        """\
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+
+
+model = Net(nnx.Rngs(0))
+graphdef, params = nnx.split(model, nnx.Param)
+""",
+        """\
+from flax import nnx
+
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+graphdef, rest, params = nnx.split(model, ..., nnx.Param)
+""",
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+        self.norm = nnx.BatchNorm(2, rngs=rngs)
+
+
+model = Net(nnx.Rngs(0))
+graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+""",
+    ),
+    severity="error",
+)

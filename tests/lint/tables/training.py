@@ -1,0 +1,590 @@
+"""Training and what belongs to it: gradients, optimizers, modes, metrics, parts of models, copies of states, keys."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_DROPPING = """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, x):
+        return self.out(self.drop(x))
+@nnx.jit
+def train_step(net, opt, x):
+    grads = nnx.grad(lambda m: m(x).sum())(net)
+    opt.update(net, grads)
+"""
+_MAIN = """\
+net = Net(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+train_step(net, opt, x)
+"""
+_TWO = """\
+other = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+other_optimizer = nnx.Optimizer(other, optax.sgd(0.1), wrt=nnx.Param)
+def distance(first, second):
+    return ((first(x) - second(x)) ** 2).sum()
+"""
+_NORMED = """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+"""
+
+CASES = {
+    "NNX815": Cases(
+        bad=(
+            _DROPPING
+            + """\
+def evaluate(net, x):
+    return net(x).mean()  # NNX815
+"""
+            + _MAIN
+            + "print(evaluate(net, x))\n",
+            _DROPPING
+            + """\
+@nnx.jit
+def eval_step(net, x):
+    return net(x).mean()  # NNX815
+"""
+            + _MAIN
+            + "print(eval_step(net, x))\n",
+            _DROPPING
+            + """\
+class Trainer:
+    def __init__(self):
+        self.net = Net(nnx.Rngs(0))
+        self.opt = nnx.Optimizer(self.net, optax.sgd(0.1), wrt=nnx.Param)
+    def fit(self):
+        train_step(self.net, self.opt, x)
+    def predict(self, x):
+        return self.net(x)  # NNX815
+trainer = Trainer()
+trainer.fit()
+print(trainer.predict(x))
+""",
+        ),
+        clean=(
+            _DROPPING
+            + """\
+def evaluate(net, x):
+    net.eval()
+    return net(x).mean()
+"""
+            + _MAIN
+            + "print(evaluate(net, x))\n",
+            _DROPPING
+            + """\
+def predict_with_dropout(net, x):
+    return jnp.stack([net(x) for _ in range(5)]).std(0)
+"""
+            + _MAIN
+            + "print(predict_with_dropout(net, x))\n",
+            _DROPPING
+            + """\
+def evaluate(net, x):
+    return net(x).mean()
+"""
+            + _MAIN
+            + "net.set_attributes(deterministic=True)\nprint(evaluate(net, x))\n",
+            """\
+def train(net, opt, x):
+    opt.update(net, nnx.grad(lambda m: m(x).sum())(net))
+def evaluate(net, x):
+    return net(x).mean()
+train(model, optimizer, x)
+print(evaluate(model, x))
+""",
+        ),
+    ),
+    "NNX890": Cases(
+        bad=(
+            _TWO
+            + """\
+def step():
+    loss, grads = nnx.value_and_grad(distance)(model, other)
+    other_optimizer.update(other, grads)  # NNX890
+    return loss
+""",
+            _TWO
+            + """\
+@nnx.jit
+def step(a, b, a_opt, b_opt):
+    a_grads = nnx.grad(distance)(a, b)
+    b_grads = nnx.grad(distance, argnums=1)(a, b)
+    a_opt.update(a, a_grads)
+    b_opt.update(b, a_grads)  # NNX890
+    return b_grads
+step(model, other, optimizer, other_optimizer)
+""",
+            """\
+def batch_loss(batch, net):
+    return net(batch).sum()
+grad_fn = nnx.jit(nnx.value_and_grad(batch_loss))
+def step(net, opt, batch):
+    loss, grads = grad_fn(batch, net)
+    opt.update(net, grads)  # NNX890
+step(model, optimizer, x)
+""",
+        ),
+        clean=(
+            _TWO
+            + """\
+def step():
+    loss, grads = nnx.value_and_grad(distance, argnums=1)(model, other)
+    other_optimizer.update(other, grads)
+    return loss
+""",
+            _TWO
+            + """\
+def step():
+    loss, grads = nnx.value_and_grad(distance, argnums=(0, 1))(model, other)
+    optimizer.update(model, grads[0])
+    other_optimizer.update(other, grads[1])
+    return loss
+""",
+            _TWO
+            + """\
+def step(net):
+    frozen = nnx.clone(net)
+    grads = nnx.grad(distance)(net, frozen)
+    optimizer.update(net, grads)
+step(model)
+""",
+            """\
+def batch_loss(batch, net):
+    return net(batch).sum()
+grad_fn = nnx.jit(nnx.value_and_grad(batch_loss, argnums=nnx.DiffState(1, nnx.Param)))
+def step(net, opt, batch):
+    loss, grads = grad_fn(batch, net)
+    opt.update(net, grads)
+step(model, optimizer, x)
+""",
+        ),
+    ),
+    "NNX891": Cases(
+        bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, use_running_average=True, rngs=rngs)  # NNX891
+    def __call__(self, x):
+        return self.norm(x)
+net = Net(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.5, deterministic=True, rngs=rngs)  # NNX891
+    def __call__(self, x):
+        return self.drop(x)
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        norm = partial(nnx.BatchNorm, momentum=0.9)
+        self.first = norm(3, rngs=rngs)
+        self.last = nnx.BatchNorm(3, momentum=0.9, use_running_average=True, rngs=rngs)  # NNX891
+    def __call__(self, x):
+        return self.last(self.first(x))
+""",
+        ),
+        clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, use_running_average=False, rngs=rngs)
+    def __call__(self, x):
+        return self.norm(x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, use_running_average=True, rngs=rngs)
+    def __call__(self, x, train=False):
+        return self.norm(x, use_running_average=not train)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.5, deterministic=True, rngs=rngs)
+    def __call__(self, x):
+        return self.drop(x)
+net = Net(nnx.Rngs(0))
+net.train()
+""",
+            """\
+class Encoder(nnx.Module):
+    def __init__(self, weights, rngs):
+        self.norm = nnx.BatchNorm(3, use_running_average=True, rngs=rngs)
+        nnx.update(self, weights)  # pretrained
+    def __call__(self, x):
+        return self.norm(x)
+""",
+        ),
+    ),
+    "NNX892": Cases(
+        bad=(
+            """\
+metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+for epoch in range(3):
+    for batch in batches:
+        metrics.update(loss=batch.sum())
+    print(metrics.compute())  # NNX892
+""",
+            """\
+@nnx.jit
+def step(meter, batch):
+    meter.update(values=batch)
+def train(epochs):
+    meter = nnx.metrics.Average()
+    for epoch in range(epochs):
+        for batch in batches:
+            step(meter, batch)
+        print(epoch, meter.compute())  # NNX892
+train(2)
+""",
+            """\
+class Trainer:
+    def __init__(self):
+        self.metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+    def epoch(self):
+        for batch in batches:
+            self.metrics.update(loss=batch.sum())
+        return self.metrics.compute()  # NNX892
+trainer = Trainer()
+for _ in range(3):
+    print(trainer.epoch())
+""",
+        ),
+        clean=(
+            """\
+metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+for epoch in range(3):
+    for batch in batches:
+        metrics.update(loss=batch.sum())
+    print(metrics.compute())
+    metrics.reset()
+""",
+            """\
+def evaluate():
+    metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+    for batch in batches:
+        metrics.update(loss=batch.sum())
+    return metrics.compute()
+for epoch in range(3):
+    print(evaluate())
+""",
+            """\
+running = nnx.metrics.Average()
+for batch in batches:
+    running.update(values=batch)
+    print(running.compute())
+""",
+            """\
+metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+for epoch in range(3):
+    for batch in batches:
+        metrics.update(loss=batch.sum())
+print(metrics.compute())
+""",
+        ),
+    ),
+    "NNX893": Cases(
+        bad=(
+            """\
+metrics = nnx.MultiMetric(accuracy=nnx.metrics.Accuracy(), loss=nnx.metrics.Average("loss"))
+def evaluate(logits, labels):
+    metrics.update(logits=logits, labels=labels)  # NNX893
+""",
+            """\
+accuracy = nnx.metrics.Accuracy()
+def evaluate(logits):
+    accuracy.update(logits=logits)  # NNX893
+""",
+            """\
+@nnx.jit
+def step(meter, batch):
+    meter.update(values=batch)  # NNX893
+def run():
+    step(nnx.metrics.Average("loss"), x)
+""",
+        ),
+        clean=(
+            """\
+metrics = nnx.MultiMetric(accuracy=nnx.metrics.Accuracy(), loss=nnx.metrics.Average("loss"))
+metrics.update(loss=x.sum(), logits=jnp.ones((2, 3)), labels=jnp.zeros(2, jnp.int32))
+""",
+            """\
+metrics = nnx.MultiMetric(accuracy=nnx.metrics.Accuracy())
+given = {"logits": jnp.ones((2, 3)), "labels": jnp.zeros(2, jnp.int32)}
+metrics.update(**given)
+""",
+            """\
+name = "err" + "or"
+meter = nnx.metrics.Average(name)
+meter.update(error=x)
+""",
+            """\
+meter = nnx.metrics.Average()
+meter.update(values=x)
+""",
+        ),
+    ),
+    "NNX894": Cases(
+        bad=(
+            """\
+def train_step(net, batch):
+    opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)  # NNX894
+    grads = nnx.grad(lambda m: m(batch).sum())(net)
+    opt.update(net, grads)  # NNX904
+for batch in batches:
+    train_step(model, batch)
+""",
+            """\
+def train(net):
+    for batch in batches:
+        opt = nnx.Optimizer(net, optax.sgd(0.1, momentum=0.9), wrt=nnx.Param)  # NNX894
+        opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))  # NNX904
+train(model)
+""",
+            """\
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+    def step(self, batch):
+        opt = nnx.Optimizer(self.net, optax.adamw(1e-3), wrt=nnx.Param)  # NNX894
+        opt.update(self.net, nnx.grad(lambda m: m(batch).sum())(self.net))  # NNX904
+    def fit(self):
+        for batch in batches:
+            self.step(batch)
+Trainer(model).fit()
+""",
+        ),
+        clean=(
+            """\
+def train_step(net, batch):
+    opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+@nnx.jit
+def run(net):
+    for batch in batches:
+        train_step(net, batch)
+run(model)
+""",
+            """\
+def adapt(net, batch):
+    opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+    for _ in range(3):
+        opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+@nnx.jit
+def run(net):
+    for batch in batches:
+        adapt(net, batch)
+run(model)
+""",
+            """\
+def one(net, batch):
+    opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+    opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+@nnx.jit
+def run(net):
+    for batch in batches:
+        fast = nnx.clone(net)
+        one(fast, batch)
+run(model)
+""",
+            """\
+def make(net):
+    opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+    print(opt.step)
+    return opt
+opts = [make(net) for net in (model, nnx.clone(model))]
+""",
+        ),
+    ),
+    "NNX895": Cases(
+        bad=(
+            _NORMED
+            + """\
+graphdef, params = nnx.split(Net(nnx.Rngs(0)), nnx.Param)  # NNX895
+""",
+            _DROPPING
+            + """\
+def parts(net):
+    return nnx.split(net, nnx.Param, nnx.BatchStat)  # NNX895
+parts(Net(nnx.Rngs(0)))
+""",
+            "graphdef, rest, kernels = nnx.split(model, ..., nnx.Param)  # NNX895\n",
+        ),
+        clean=(
+            _NORMED
+            + """\
+graphdef, params, stats = nnx.split(Net(nnx.Rngs(0)), nnx.Param, nnx.BatchStat)
+""",
+            _NORMED
+            + """\
+graphdef, params, rest = nnx.split(Net(nnx.Rngs(0)), nnx.Param, ...)
+""",
+            _NORMED
+            + """\
+params = nnx.state(Net(nnx.Rngs(0)), nnx.Param)
+""",
+            "graphdef, params = nnx.split(model, nnx.Param)\n",
+        ),
+    ),
+    "NNX896": Cases(
+        bad=(
+            """\
+def load(net, weights):
+    params = nnx.to_pure_dict(nnx.state(net, nnx.Param))
+    params["kernel"] = weights["kernel"]  # NNX896
+    return net
+""",
+            """\
+def load(net, weights):
+    params = nnx.to_pure_dict(nnx.state(net))
+    for path, array in weights.items():
+        node = params
+        *parents, last = path.split(".")
+        for part in parents:
+            node = node[part]
+        node[last] = array  # NNX896
+""",
+            """\
+from flax import serialization
+def load(net, weights):
+    params = serialization.to_state_dict(nnx.to_pure_dict(nnx.state(net)))
+    for name in weights:
+        params[name] = weights[name]  # NNX896
+""",
+        ),
+        clean=(
+            """\
+def load(net, weights):
+    params = nnx.to_pure_dict(nnx.state(net, nnx.Param))
+    params["kernel"] = weights["kernel"]
+    nnx.update(net, params)
+    return net
+load(model, {"kernel": jnp.ones((3, 3))})
+""",
+            """\
+def edited(net, weights):
+    params = nnx.to_pure_dict(nnx.state(net, nnx.Param))
+    params["kernel"] = weights["kernel"]
+    return params
+edited(model, {"kernel": jnp.ones((3, 3))})
+""",
+            """\
+def looked(net):
+    params = nnx.to_pure_dict(nnx.state(net, nnx.Param))
+    print(params["kernel"].shape)
+looked(model)
+""",
+            """\
+class Holder:
+    def load(self, net, weights):
+        params = nnx.to_pure_dict(nnx.state(net, nnx.Param))
+        params["kernel"] = weights["kernel"]
+        self.params = params
+Holder().load(model, {"kernel": jnp.ones((3, 3))})
+""",
+        ),
+    ),
+    "NNX897": Cases(
+        bad=(
+            """\
+class Noise(nnx.Module):
+    def __init__(self, rngs):
+        self.key = rngs.noise()
+    def __call__(self, x):
+        return x + jax.random.normal(self.key, x.shape)  # NNX897
+""",
+            """\
+class Agent:
+    def __init__(self, seed):
+        self.rng = jax.random.key(seed)
+    def act(self, logits):
+        return jax.random.categorical(self.rng, logits)  # NNX897
+""",
+            """\
+class Mask(nnx.Module):
+    def __init__(self, key, rate):
+        self.noise_key, self.rate = jax.random.fold_in(key, 1), rate
+    def __call__(self, x):
+        shape = x.shape
+        return x * jax.random.bernoulli(self.noise_key, self.rate, shape)  # NNX897
+""",
+        ),
+        clean=(
+            """\
+class Noise(nnx.Module):
+    def __init__(self, rngs):
+        self.rngs = rngs
+    def __call__(self, x):
+        return x + jax.random.normal(self.rngs.noise(), x.shape)
+Noise(nnx.Rngs(0))(x)
+""",
+            """\
+class Agent:
+    def __init__(self, seed):
+        self.rng = jax.random.key(seed)
+    def act(self, logits):
+        self.rng, own = jax.random.split(self.rng)
+        return jax.random.categorical(own, logits)
+Agent(0).act(x)
+""",
+            """\
+class Features(nnx.Module):
+    def __init__(self, width, rngs):
+        self.key, self.width = rngs.noise(), width
+    def __call__(self, x):
+        return x @ jax.random.normal(self.key, (3, self.width))
+Features(2, nnx.Rngs(0))(x)
+""",
+            """\
+class Sampler:
+    def __init__(self, seed):
+        self.key = jax.random.key(seed)
+    def sample(self, logits, step):
+        return jax.random.categorical(jax.random.fold_in(self.key, step), logits)
+Sampler(0).sample(x, 3)
+""",
+        ),
+    ),
+    "NNX898": Cases(
+        bad=(
+            """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.attention = nnx.MultiHeadAttention(2, 4, decode=True, rngs=rngs)  # NNX898
+""",
+            "attention = nnx.MultiHeadAttention(num_heads=2, in_features=4, decode=True, rngs=nnx.Rngs(0))  # NNX898\n",
+            """\
+from flax.nnx import MultiHeadAttention
+def make(rngs):
+    return MultiHeadAttention(2, 4, rngs=rngs, decode=True)  # NNX898
+""",
+        ),
+        clean=(
+            """\
+attention = nnx.MultiHeadAttention(2, 4, decode=True, rngs=nnx.Rngs(0))
+attention.init_cache((1, 5, 4))
+attention(jnp.ones((1, 1, 4)))
+""",
+            """\
+attention = nnx.MultiHeadAttention(2, 4, decode=True, rngs=nnx.Rngs(0))
+attention(jnp.ones((1, 1, 4)), decode=False)
+""",
+            "attention = nnx.MultiHeadAttention(2, 4, decode=False, rngs=nnx.Rngs(0))\n",
+            """\
+attention = nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(0))
+attention(jnp.ones((1, 1, 4)), decode=False)
+""",
+        ),
+    ),
+}
