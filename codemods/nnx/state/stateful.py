@@ -44,7 +44,7 @@ def may_change(context: Context, model: Bound) -> bool:
 def _some_may_change(context: Context) -> bool:
     """Say whether calling some model of the project may change its Variables, or whether it has none."""
     models = [cls for cls in context.project.classes() if Kind.MODULE in context.kinds.class_kinds(Bound(Class(cls)))]
-    if not models or any(_class_may_change(context, cls, frozenset()) for cls in models):
+    if not models or any(_class_may_change(context, cls, frozenset(), shown=True) for cls in models):
         return True
     made = {context.flow.calls.name(event).rpartition(".") for event in context.project.calls()}
     return any(home == "flax.nnx" and name in STATEFUL - {"Rngs"} for home, _, name in made)
@@ -74,15 +74,22 @@ def _may_change(context: Context, model: Bound, seen: frozenset[ClassFacts]) -> 
     return any(_may_change(context, flow.follow(model, layer), seen) for layer in model.value.args)
 
 
-def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFacts]) -> bool:
-    """Look for stateful layers in what a class constructs, and for Variables that its methods assign."""
+def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFacts], shown: bool = False) -> bool:
+    """Look for stateful layers in what a class constructs, and for Variables that its methods assign.
+
+    Args:
+        context: the project.
+        cls: the class.
+        seen: the classes that are being looked at.
+        shown: whether what is unknown counts for nothing.
+    """
     flow = context.flow
     if cls in seen:
         return False
     if Kind.VARIABLE in context.kinds.class_kinds(Bound(Class(cls))):
         return False
     if any(name not in _BASES and not name.endswith(_TYPING) for name in flow.classes.mro(cls)[1]):
-        return True
+        return not shown
     seen |= {cls}
     arrays = _arrays(context, cls)
     for parent in flow.classes.mro(cls)[0]:
@@ -99,11 +106,11 @@ def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFa
             if (
                 isinstance(made, Class)
                 and context.kinds.class_kinds(Bound(made))  # others hold no part of a model
-                and _class_may_change(context, made.facts, seen)
+                and _class_may_change(context, made.facts, seen, shown)
             ):
                 return True
             if (
-                not isinstance(made, Ref | Class)
+                not (shown or isinstance(made, Ref | Class))
                 and function.name == "__init__"
                 and event.used
                 and event.node not in arrays
