@@ -116,6 +116,31 @@ def test_sharding_constraint(call: str, becomes: str) -> None:
     assert "nnx.with_sharding_constraint(" not in once
 
 
+@pytest.mark.parametrize("spec", ["P('a')", "nnx.get_partition_spec(x)"])
+def test_sharding_constraint_within_a_mesh(spec: str) -> None:
+    text = f"""\
+import jax
+import numpy as np
+from flax import nnx
+from jax.sharding import Mesh, PartitionSpec as P
+
+
+def create():
+    x = nnx.state(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
+    spec = {spec}
+    return nnx.with_sharding_constraint(x, spec)
+
+
+mesh = Mesh(np.array(jax.devices()[:1]), ("a",))
+with mesh:
+    print(sum(leaf.sum() for leaf in jax.tree.leaves(jax.jit(create)())))
+"""
+    once = migrate_text(text, options("0.11", "0.12"))
+    assert once == text.replace("nnx.with_sharding_constraint", "jax.lax.with_sharding_constraint")
+    assert "_nnx_compat" in migrate_text(text.replace("with mesh:", "if mesh:"), options("0.11"))
+    assert "_nnx_compat" in migrate_text(text.replace(f"spec = {spec}", "spec = None"), options("0.11"))
+
+
 @pytest.mark.parametrize(
     ("origin", "target", "before", "after"),
     [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.agreement import assert_same, runs
 from tests.migration import codes, migrate_text, options
 
 #: With 0.11 among the targets the mark is ``nnx.data`` everywhere.
@@ -139,3 +142,43 @@ def test_a_number_that_another_way_returns_is_left_alone() -> None:
         "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.n = both(None, 3)\n"
     )
     assert migrate_text(text, options("0.12")) == text
+
+
+_OPTIONAL = f"""\
+{HEAD}class Net(nnx.Module):
+    def __init__(self, given: nnx.Module | None = None, table=None, n: int | None = None, make=None):
+        self.given = given
+        self.table = table
+        self.n = n
+        if self.given is None:
+            self.given = make(2)
+        if table is None:
+            self.table = jnp.ones(2)
+        if n is None:
+            self.n = self.table.size
+
+
+def make(width):
+    return nnx.Linear(width, width, rngs=nnx.Rngs(0))
+
+
+net = Net(make=make)
+other = Net(make(3), jnp.ones(3), 4)
+for one in (net, other):
+    print(one.given.kernel.shape, one.table.sum(), one.n, len(jax.tree.leaves(nnx.state(one))))
+"""
+OPTIONAL = "import jax\n" + _OPTIONAL
+
+
+def test_an_argument_that_may_be_left_out_is_none_first() -> None:
+    once = migrate_text(OPTIONAL, options("0.12"))
+    assert "self.given = nnx.data(given)" in once
+    assert "self.table = nnx.data(table)" in once
+    assert "self.n = n\n" in once
+    given = OPTIONAL.replace("make(3), jnp.ones(3), 4", "make(3), 3, 4")
+    assert "self.table = table\n" in migrate_text(given, options("0.12"))
+
+
+def test_an_argument_that_may_be_left_out_under_the_releases(tmp_path: Path) -> None:
+    outputs = runs({"optional": OPTIONAL}, tmp_path / "runs", ("0.12",))
+    assert_same(outputs, "optional")

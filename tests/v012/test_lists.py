@@ -50,6 +50,21 @@ TAKEN = {
         "1",
     ),
     "extended": (f"self.layers = []\n        self.layers.extend([{LINEAR}])", LOOP, "", "0"),
+    "in two branches": (
+        f"if rngs:\n            self.layers = [{LINEAR}, *[{LINEAR} for _ in range(2)]]\n"
+        f"        else:\n            self.layers = [{LINEAR}]",
+        LOOP,
+        "",
+        "2",
+    ),
+    "sum and repetition": (f"self.layers = [{LINEAR}] + [{LINEAR} for _ in range(2)] * 1", LOOP, "", "2"),
+    "looked for by class": (
+        f"self.layers = [{LINEAR} for _ in range(3)]",
+        LOOP,
+        "for path, part in nnx.iter_graph(net):\n    if isinstance(part, nnx.Linear) and path:\n        print(path)\n"
+        "print([path for path, part in net.iter_modules() if isinstance(part, nnx.Linear)])\n",
+        "2",
+    ),
     "indexed": (
         f"self.layers = [{LINEAR} for _ in range(3)]",
         "for i in range(len(self.layers)):\n            x = self.layers[i](x)\n        return self.layers[-1](x)",

@@ -12,11 +12,14 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import new_import, spell_name
 from codemods.nnx.names.references import Reference, nnx_references
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Value
 
 _NAMES = frozenset({"flax.nnx.with_sharding_constraint", "flax.nnx.spmd.with_sharding_constraint"})
 _SPECS = frozenset({"jax.sharding.PartitionSpec", "jax.P", "jax.experimental.pjit.PartitionSpec"})
+_NAMED = frozenset({"flax.nnx.get_partition_spec", "flax.nnx.spmd.get_partition_spec"})
+_SETTING = frozenset({"set_mesh", "use_mesh"})
 _MESHES = frozenset({"jax.sharding.Mesh", "jax.make_mesh", "jax.sharding.AbstractMesh"})
 
 
@@ -34,7 +37,9 @@ def check(context: Context) -> Iterator[Finding]:
             edits = _import(context, reference, reference.statement)
         elif isinstance(reference.node, ast.expr) and reference.scope.module.source.faithful(reference.node):
             event = calls.get(reference.node)
-            edits = (_inline(context, event) if event is not None else None) or _helper(context, reference)
+            edits = (_inline(context, event) or _within(context, event) if event is not None else None) or _helper(
+                context, reference
+            )
         yield finding(
             "NNX504",
             reference.scope,
@@ -71,6 +76,37 @@ def _inline(context: Context, event: CallEvent) -> tuple[tuple[str, Edit], ...] 
         *sharding.edits,
     ]
     return tuple((source.path, edit) for edit in edits)
+
+
+def _within(context: Context, event: CallEvent) -> tuple[tuple[str, Edit], ...] | None:
+    """Return the edits that call JAX's function with names alone; None unless the project sets a mesh around it."""
+    call, source = event.value, event.scope.module.source
+    if call.starred or len(call.args) != 2 or call.keywords or not source.faithful(call.node):
+        return None
+    if not _made_by(context, call.args[1], event.scope, _SPECS | _NAMED) or not _sets_mesh(context):
+        return None
+    function = spell_name(context.flow, event.scope, "jax.lax.with_sharding_constraint")
+    if function is None:
+        return None
+    edits = [Edit(*source.span(call.node.func), function.text.encode()), *function.edits]
+    return tuple((source.path, edit) for edit in edits)
+
+
+def _sets_mesh(context: Context) -> bool:
+    """Say whether code of the project runs within a mesh: ``with mesh:``, ``jax.set_mesh(mesh)`` and the like."""
+    for module in context.project.modules:
+        if b"mesh" not in module.source.data:
+            continue
+        for node in ast.walk(module.source.tree):
+            if isinstance(node, ast.With) and any(_mesh(item.context_expr) for item in node.items):
+                return True
+            if isinstance(node, ast.Call) and last_word(node.func) in _SETTING:
+                return True
+    return False
+
+
+def _mesh(node: ast.expr) -> bool:
+    return last_word(node.func if isinstance(node, ast.Call) else node).lower().endswith("mesh")
 
 
 def _made_by(context: Context, value: Value, scope: Scope, makers: frozenset[str]) -> bool:
@@ -128,8 +164,8 @@ RULE = Rule(
     why="""\
 `nnx.with_sharding_constraint` does not exist since Flax 0.11.2. With an explicit mesh it was
 `jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))`. Without one it did nothing outside a mesh context,
-where JAX's function raises an error; such calls go to a function of the same meaning in a small module,
-`_nnx_compat.py`.
+where JAX's function raises an error: such calls become JAX's where the project runs code within a mesh
+(`with mesh:`, `jax.set_mesh`), and go to a function of the same meaning in a small module, `_nnx_compat.py`, elsewhere.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,

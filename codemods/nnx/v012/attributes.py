@@ -11,12 +11,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.kinds import Kind
+from codemods.nnx.nodes import last_word
 from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.values import (
@@ -58,6 +60,9 @@ _CONTAINERS = frozenset(
         "MutableSequence", "OrderedDict", "Sequence", "Tuple", "defaultdict", "deque", "dict", "list", "tuple",
     ]
 )  # fmt: skip
+# annotations of what is an array, and of what is none for certain
+_ARRAYS = frozenset({"Array", "ndarray", "PRNGKeyArray"})
+_NUMBERS = frozenset({"bool", "bytes", "complex", "float", "int", "str", "Callable"})
 _ONE_OF = frozenset({"Annotated", "Final", "Optional", "Union"})
 _DEPTH = 6  # how deep containers, calls and arguments are looked into
 _STEPS = 1_000  # how many values one search for data may see
@@ -214,6 +219,28 @@ class Attributes:
             value, steps = value.before, steps + 1
         return self.flow.calls.callee_name(self.flow.here(value, store.event.scope)) in _LISTS
 
+    def may_be_none(self, store: Store) -> bool:
+        """Say whether a store puts an argument that may be left out and is None then, and no number or text."""
+        bound = self.flow.resolve(self.flow.here(store.value, store.event.scope))
+        value = bound.value
+        if not isinstance(value, Param) or not _is_none(value.function.defaults.get(value.name)):
+            return False
+        node = value.function.annotations.get(value.name)
+        if node is not None and any(last_word(part) in _NUMBERS for part in ast.walk(node) if _named(part)):
+            return False
+        given = self.context.sources.of(bound) - {bound}
+        return all(self.is_data(source) or _is_none(source.value) for source in given)
+
+    def may_be_array(self, store: Store) -> bool:
+        """Say whether a store puts an argument that is annotated as an array or an NNX object, and may be None."""
+        value = self.flow.resolve(self.flow.here(store.value, store.event.scope)).value
+        node = value.function.annotations.get(value.name) if isinstance(value, Param) else None
+        scope = value.function.scope.parent if isinstance(value, Param) else None
+        if node is None or scope is None:
+            return False
+        parts = [part for part in ast.walk(node) if _named(part)]
+        return any(last_word(part) in _ARRAYS or _names_data(self.context, part, scope) for part in parts)
+
     def holds_data(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is a list, tuple, dict or the like with data in it, at any depth."""
         found = self.flow.resolve(bound)
@@ -361,6 +388,14 @@ class Attributes:
                 if self.holds_data(bound, 3) if isinstance(argument, Star) else self.is_data(bound):
                     return True
         return False
+
+
+def _named(node: ast.AST) -> TypeGuard[ast.expr]:
+    return isinstance(node, ast.Name | ast.Attribute)
+
+
+def _is_none(value: Value | None) -> bool:
+    return isinstance(value, Const) and value.value is None
 
 
 def _changes(stored: Changed, event: AttrEvent) -> bool:

@@ -75,9 +75,16 @@ def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Ma
             yield Mark(store, False, store)
         elif _is_container(flow, store) and (filled or holding):
             yield Mark(store, True, filled or next(iter(holding)))
-        elif is_plain(flow, store):
+        elif is_plain(flow, store) or attributes.may_be_none(store):
+            array = not is_plain(flow, store) and attributes.may_be_array(store)
             later = next(
-                (s for s in direct if s in holding or _is_data(flow, attributes, s) if _follows(s, store)), None
+                (
+                    s
+                    for s in direct
+                    if s in holding or _is_data(flow, attributes, s) or (array and not is_plain(flow, s))
+                    if _follows(s, store)
+                ),
+                None,
             )
             if later is not None and not any(_is_data(flow, attributes, s) and _precedes(s, store) for s in direct):
                 yield Mark(store, False, later)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
+from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.flow import Flow
+from codemods.nnx.nodes import last_word
 from codemods.nnx.source import Source
 from codemods.nnx.v012.attributes import DATA, Attribute, Store
 from codemods.nnx.values import Ref
 
 #: Builtins that take any sequence or mapping.
 _TAKING = frozenset({"all", "any", "dict", "enumerate", "iter", "len", "list", "map", "reversed", "tuple", "zip"})
+#: Assertions of tests that count or look for elements.
+_COUNTING = frozenset({"assertLen", "assertEmpty", "assertNotEmpty", "assertTrue"})
 #: What the containers can do as lists and dicts can.
 _METHODS = {
     "List": frozenset({"append", "insert", "extend", "pop", "clear", "reverse", "index", "count"}),
     "Dict": frozenset({"items", "keys", "values", "get", "pop", "update", "setdefault", "clear"}),
 }
+#: Classes that the new containers belong to.
+_EVERY = frozenset({"Module", "Pytree", "Object", "List", "Dict", "MutableSequence", "MutableMapping"})
 #: Functions for which the new containers are modules of their own.
 _WALKING = frozenset({"iter_children", "iter_graph", "iter_modules", "tabulate"})
 
@@ -38,19 +45,26 @@ class Containers:
         handed to other code) keep the list.
         """
         direct = [store for store in attribute.stores if not store.filling]
-        if len(direct) != 1 or set(self.context.options.targets) != {"0.12"} or self._walked:
+        if not direct or set(self.context.options.targets) != {"0.12"} or self._walked:
             return "data"
-        statement = direct[0].event.statement
-        node = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-        name = "List" if isinstance(node, ast.List | ast.ListComp) else "Dict" if isinstance(node, ast.Dict) else "data"
-        if name == "data" or not isinstance(node, ast.List | ast.ListComp | ast.Dict):
-            return "data"
-        annotated = any(attribute.name in cls.fields for cls in self.flow.classes.mro(attribute.owner)[0])
-        if annotated or not self._suits(node, direct[0], attribute):
+        names = {self._made(store, attribute) for store in direct}
+        name = names.pop()
+        if names or any(attribute.name in cls.fields for cls in self.flow.classes.mro(attribute.owner)[0]):
             return "data"
         return name if all(self._harmless(use, name) for use in self._uses.get(attribute.name, ())) else "data"
 
-    def _suits(self, node: ast.List | ast.ListComp | ast.Dict, store: Store, attribute: Attribute) -> bool:
+    def _made(self, store: Store, attribute: Attribute) -> str:
+        """Return what may stand for the list or dict that one assignment writes out."""
+        statement = store.event.statement
+        node = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        if not _lists(node) and not isinstance(node, ast.Dict):
+            return "data"
+        assert node is not None
+        if not self._suits(node, store, attribute):
+            return "data"
+        return "Dict" if isinstance(node, ast.Dict) else "List"
+
+    def _suits(self, node: ast.expr, store: Store, attribute: Attribute) -> bool:
         """Say whether everything that gets into a container is data by itself or a function."""
         scope = store.event.scope
         if isinstance(node, ast.Dict):
@@ -62,8 +76,7 @@ class Containers:
                 and all(self._plain(value, scope) for value in node.values)
                 and not any(other.filling for other in attribute.stores)
             )
-        elements = node.elts if isinstance(node, ast.List) else [node.elt]
-        if not all(self._plain(element, scope) for element in elements):
+        if not all(self._plain(element, scope) for element in _elements(node)):
             return False
         return all(self._data(other) for other in attribute.stores if other.filling)
 
@@ -72,8 +85,6 @@ class Containers:
 
     def _plain(self, node: ast.expr, scope: Scope) -> bool:
         """Say whether an element is data by itself or a function."""
-        if isinstance(node, ast.Starred):
-            return False
         value = scope.module.values.get(node)
         if value is None:
             return False
@@ -85,8 +96,38 @@ class Containers:
 
     @cached_property
     def _walked(self) -> bool:
-        functions = (call.node.func for call in self.context.project.calls())
-        return any(isinstance(f, ast.Attribute) and f.attr in _WALKING for f in functions)
+        """Whether code goes through all modules of a model, and not only looks for those of a class."""
+        for call in self.context.project.calls():
+            function = call.node.func
+            if isinstance(function, ast.Attribute) and function.attr in _WALKING:
+                parent = self._parent(call.scope.module.source, call.node)
+                if not isinstance(parent, ast.For | ast.comprehension) or not self._picks(call, parent):
+                    return True
+        return False
+
+    def _picks(self, call: CallEvent, loop: ast.For | ast.comprehension) -> bool:
+        """Say whether a loop over modules does nothing but with those of a class, which ``isinstance`` tells."""
+        if isinstance(loop, ast.For):
+            conditions = [loop.body[0].test] if len(loop.body) == 1 and isinstance(loop.body[0], ast.If) else []
+            if conditions and isinstance(loop.body[0], ast.If) and loop.body[0].orelse:
+                return False
+        else:
+            conditions = loop.ifs
+        names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        tests = [test for one in conditions for test in (one.values if _all(one) else [one])]
+        return any(
+            isinstance(test, ast.Call)
+            and isinstance(test.func, ast.Name)
+            and test.func.id == "isinstance"
+            and isinstance(test.args[0], ast.Name)
+            and test.args[0].id in names
+            and not self._any_module(test.args[1], call.scope)
+            for test in tests
+        )
+
+    def _any_module(self, node: ast.expr, scope: Scope) -> bool:
+        """Say whether a class is that of all modules, so that the new containers are of it too."""
+        return any(last_word(part) in _EVERY for part in ast.walk(node) if isinstance(part, ast.expr))
 
     @cached_property
     def _uses(self) -> dict[str, list[tuple[Source, ast.Attribute]]]:
@@ -104,6 +145,8 @@ class Containers:
         if isinstance(parent, ast.For | ast.comprehension):
             return parent.iter is node
         if isinstance(parent, ast.Call):
+            if isinstance(parent.func, ast.Attribute):
+                return parent.func.attr in _COUNTING and bool(parent.args) and parent.args[0] is node
             return isinstance(parent.func, ast.Name) and parent.func.id in _TAKING
         if isinstance(parent, ast.Subscript):
             read = isinstance(parent.ctx, ast.Load)
@@ -122,3 +165,32 @@ class Containers:
                 child: parent for parent in ast.walk(source.tree) for child in ast.iter_child_nodes(parent)
             }
         return self._parents[source].get(node)
+
+
+def _lists(node: ast.expr | None) -> bool:
+    """Say whether an expression writes a list out: a display, a comprehension, their sums and repetitions."""
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Mult):
+            return _lists(node.left) != _lists(node.right)
+        return isinstance(node.op, ast.Add) and _lists(node.left) and _lists(node.right)
+    return isinstance(node, ast.List | ast.ListComp)
+
+
+def _elements(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the elements of a list that is written out."""
+    if isinstance(node, ast.BinOp):
+        for side in (node.left, node.right):
+            if _lists(side):
+                yield from _elements(side)
+    elif isinstance(node, ast.ListComp):
+        yield node.elt
+    elif isinstance(node, ast.List):
+        for element in node.elts:
+            if isinstance(element, ast.Starred) and _lists(element.value):
+                yield from _elements(element.value)
+            else:
+                yield element
+
+
+def _all(node: ast.expr) -> TypeGuard[ast.BoolOp]:
+    return isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
