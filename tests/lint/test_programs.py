@@ -11,7 +11,7 @@ import pytest
 from codemods.nnx.options import Options
 from tests.batch import execute_all
 from tests.environments import Output
-from tests.lint.programs import Pair, asked, files, fresh, known, questions, scripts, unsaid, unseen
+from tests.lint.programs import Pair, asked, files, fresh, known, questions, research, scripts, unsaid, unseen
 from tests.migration import look
 
 PAIRS: dict[str, Pair] = {
@@ -21,6 +21,7 @@ PAIRS: dict[str, Pair] = {
     **asked.PAIRS,
     **fresh.PAIRS,
     **questions.PAIRS,
+    **research.PAIRS,
     **scripts.PAIRS,
 }
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \

@@ -26,7 +26,10 @@ def _check(context: Context) -> Iterator[Finding]:
             container, values = _put(node)
             if container is None or not _outside(context, function, tracing, container, node):
                 continue
-            if any(context.taint.node_holds(value, function.scope) for value in values):
+            if any(context.taint.node_holds(value, function.scope) for value in values) or (
+                _remembers(context, node, container, function.scope)
+                and any(_made(context, value, function.scope) for value in values)
+            ):
                 yield finding(
                     RULE.code,
                     function.scope,
@@ -34,6 +37,29 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{ast.unparse(container)}` gets a tracer, once per compilation, instead of a value at every call",
                     "return the value and collect it where the compiled function is called",
                 )
+
+
+def _made(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is traced, whatever decides that it is reached."""
+    value = scope.module.values.get(node)
+    return value is not None and context.taint.holds(value, scope) and not context.bodies.untraced(node, scope)
+
+
+def _remembers(context: Context, node: ast.AST, container: ast.expr, scope: Scope) -> bool:
+    """Say whether a container gets what is not in it yet: the first time that is so for certain."""
+    text = ast.dump(container)
+    for block, arm in context.bodies.paths(scope).get(node, ()):
+        test = block.test if isinstance(block, ast.If) else None
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+            continue
+        if isinstance(test.ops[0], ast.NotIn if arm == "body" else ast.In) and ast.dump(test.comparators[0]) == text:
+            return True
+        found = scope.module.values.get(test.left)
+        if isinstance(test.ops[0], ast.Is) and arm == "body" and isinstance(found, Call):
+            read = found.node.func
+            if isinstance(read, ast.Attribute) and read.attr == "get" and ast.dump(read.value) == text:
+                return True
+    return False
 
 
 def _put(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound, Round
-from codemods.nnx.values import Attr, Call, Const, Each, Param, Sequence, Unknown, Value
+from codemods.nnx.lint.names import ARRAY_METHODS
+from codemods.nnx.lint.results import STAGED_RESULTS
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Loop, Param, Sequence, Unknown, Value
 
 BOOL, INT, FLOAT = 0, 1, 2
 _FILLED = frozenset({"zeros", "ones", "full", "empty"})
@@ -18,11 +20,16 @@ _FLOATING = frozenset(
 )  # fmt: skip
 _SAMPLERS = frozenset({"normal", "uniform", "truncated_normal", "gumbel", "exponential", "beta", "gamma", "laplace"})
 _REDUCING = frozenset({"sum", "mean", "max", "min", "prod", "std", "var"})
+_ELEMENTWISE = frozenset({"squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy"})
+_OVER_CLASSES = frozenset({"softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"})
+_WRITING = frozenset({"set", "add", "multiply", "mul", "divide", "power", "subtract", "min", "max"})
 _SHAPING = frozenset({"reshape", "ravel", "flatten", "transpose", "squeeze"})
 _COUNTING = frozenset({"argmax", "argmin", "count_nonzero", "argsort", "searchsorted"})
 _DTYPES = {"float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "float64": FLOAT, "float": FLOAT, "float_": FLOAT,
            "int32": INT, "int64": INT, "int8": INT, "uint8": INT, "uint32": INT, "int16": INT, "int": INT,
            "bool": BOOL, "bool_": BOOL}  # fmt: skip
+_SPACES = frozenset({"jax.numpy", "jax.numpy.linalg", "jax.nn", "jax.random", "jax.lax"})
+_SEVERAL = frozenset({"split", "array_split", "meshgrid", "scan", "while_loop", "fori_loop", "cond", "switch", "map"})
 _DEPTH = 12
 
 
@@ -42,6 +49,7 @@ class Array:
 
 
 UNKNOWN = Array()
+_PENDING = Array(-1)  # what depends on itself and so says nothing
 
 
 class Arrays:
@@ -50,6 +58,7 @@ class Arrays:
     def __init__(self, context: Context, given: dict[Value, Array]) -> None:
         self._context = context
         self._given = given
+        self._asked: set[Value] = set()
 
     def of(self, value: Value, scope: Scope, depth: int = 0) -> Array:
         """Return what is known of a value of a scope."""
@@ -57,6 +66,8 @@ class Arrays:
             return self._given[value]
         if depth > _DEPTH:
             return UNKNOWN
+        if isinstance(value, Loop):
+            return self._looped(value, scope, depth + 1)
         if isinstance(value, Unknown):
             return self._node(value.node, scope, depth + 1)
         if isinstance(value, Const):
@@ -67,6 +78,18 @@ class Arrays:
             return self.of(value.base, scope, depth + 1)
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self._found(found, value, depth)
+
+    def _looped(self, value: Loop, scope: Scope, depth: int) -> Array:
+        """Return what a variable is in all rounds of a loop, if that is the same."""
+        if value in self._asked:
+            return _PENDING
+        self._asked.add(value)
+        try:
+            ways = [value.before, *([] if value.again is None else [value.again])]
+            kinds = {self.of(way, scope, depth) for way in ways} - {_PENDING}
+        finally:
+            self._asked.discard(value)
+        return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     def _found(self, found: Bound, value: Value, depth: int) -> Array:
         inner = found.value
@@ -81,10 +104,21 @@ class Arrays:
 
     def _argument(self, found: Bound, depth: int) -> Array:
         """Return what all calls of a function give for a parameter, if they agree."""
+        param = found.value
+        assert isinstance(param, Param)
+        default = param.function.defaults.get(param.name)
+        if default is not None and _left_out(self._context, param):
+            return _literal(default.value) if isinstance(default, Const) else UNKNOWN
         given = [one for one in self._context.sources.originals(found) if one.value is not found.value]
         if not given or len(given) != len(self._context.sources.originals(found)):
             return UNKNOWN
-        kinds = {self.of_bound(one, depth + 1) for one in given}
+        if param in self._asked:
+            return _PENDING
+        self._asked.add(param)
+        try:
+            kinds = {self.of_bound(one, depth + 1) for one in given} - {_PENDING}
+        finally:
+            self._asked.discard(param)
         return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     def of_bound(self, bound: Bound, depth: int = 0) -> Array:
@@ -125,7 +159,7 @@ class Arrays:
         left, right = self._part(node.left, scope, depth + 1), self._part(node.right, scope, depth + 1)
         axes = _joined([left.axes, right.axes])
         if isinstance(node.op, ast.MatMult):
-            axes = None
+            axes = _product(left.axes, right.axes)
         weak = left.weak and right.weak
         if isinstance(node.op, ast.Div):
             known = left.number is not None or right.number is not None
@@ -147,6 +181,10 @@ class Arrays:
             return self._method(value, value.callee, scope, depth)
         if home == "jax.random" and word in _SAMPLERS:
             return Array(FLOAT, self._shape(value.argument(1, "shape"), scope, 0))
+        if home == "jax.random" and word == "randint":
+            return Array(INT, self._shape(value.argument(1, "shape"), scope, None))
+        if home == "optax":
+            return self._loss(word, value, scope, depth)
         if home not in {"jax.numpy", "jax.nn", "numpy"}:
             return self._result(value, scope, depth)
         if word in _DTYPES:
@@ -173,6 +211,18 @@ class Arrays:
             return replace(first, weak=False)
         return UNKNOWN
 
+    def _loss(self, word: str, value: Call, scope: Scope, depth: int) -> Array:
+        """Return what a loss of optax gives, or the norm of a tree."""
+        if word == "global_norm":
+            return Array(FLOAT, 0)
+        if word not in _ELEMENTWISE and word not in _OVER_CLASSES:
+            return UNKNOWN
+        axes = [self.of(argument, scope, depth).axes for argument in value.args[:2]]
+        first = axes[0] if axes else None
+        if word in _OVER_CLASSES:
+            return Array(FLOAT, first - 1 if first else None)
+        return Array(FLOAT, _joined(axes))
+
     def _made(self, value: Call, scope: Scope, depth: int) -> Array:
         if not value.args:
             return UNKNOWN
@@ -187,6 +237,14 @@ class Arrays:
         return Array(self._dtype(given, scope, one.number), one.axes, one.weak and given is None)
 
     def _method(self, value: Call, callee: Attr, scope: Scope, depth: int) -> Array:
+        place = callee.base
+        if (
+            callee.name in _WRITING
+            and isinstance(place, Item)
+            and isinstance(place.base, Attr)
+            and place.base.name == "at"
+        ):
+            return replace(self.of(place.base.base, scope, depth), weak=False)
         base = self.of(callee.base, scope, depth)
         if callee.name in _REDUCING | _COUNTING and base != UNKNOWN:
             whole = not value.args and not value.keywords
@@ -218,6 +276,66 @@ class Arrays:
         return 1 if isinstance(found, Const) and isinstance(found.value, int) else None
 
 
+def _left_out(context: Context, param: Param) -> bool:
+    """Say whether every call of a function leaves a parameter at its default."""
+    entries = context.flow.sites.entries(param.function)
+    default = param.function.defaults.get(param.name)
+    return bool(entries) and all(
+        (given := context.flow.argument(entry, param.name)) is not None and given.value is default for entry in entries
+    )
+
+
+def made_by_jax(context: Context, value: Value | None, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a value is an array of JAX for certain: a function of jax.numpy made it, or arithmetic with one.
+
+    Args:
+        context: the analysis.
+        value: the value; None for none.
+        scope: the scope that it was written in.
+        depth: how many values this one was followed from.
+    """
+    if value is None or depth > _DEPTH:
+        return False
+    if isinstance(value, Unknown):
+        node = value.node
+        if not isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
+            return False
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return False
+        parts = (
+            [node.left, node.right] if isinstance(node, ast.BinOp)
+            else [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, *node.comparators]
+        )  # fmt: skip
+        if isinstance(node, ast.Compare) and any(
+            isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops
+        ):
+            return False
+        values = scope.module.values
+        return any(made_by_jax(context, values.get(part), scope, depth + 1) for part in parts)
+    if isinstance(value, Item):
+        return made_by_jax(context, value.base, scope, depth + 1)
+    if isinstance(value, Call):
+        name = context.flow.calls.callee_name(context.flow.here(value, scope))
+        if name:
+            home, _, word = name.rpartition(".")
+            return home in _SPACES and name in STAGED_RESULTS and word not in _SEVERAL
+        if isinstance(value.callee, Attr) and value.callee.name in ARRAY_METHODS - {
+            "get",
+            "copy",
+            "view",
+            "add",
+            "set",
+        }:
+            return made_by_jax(context, value.callee.base, scope, depth + 1)
+    found = context.flow.resolve(context.flow.here(value, scope))
+    if found.value is value:
+        return False
+    inner = found.frame.function.scope if found.frame is not None else None
+    if inner is None and isinstance(found.value, Call | Unknown):
+        inner = context.bodies.home(found.value.node) or scope.module.scope
+    return inner is not None and made_by_jax(context, found.value, inner, depth + 1)
+
+
 def _highest(numbers: list[int | None]) -> int | None:
     """Return the type that several are promoted to; None if one of them is not known."""
     known = [n for n in numbers if n is not None]
@@ -235,6 +353,13 @@ def _literal(value: object) -> Array:
 def _joined(axes: list[int | None]) -> int | None:
     known = [n for n in axes if n is not None]
     return max(known) if len(known) == len(axes) else None
+
+
+def _product(left: int | None, right: int | None) -> int | None:
+    """Return how many axes a matrix product has."""
+    if not left or not right:
+        return None
+    return max(left, right, 2) - (left == 1) - (right == 1)
 
 
 def _reduced(word: str, number: int | None) -> int | None:

@@ -11,8 +11,9 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, traced_bodies
 from codemods.nnx.lint.static_flag import flags_of
+from codemods.nnx.lint.status import Grade, Status
 from codemods.nnx.lint.traced import root_param
-from codemods.nnx.values import Call, Const, Each, Item, Param, Unknown
+from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Item, Loop, Param, Sequence, Unknown
 
 _WAYS = {
     "if": "use jnp.where, or jax.lax.cond (nnx.cond for functions of NNX objects)",
@@ -140,7 +141,17 @@ def _orders(context: Context, node: ast.Call, function: FunctionFacts) -> bool:
         return node.func.id in {"max", "min"} and any(context.taint.node(a, function.scope) for a in node.args)
     # parameters and their parts may be dicts, whose keys are no arrays
     inner = function.scope.module.values.get(node.args[0])
-    return isinstance(inner, Unknown | Call) and context.taint.of(inner, function.scope)
+    if not isinstance(inner, Unknown | Call | Comprehension | Sequence | Changed | Loop):
+        return False
+    if isinstance(inner, Unknown | Call) and context.taint.of(inner, function.scope):
+        return True
+    return node.func.id != "any" and any(_of_arrays(one) for one in context.taint.at(node.args[0], function.scope))
+
+
+def _of_arrays(status: Status) -> bool:
+    """Say whether a container holds several arrays, and nothing else."""
+    several = status.each is not None or len(status.items) > 1
+    return status.grade is Grade.CONTAINER and several and all(part.grade is Grade.ARRAY for part in status.parts)
 
 
 def _found(function: FunctionFacts, node: ast.expr, way: str) -> Finding:

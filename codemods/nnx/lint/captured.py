@@ -13,7 +13,7 @@ from codemods.nnx.kinds import Kind as Object
 from codemods.nnx.lint.places import NNX_OBJECTS, foreign, in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Free, Value
+from codemods.nnx.values import Attr, Call, Free, Value
 
 _TRAINING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax.nnx.update"})
 
@@ -93,7 +93,7 @@ def _changed(context: Context) -> Iterator[Bound]:
 
 def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool:
     value = function.scope.module.values.get(node)
-    if not isinstance(value, Free) or value.scope.function in context.traced:
+    if not isinstance(value, Free) or value.scope.function in context.traced or _untouched(context, function, value):
         return False
     return bool(kinds_of(context, value, function.scope) & NNX_OBJECTS) and _used(context, function, node)
 
@@ -115,6 +115,24 @@ def _captured_field(context: Context, function: FunctionFacts, node: ast.Attribu
     if not isinstance(value, Attr) or not kinds_of(context, value, function.scope) & {Object.OPTIMIZER, Object.METRIC}:
         return ""
     return ast.unparse(node)
+
+
+def _untouched(context: Context, function: FunctionFacts, value: Free) -> bool:
+    """Say whether a module is made for a function that is compiled next to it, and for nothing else, so that nothing
+    can change it later."""
+    scope = value.scope
+    if not any(root.decorator and root.scope is scope for root in context.traced.known[function].roots):
+        return False
+    if scope.function is None or len(scope.bindings.get(value.name, ())) != 1 or value.name in scope.function.params:
+        return False
+    if value.name in scope.rebound or value.name in scope.remote or not isinstance(scope.bindings[value.name][0], Call):
+        return False
+    if kinds_of(context, value, scope) != {Object.MODULE}:
+        return False
+    return not any(
+        isinstance(n, ast.Name) and n.id == value.name and isinstance(n.ctx, ast.Load)
+        for n in context.bodies.nodes(scope)
+    )
 
 
 def _used(context: Context, function: FunctionFacts, name: ast.Name) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays
@@ -51,32 +52,89 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _branches(context: Context) -> Iterator[Finding]:
-    """Yield the branches of ``cond`` that give another type of number than the first."""
-    for event, name in foreign(context, "cond"):
-        if name not in {"jax.lax.cond", "flax.nnx.cond"} or event.value.starred:
+    """Yield the branches of ``cond`` and ``switch`` that give something of another type than the first."""
+    for event, name in foreign(context, "cond", "switch"):
+        if not name.startswith(("jax.lax.", "flax.nnx.")) or event.value.starred:
             continue
-        kinds = []
-        for place, word in ((1, "true_fun"), (2, "false_fun")):
-            given = event.value.argument(place, word)
-            callees = context.flow.calls.callables(context.flow.here(given, event.scope)) if given is not None else []
-            if len(callees) != 1 or len(callees[0].function.returns) != 1:
-                break
-            function = callees[0].function
-            kinds.append(Arrays(context, {}).of(function.returns[0], function.scope))
+        functions = _functions(context, event, last(name))
+        if len(functions) < 2:
+            continue
+        first, *others = functions
+        problem = next(
+            (
+                p
+                for one in others
+                if (p := _unlike(context, first.returns[0], first.scope, one.returns[0], one.scope, 0))
+            ),
+            "",
+        )
+        if problem:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"one branch of {last(name)} gives {problem}",
+                "let both branches give the same type",
+                related=[(value.node, "given here") for f in functions if isinstance(value := f.returns[0], _WRITTEN)],
+            )
+
+
+_WRITTEN = (Sequence, Mapping, Unknown, Call)
+
+
+def _functions(context: Context, event: CallEvent, word: str) -> list[FunctionFacts]:
+    """Return the branches, if they are all known and each returns in one place."""
+    if word == "cond":
+        given = [event.value.argument(1, "true_fun"), event.value.argument(2, "false_fun")]
+    else:
+        branches = event.value.argument(1, "branches")
+        listed = context.flow.resolve(context.flow.here(branches, event.scope)) if branches is not None else None
+        if listed is None or not isinstance(listed.value, Sequence) or listed.frame is not None:
+            given = [*branches.items] if isinstance(branches, Sequence) else []
         else:
-            one, two = kinds
-            if (
-                None not in (one.number, two.number)
-                and one.number != two.number
-                and BOOL not in (one.number, two.number)
-            ):
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    event.node,
-                    f"one branch of cond gives {_WORDS[one.number or 0]}, the other {_WORDS[two.number or 0]}",
-                    "let both branches give the same type",
-                )
+            given = [*listed.value.items]
+    found = []
+    for one in given:
+        callees = context.flow.calls.callables(context.flow.here(one, event.scope)) if one is not None else []
+        if len(callees) != 1 or len(callees[0].function.returns) != 1 or callees[0].gradient:
+            return []
+        found.append(callees[0].function)
+    return found
+
+
+def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope, depth: int) -> str:
+    """Return how two results differ in type or structure; empty if they do not, or that is not known."""
+    if depth > 3:
+        return ""
+    if _tuple(one) and _tuple(two):
+        assert isinstance(one, Sequence)
+        assert isinstance(two, Sequence)
+        if len(one.items) != len(two.items):
+            return f"{len(one.items)} values, the other {len(two.items)}"
+        parts = zip(one.items, two.items, strict=True)
+        return next((p for x, y in parts if (p := _unlike(context, x, here, y, there, depth + 1))), "")
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        before, after = _keys(one), _keys(two)
+        if before is not None and after is not None and before != after:
+            return "other keys than the other"
+        return ""
+    first, second = Arrays(context, {}).of(one, here), Arrays(context, {}).of(two, there)
+    for left, right, other in ((one, two, second), (two, one, first)):
+        if isinstance(left, Const) and left.value is None:
+            if other != UNKNOWN or _tuple(right) or isinstance(right, Mapping):
+                return "None, the other an array" if other != UNKNOWN else "None, the other several values"
+        if _tuple(left) and other != UNKNOWN:
+            return "several values, the other one array"
+    if None in (first.number, second.number) or first.number == second.number:
+        return ""
+    if BOOL in (first.number, second.number):
+        return ""
+    return f"{_WORDS[first.number or 0]}, the other {_WORDS[second.number or 0]}"
+
+
+def _tuple(value: Value) -> bool:
+    node = value.node if isinstance(value, Sequence) else None
+    return isinstance(node, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in node.elts)
 
 
 def _place(body: Body, returned: Value) -> ast.AST:

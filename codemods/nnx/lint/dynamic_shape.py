@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import traced_bodies, traced_calls
+from codemods.nnx.lint.status import Grade
 from codemods.nnx.lint.syntax import keyword
 
 # functions by the positions and the names of the arguments that are shapes or lengths
@@ -68,19 +69,28 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
     for function, _ in traced_bodies(context, level=0):
         for node in context.bodies.nodes(function.scope):
-            if not isinstance(node, ast.Subscript) or not context.taint.node(node.value, function.scope):
+            if isinstance(node, ast.Subscript) and _sliced(context, node, function.scope):
+                yield finding(
+                    RULE.code,
+                    function.scope,
+                    node,
+                    "the length of the slice depends on a traced value",
+                    "use jax.lax.dynamic_slice_in_dim with a length that is known, or a mask",
+                )
+
+
+def _sliced(context: Context, node: ast.Subscript, scope: Scope) -> bool:
+    """Say whether an end of a slice is traced: whatever is sliced wants a number."""
+    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+        ends = [end for end in (part.lower, part.upper, part.step) if end] if isinstance(part, ast.Slice) else []
+        for end in ends:
+            if isinstance(end, ast.Constant):
                 continue
-            for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-                if isinstance(part, ast.Slice):
-                    ends = [end for end in (part.lower, part.upper) if end is not None]
-                    if any(context.taint.node(end, function.scope) for end in ends):
-                        yield finding(
-                            RULE.code,
-                            function.scope,
-                            node,
-                            "the length of the slice depends on a traced value",
-                            "use jax.lax.dynamic_slice_in_dim with a length that is known, or a mask",
-                        )
+            if context.taint.array(end, scope):
+                return True
+            if context.taint.node(end, scope) and context.taint.node(node.value, scope):
+                return True
+    return False
 
 
 def _shape_arguments(context: Context, event: CallEvent, name: str) -> Iterator[ast.expr]:
@@ -110,8 +120,11 @@ def _whole(func: ast.Attribute) -> bool:
 
 
 def _traced(context: Context, argument: ast.expr, event: CallEvent) -> bool:
-    parts = argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument]
-    return any(context.taint.node(part, event.scope) for part in parts)
+    if isinstance(argument, ast.Tuple | ast.List):
+        return any(context.taint.node(part, event.scope) for part in argument.elts if not isinstance(part, ast.Starred))
+    return context.taint.node(argument, event.scope) or any(
+        status.grade is Grade.CONTAINER and status.holds for status in context.taint.at(argument, event.scope)
+    )
 
 
 def _found(event: CallEvent, argument: ast.expr) -> Finding:

@@ -9,11 +9,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.frames import Round
+from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Call, Const, Each
+from codemods.nnx.values import Call, Const, Each, Param
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -39,14 +39,17 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{name} needs a floating point number, and gets an integer",
                 f"convert it: float({event.scope.module.source.text(node)})",
             )
-        elif _integers(context, event):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"{name} needs an array of floating point numbers",
-                "make it one: jnp.array(..., dtype=float)",
-            )
+        else:
+            source = _integers(context, event)
+            if source is not None:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"{name} needs an array of floating point numbers",
+                    "make it one: jnp.array(..., dtype=float)",
+                    related=[(source, "these are integers")] if source is not node else [],
+                )
 
 
 def _counted(context: Context, event: CallEvent) -> bool:
@@ -61,9 +64,21 @@ def _counted(context: Context, event: CallEvent) -> bool:
     return context.flow.calls.callee_name(source) == "builtins.range"
 
 
-def _integers(context: Context, event: CallEvent) -> bool:
-    """Say whether the first argument is an array made of literal integers."""
-    made = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+def _integers(context: Context, event: CallEvent) -> ast.AST | None:
+    """Return the call that makes an array of literal integers for the first argument; a parameter gets no others."""
+    given = context.flow.here(event.value.args[0], event.scope)
+    made = context.flow.resolve(given)
+    if isinstance(made.value, Param):
+        sources = [source for source in context.sources.originals(made) if source.value is not made.value]
+        every = [
+            source.value.node for source in sources if isinstance(source.value, Call) and _whole_array(context, source)
+        ]
+        return every[0] if every and len(every) == len(sources) else None
+    return made.value.node if isinstance(made.value, Call) and _whole_array(context, made) else None
+
+
+def _whole_array(context: Context, made: Bound) -> bool:
+    """Say whether a call makes an array of literal integers."""
     if not isinstance(made.value, Call) or made.value.keywords or len(made.value.args) != len(made.value.node.args):
         return False
     name = context.flow.calls.callee_name(made)

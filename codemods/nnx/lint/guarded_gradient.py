@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Star, Unknown, Value
+from codemods.nnx.lint.reached import Reach, mentions
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Call, Unknown, Value
 
 # functions whose derivative is infinite or not a number where their value is guarded
 _SHARP = frozenset({"sqrt", "log", "log2", "log10", "arccos", "arcsin", "acos", "asin", "arccosh", "reciprocal", "norm",
                     "divide", "true_divide", "power", "rsqrt", "log1p"})  # fmt: skip
 _SAFE = frozenset({"where", "maximum", "clip", "abs", "exp", "square"})
-_DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -33,117 +29,18 @@ def _check(context: Context) -> Iterator[Finding]:
                 places.setdefault(event.scope.function, []).append((event, sharp))
     if not places:
         return
-    search = _Search(places, _around(context, places))
-    for function, params in _differentiated(context):
-        yield from _reached(context, function, params, search, 0)
-
-
-@dataclass
-class _Search:
-    """What is looked for, where the way there leads through, and what was seen.
-
-    Attributes:
-        places: the guards, by the function they stand in.
-        around: the functions that have such places, or call functions that have them.
-        seen: the places that were told of.
-        done: the functions that were looked into, with the parameters that are differentiated.
-    """
-
-    places: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]]
-    around: set[FunctionFacts]
-    seen: set[ast.AST] = field(default_factory=set)
-    done: set[tuple[FunctionFacts, frozenset[str]]] = field(default_factory=set)
-
-
-def _around(context: Context, places: Iterable[FunctionFacts]) -> set[FunctionFacts]:
-    """Return some functions with those that call them, and those these stand in."""
-    found: set[FunctionFacts] = set()
-    level = set(places)
-    for _ in range(_DEPTH + 1):
-        found |= level
-        callers = {enclosing_function(e.scope) for function in level for e in context.flow.sites.callers(function)}
-        level = {function for function in callers if function is not None} - found
-    return found
-
-
-def _differentiated(context: Context) -> Iterator[tuple[FunctionFacts, frozenset[str]]]:
-    """Yield the functions that are differentiated, with the parameters with respect to which they are."""
-    words = {last(name) for name in GRADIENTS}
-    for event, name in foreign(context, *sorted(words), everywhere=True):
-        if name not in GRADIENTS or not event.value.args:
-            continue
-        given = keyword(event.node, "argnums") or (event.node.args[1] if len(event.node.args) > 1 else None)
-        numbers = constant(given) if given is not None else 0
-        chosen = numbers if isinstance(numbers, tuple | list) else (numbers,)
-        for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
-            names = list(callee.function.params)[len(callee.args) + int(callee.receiver is not None) :]
-            picked = {names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)}
-            if picked:
-                yield callee.function, frozenset(picked)
-
-
-def _reached(
-    context: Context,
-    function: FunctionFacts,
-    params: frozenset[str],
-    search: _Search,
-    depth: int,
-) -> Iterator[Finding]:
-    """Yield the places in a function, and in those it calls, that the gradient goes through."""
-    if depth > _DEPTH or function not in search.around or (function, params) in search.done:
-        return
-    search.done.add((function, params))
-    names = _dependent(context, function, params)
-    for event, sharp in search.places.get(function, ()):
-        if event.node not in search.seen and _mentions(sharp, names):
-            search.seen.add(event.node)
-            yield finding(
-                RULE.code,
-                event.scope,
-                sharp,
-                "`where` guards the value and not the gradient, which is NaN where the guard holds",
-                "make the operand safe first: safe = jnp.where(ok, x, 1.0)",
-            )
-    for event in context.bodies.calls.get(function.scope, ()):
-        if not _mentions(event.node, names):
-            continue
-        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
-            inner = callee.function
-            if inner is function or callee.gradient or inner not in search.around:
-                continue
-            first = len(callee.args) + int(callee.receiver is not None and inner.binding in {"instance", "class"})
-            order = list(inner.params)
-            given = [*zip(order[first:], event.node.args, strict=False)]
-            given += [(k.arg, k.value) for k in event.node.keywords if k.arg in inner.params]
-            reached = frozenset(name for name, node in given if _mentions(node, names))
-            if reached and not any(isinstance(a, Star) for a in event.value.args):
-                yield from _reached(context, inner, reached, search, depth + 1)
-
-
-def _dependent(context: Context, function: FunctionFacts, params: frozenset[str]) -> set[str]:
-    """Return the variables of a function that depend on some of its parameters."""
-    names = set(params)
-    if isinstance(function.node, ast.Lambda):
-        return names
-    for node in sorted(
-        (n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Assign | ast.AugAssign)),
-        key=lambda n: n.lineno,
-    ):
-        if _mentions(node.value, names):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-    return names
-
-
-def _mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
-    """Say whether an expression depends on some names, other than by their shapes."""
-    if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "dtype", "size"}:
-        return False
-    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in {"stop_gradient", "zeros_like", "ones_like"}:
-        return False
-    if isinstance(node, ast.Name):
-        return node.id in names
-    return any(_mentions(child, names) for child in ast.iter_child_nodes(node))
+    seen: set[ast.AST] = set()
+    for function, names in Reach(context, places).functions():
+        for event, sharp in places.get(function, ()):
+            if event.node not in seen and mentions(sharp, names):
+                seen.add(event.node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    sharp,
+                    "`where` guards the value and not the gradient, which is NaN where the guard holds",
+                    "make the operand safe first: safe = jnp.where(ok, x, 1.0)",
+                )
 
 
 def _sharp(context: Context, event: CallEvent) -> ast.expr | None:

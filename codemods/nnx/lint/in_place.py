@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, scopes
-from codemods.nnx.values import Attr, Changed, Loop, Param, Value
+from codemods.nnx.lint.status import Grade
+from codemods.nnx.values import Attr, Call, Changed, Loop, Param, Unknown, Value
 
 _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"}
 
@@ -23,7 +26,17 @@ def _check(context: Context) -> Iterator[Finding]:
             targets = _items(node)
             if not targets or context.bodies.guarded(node, scope):
                 continue
-            found = next((t for t in targets if not _named(t) and _is_array(context, t.value, scope)), None)
+            view = next((t for t in targets if _view(context, t.value, scope)), None)
+            if view is not None:
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"`{ast.unparse(view.value)}` is a view of an array of JAX, which cannot be written to",
+                    "make a copy: np.array(x)",
+                )
+                continue
+            found = next((t for t in targets if not _named(t) and _changes(context, t.value, scope)), None)
             if found is not None:
                 yield finding(
                     RULE.code,
@@ -61,6 +74,54 @@ def _alone(node: ast.AST, target: ast.Subscript) -> bool:
 def _named(target: ast.Subscript) -> bool:
     """Say whether an item is named by a text, as those of a dict are."""
     return isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str)
+
+
+def _view(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is what ``np.asarray`` gave of an array of JAX."""
+    value = scope.module.values.get(node)
+    while isinstance(value, Changed):
+        value = value.before
+    if not isinstance(node, ast.Name) or not isinstance(value, Call) or len(value.args) != 1 or value.keywords:
+        return False
+    if context.flow.calls.callee_name(context.flow.here(value, scope)) not in {"numpy.asarray", "jax.device_get"}:
+        return False
+    return _by_jax(context, value.args[0], scope)
+
+
+def _by_jax(context: Context, value: Value, scope: Scope) -> bool:
+    """Say whether a value is an array of JAX, or what compiled code gave, on every way."""
+    if made_by_jax(context, value, scope):
+        return True
+    sources = context.sources.originals(context.flow.here(value, scope))
+    return bool(sources) and all(_compiled(context, source, scope) for source in sources)
+
+
+def _compiled(context: Context, source: Bound, scope: Scope) -> bool:
+    if not isinstance(source.value, Call | Unknown):
+        return False
+    home = source.frame.function.scope if source.frame is not None else context.bodies.home(source.value.node)
+    if home is not None and made_by_jax(context, source.value, home):
+        return True
+    if not isinstance(source.value, Call):
+        return False
+    return any(
+        callee.function in context.traced and any(r.decorator for r in context.traced.known[callee.function].roots)
+        for callee, _ in context.flow.calls.invoked(source)
+    )
+
+
+def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether what an item is assigned to is an array of JAX, or one that is traced."""
+    if _is_array(context, node, scope):
+        return True
+    if not isinstance(node, ast.Name) or scope.function not in context.traced:
+        return False
+    value = scope.module.values.get(node)
+    while isinstance(value, Changed):  # the item that was assigned before
+        value = value.before
+    if value is None or context.bodies.untraced(node, scope) or context.kinds.of(context.flow.here(value, scope)):
+        return False
+    return any(status.grade is Grade.ARRAY for status in context.taint.statuses(value, scope))
 
 
 def _is_array(context: Context, node: ast.expr, scope: Scope) -> bool:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import compiled_roots, foreign, in_test
+from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Function, Value
@@ -76,7 +76,7 @@ def _looped(context: Context, function: FunctionFacts) -> bool:
     """Say whether a function is called, and in loops only."""
     if any(_word(value) in _CACHES for value in function.decorators):
         return False
-    callers = [caller for caller in context.flow.sites.callers(function) if not in_test(caller.scope)]
+    callers = [caller for caller in callers_of(context, function) if not in_test(caller.scope)]
     return bool(callers) and all(
         any(isinstance(loop, ast.For | ast.While) for loop in caller.loops) for caller in callers
     )
@@ -96,9 +96,27 @@ def _called_at_once(context: Context, root: Root) -> bool:
         if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
     ]
     called = {n.func for n in context.bodies.nodes(root.scope) if isinstance(n, ast.Call)}
-    if not uses or any(n not in called for n in uses) or _captures(context, root.function):
+    if not uses or any(n not in called for n in uses):
         return False
+    if _captures(context, root.function):  # it belongs there, but for one call it is not worth compiling
+        events = [e for e in context.bodies.calls.get(root.scope, ()) if e.node.func in uses]
+        if len(events) != 1 or events[0].loops or not _stepping(context, root):
+            return False
     return enclosing_function(root.scope) not in context.traced
+
+
+def _stepping(context: Context, root: Root) -> bool:
+    """Say whether the function around compiled code captures nothing of its own but its object, as a method does."""
+    outer = enclosing_function(root.scope)
+    if outer is None or outer.owner is None or outer.self_param is None:
+        return False
+    values = root.function.scope.module.values
+    taken = {
+        value.name
+        for n in ast.walk(root.function.node)
+        if isinstance(n, ast.Name) and isinstance(value := values.get(n), Free) and value.scope is outer.scope
+    }
+    return taken <= {outer.self_param.name}
 
 
 def _captures(context: Context, function: FunctionFacts) -> bool:

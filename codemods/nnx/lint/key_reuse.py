@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect
 from collections.abc import Iterator
 
@@ -11,23 +10,19 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.keys import Use, uses, varies
+from codemods.nnx.lint.keys import SAME, Use, uses, varies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import contradictory, exclusive, inside
 from codemods.nnx.values import Call, Const, Free, Item, Loop, Param, Value
 
-# keys and helpers of these names get the same key on purpose
-_SAME = re.compile(
-    r"(^|_)(eval\w*|test\w*|valid\w*|val|fixed|const\w*|plot\w*|show|log\w*|vis\w*|bench\w*|same|shared)(_|$)"
-)
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERS = frozenset({"permutation", "choice"})
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    known = uses(context)
+    known = context.shared(uses)
     for (scope, _), found in known.items():
         if in_test(scope):
             continue
@@ -94,7 +89,7 @@ def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -
 
 def _meant(use: Use) -> bool:
     """Say whether a helper may get the same key on purpose, as an evaluation that shall see the same noise."""
-    if _SAME.search(_text(use)) or _SAME.search(use.name) or use.name.startswith("__"):
+    if SAME.search(_text(use)) or SAME.search(use.name) or use.name.startswith("__"):
         return True
     statement = use.event.statement  # what is assigned to `_names` is an example of shapes, as a rule
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
@@ -106,7 +101,19 @@ def _related(one: Use, two: Use) -> bool:
     """Say whether two uses may draw the same numbers; the same helper with the same arguments is called for that."""
     if not (one.helper and two.helper) or one.name != two.name:
         return not _meant(one) if one.helper else True
+    if one.event.node is not two.event.node and _parts(one, two):
+        return True
     return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two)
+
+
+def _parts(one: Use, two: Use) -> bool:
+    """Say whether two calls give two parts of one dict, as the weights of several layers."""
+    if not isinstance(one.event.statement, ast.Assign | ast.Return) or one.event.statement is not two.event.statement:
+        return False
+    return any(
+        isinstance(n, ast.Dict) and one.event.node in n.values and two.event.node in n.values
+        for n in ast.walk(one.event.statement)
+    )
 
 
 def _alike(one: Use, two: Use) -> bool:
@@ -197,7 +204,7 @@ def _in_each_round(context: Context, use: Use) -> bool:
             return False  # one of many keys, another one in every round
         key = key.base
     outside = key.scope.function if isinstance(key, Free) else key.function if isinstance(key, Param) else function
-    if outside is function or (isinstance(key, Free) and _SAME.search(key.name)):
+    if outside is function or (isinstance(key, Free) and SAME.search(key.name)):
         return False
     tracing = context.traced.get(function)
     roots = [root.transform for root in tracing.roots] if tracing is not None else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
@@ -21,6 +22,10 @@ DRAWING = (
 )  # fmt: skip
 
 
+# keys and functions of these names get the same key on purpose
+SAME = re.compile(
+    r"(^|_)(eval\w*|test\w*|valid\w*|val|fixed|const\w*|plot\w*|show|log\w*|vis\w*|bench\w*|same|shared)(_|$)"
+)
 _MAKING = frozenset({"fold_in"})  # the same of the same; a seed may stand in a loop to begin anew
 
 
@@ -55,7 +60,7 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
         name = context.flow.calls.name(event)
         if not name.startswith("jax.random.") or last(name) in NOT_CONSUMING:
             continue
-        if isinstance(key, Attr) and not _kept(context, key):
+        if isinstance(key, Attr) and not kept(context, key):
             continue
         node = event.node.args[0] if event.node.args else event.node.keywords[0].value
         found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
@@ -81,7 +86,7 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
     done: set[Param] = set()
     while consuming:
         param = consuming.pop()
-        if param in done or param is param.function.self_param or param.function.generator:
+        if param in done or param is param.function.self_param:
             continue
         done.add(param)
         for event in context.flow.sites.callers(param.function):
@@ -143,7 +148,7 @@ def _trackable(key: Value) -> bool:
     return False
 
 
-def _kept(context: Context, key: Attr) -> bool:
+def kept(context: Context, key: Attr) -> bool:
     """Say whether an attribute of ``self`` gets its key in the constructor, and no attribute of its name elsewhere."""
     base = key.base
     if not isinstance(base, Param):

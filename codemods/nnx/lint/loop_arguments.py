@@ -10,9 +10,9 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import Body, bodies
-from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import shown
-from codemods.nnx.values import Const
+from codemods.nnx.lint.names import TREE_MAPS, last
+from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.values import Const, Function
 
 _COUNTERS = re.compile(r"^_?(i|j|k|ii|idx|index|ind|iter|iteration|iter_num|counter|itr|loop_idx|i_step|step_idx)$")
 # names that are as likely to be a counter as a value, and names that values have
@@ -24,6 +24,7 @@ _GIVEN = {"scan": "the carry and one slice", "fori_loop": "the counter and the v
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _leaves(context)
     for body in bodies(context):
         free = body.free
         if free is None:
@@ -46,6 +47,35 @@ def _check(context: Context) -> Iterator[Finding]:
                 _place(body),
                 f"fori_loop gives the counter first: `{free[0]}` is the counter, and `{free[1]}` the value",
                 "write the body as `def body(i, value)`",
+            )
+
+
+def _leaves(context: Context) -> Iterator[Finding]:
+    """Yield the functions that ``jax.tree.map`` gives fewer or more leaves than they take."""
+    for event, name in foreign(context, "map", "tree_map"):
+        if name not in TREE_MAPS or event.value.starred or len(event.value.args) < 2:
+            continue
+        if context.bodies.guarded(event.node, event.scope):
+            continue
+        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+        trees = len(event.value.args) - 1
+        if len(callees) != 1 or callees[0].gradient or callees[0].function.vararg is not None:
+            continue
+        function = callees[0].function
+        if function.decorators or function.generator or function.owner is not None:
+            continue
+        if not isinstance(context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value, Function):
+            continue
+        names = list(function.params)
+        needed = sum(one not in function.defaults for one in names)
+        if not needed <= trees <= function.positional:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{shown(function)} takes {needed} argument{'' if needed == 1 else 's'}, and jax.tree.map gives it one "
+                f"leaf of {'each of ' if trees > 1 else ''}{trees} tree{'' if trees == 1 else 's'}",
+                "give every tree as an argument of its own: jax.tree.map(f, one, two)",
             )
 
 

@@ -6,66 +6,64 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, shown
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.nodes import last_word
 
-_REVERSE = GRADIENTS - {"jax.jacfwd"}
+_FORWARD = frozenset({"jax.jacfwd"})
 # what says that the loop has a derivative of its own, or none
-_HANDLED = frozenset({"custom_vjp", "custom_jvp", "stop_gradient", "custom_root", "custom_linear_solve"})
+_HANDLED = frozenset(
+    {"custom_vjp", "custom_jvp", "stop_gradient", "custom_root", "custom_linear_solve", "closure_convert", "vjp"}
+)
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    loops: dict[FunctionFacts, list[tuple[ast.Call, str]]] = {}
+    for event, name in foreign(context, "while_loop", "fori_loop"):
+        function = event.scope.function
+        if (
+            function is None
+            or event.value.starred
+            or in_test(event.scope)
+            or context.bodies.guarded(event.node, event.scope)
+        ):
+            continue
+        if name == "jax.lax.while_loop" or (name == "jax.lax.fori_loop" and _open(context, event)):
+            loops.setdefault(function, []).append((event.node, last(name)))
+    if not loops:
+        return
     seen: set[ast.AST] = set()
-    for event, name in foreign(context, "grad", "value_and_grad", "jacrev"):
-        if name not in _REVERSE or not event.value.args or in_test(event.scope):
+    for function, names in Reach(context, loops, _FORWARD).functions():
+        if any(last_word(n) in _HANDLED for n in ast.walk(function.node)):
             continue
-        if context.bodies.guarded(event.node, event.scope):
-            continue
-        numbers = keyword(event.node, "argnums")
-        place = 0 if numbers is None else constant(numbers)
-        for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
-            function = callee.function
-            params = list(function.params)
-            if callee.args or callee.receiver is not None or not isinstance(place, int) or place >= len(params):
-                continue
-            loop = _loop(context, function, params[place])
-            if loop is not None and loop not in seen:
-                seen.add(loop)
+        for node, word in loops.get(function, ()):
+            # a condition alone has no gradient to hand on
+            parts = node.args[1:] if word == "while_loop" else node.args[2:]
+            if node not in seen and any(_used(part, names) for part in parts):
+                seen.add(node)
                 yield finding(
                     RULE.code,
                     function.scope,
-                    loop,
-                    f"{shown(function)} is differentiated, and while_loop has no gradient",
+                    node,
+                    f"{shown(function)} is differentiated, and {word} "
+                    + ("has no gradient" if word == "while_loop" else "with a bound that is traced has no gradient"),
                     "use fori_loop with known bounds, or scan",
                 )
 
 
-def _loop(context: Context, function: FunctionFacts, param: str) -> ast.Call | None:
-    """Return a loop whose carry depends on a parameter and whose result the function returns at once."""
-    if function.decorators or any(last_word(n) in _HANDLED for n in ast.walk(function.node)):
-        return None
-    for event in context.bodies.calls.get(function.scope, ()):
-        name = context.flow.calls.name(event)
-        if name != "jax.lax.while_loop" or event.value.starred or len(event.node.args) < 3:
-            continue
-        if event.value in function.returns and any(_mentions(a, param) for a in event.node.args[1:]):
-            return event.node
-    return None
+def _open(context: Context, event: CallEvent) -> bool:
+    """Say whether a bound of a loop is traced."""
+    return any(context.taint.node(bound, event.scope) for bound in event.node.args[:2])
 
 
-def _mentions(node: ast.expr, name: str) -> bool:
-    """Say whether an expression reads a variable as an array, not for its shape."""
-    if isinstance(node, ast.Lambda) and name in {a.arg for a in node.args.args}:
-        return False
-    static = {
-        n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in {"shape", "dtype", "ndim", "size"}
-    }
-    return any(isinstance(n, ast.Name) and n.id == name and n not in static for n in ast.walk(node))
+def _used(part: ast.expr, names: set[str]) -> bool:
+    """Say whether a body or a first carry depends on some names."""
+    own = {a.arg for a in part.args.args} if isinstance(part, ast.Lambda) else set()
+    return mentions(part, names - own)
 
 
 RULE = lint_rule(

@@ -9,12 +9,17 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.values import Call, Unknown
+from codemods.nnx.values import Call, Item, Unknown
 
 _POWERS = frozenset({"jax.numpy.square", "jax.numpy.abs", "builtins.abs"})
-_LOSSES = frozenset({"optax.squared_error", "optax.l2_loss", "optax.huber_loss", "optax.sigmoid_binary_cross_entropy"})
+_LOSSES = frozenset(
+    f"optax.{name}"
+    for name in ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy", "hinge_loss",
+                 "sigmoid_focal_loss", "cosine_distance", "cosine_similarity")
+)  # fmt: skip
 # of logits these give a loss for every example
 _BATCHED = frozenset({"optax.softmax_cross_entropy", "optax.softmax_cross_entropy_with_integer_labels"})
 
@@ -29,7 +34,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue  # it may be given one example at a time
             outputs = set(list(function.params)[:1]) if name.startswith("flax.") else set()
             for returned in function.returns:
-                if isinstance(returned, Call | Unknown) and _elementwise(context, returned, function, outputs):
+                if not isinstance(returned, Call | Unknown):
+                    continue
+                if _elementwise(context, returned, function, outputs) or _several(context, returned, function):
                     yield finding(
                         RULE.code,
                         function.scope,
@@ -56,8 +63,13 @@ def _elementwise(context: Context, value: Call | Unknown, function: FunctionFact
         return True
     argument = value.node.args[0] if value.node.args else None
     if name in _LOSSES:
-        return any(_output(node, models) for node in value.node.args)
+        return any(_output(node, models) or _predicted(node, function, models) for node in value.node.args)
     return name in _POWERS and argument is not None and _difference(argument, models)
+
+
+def _several(context: Context, value: Call | Unknown, function: FunctionFacts) -> bool:
+    """Say whether a value is known to be an array with axes, whoever calls the function."""
+    return bool(Arrays(context, {}).of(value, function.scope).axes)
 
 
 def _difference(node: ast.expr, models: set[str]) -> bool:
@@ -65,6 +77,14 @@ def _difference(node: ast.expr, models: set[str]) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return False
     return _output(node.left, models) or _output(node.right, models)
+
+
+def _predicted(node: ast.expr, function: FunctionFacts, models: set[str]) -> bool:
+    """Say whether a variable holds an output of a model."""
+    value = function.scope.module.values.get(node)
+    while isinstance(value, Item):
+        value = value.base
+    return isinstance(node, ast.Name) and isinstance(value, Call) and _output(value.node, models)
 
 
 def _output(node: ast.expr, models: set[str]) -> bool:

@@ -62,10 +62,22 @@ def _collectives(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *_OVER_AXES):
         function = event.scope.function
         tracing = context.traced.get(function)
-        if not name.startswith("jax.lax.") or tracing is None or tracing.sites or function_of(event.scope.parent):
-            continue  # what encloses or calls it may name the axis
+        if not name.startswith("jax.lax.") or tracing is None:
+            continue
         axis = event.value.argument(_OVER_AXES[last(name)], "axis_name")
-        if not isinstance(axis, Const) or not isinstance(axis.value, str) or not tracing.roots:
+        if not isinstance(axis, Const) or not isinstance(axis.value, str):
+            continue
+        if tracing.sites or function_of(event.scope.parent):  # what encloses or calls it may name the axis
+            if context.shared(_other_words).get(axis.value, 0) == 0 and _closed(context, tracing, 0):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"nothing in the project names an axis `{axis.value}`, over which {shown(tracing.function)} goes",
+                    f'give the transform that maps it axis_name="{axis.value}"',
+                )
+            continue
+        if not tracing.roots:
             continue
         if _unnamed(context, tracing, axis.value):
             yield finding(
@@ -97,6 +109,33 @@ def _unnamed(context: Context, tracing: Tracing, axis: str) -> bool:
     if not all(last(root.transform) in {"jit", "vmap", "pmap"} for root in tracing.roots):
         return False
     return context.shared(_other_words).get(axis, 0) == 0
+
+
+def _closed(context: Context, tracing: Tracing, depth: int) -> bool:
+    """Say whether all transforms are known that a function runs under, and none has an axis by another way."""
+    if depth > 5:
+        return False
+    for root in tracing.roots:
+        if last(root.transform) not in {"jit", "vmap", "pmap", "scan"} or not _told(root):
+            return False
+    around = [frame.caller.function if frame.caller is not None else None for frame in tracing.sites]
+    outer = function_of(tracing.function.scope.parent)
+    if outer is not None:
+        around.append(outer)
+    found = [context.traced.get(function) for function in around]
+    if not tracing.roots and not found:
+        return False
+    return all(one is not None and _closed(context, one, depth + 1) for one in dict.fromkeys(found))
+
+
+def _told(root: Root) -> bool:
+    """Say whether a transform's axis name can be read, if it has one."""
+    if root.options is None:
+        return True
+    if any(k.arg is None for k in root.options.keywords):
+        return False
+    given = option(root, "axis_name", 1 if last(root.transform) == "pmap" else None)
+    return given is None or isinstance(constant(given), str)
 
 
 def _open(root: Root) -> bool:

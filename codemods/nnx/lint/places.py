@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,7 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Fix, Safety
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.names import COMPILING
+from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Call, Value
@@ -64,6 +65,30 @@ def foreign(context: Context, *words: str, everywhere: bool = False) -> Iterator
         name = context.flow.calls.name(event)
         if name:
             yield event, name
+
+
+def callers_of(context: Context, function: FunctionFacts) -> list[CallEvent]:
+    """Return the calls of a function; of a method also those that only its name tells, if no other class has it."""
+    found = context.flow.sites.callers(function)
+    if found or function.owner is None or function.binding != "instance" or function.name.startswith("__"):
+        return found
+    if context.shared(_method_names).get(function.name, 0) != 1:
+        return found
+    return [
+        event
+        for event in context.flow.sites.calls_of(function.name)
+        if isinstance(event.node.func, ast.Attribute) and not context.flow.calls.name(event)
+    ]
+
+
+def _method_names(context: Context) -> Counter[str]:
+    """Return how many classes have a method of each name; what arrays and containers have too counts for more."""
+    found: Counter[str] = Counter(name for cls in context.project.classes() for name in cls.methods)
+    found.update(_COMMON)
+    return found
+
+
+_COMMON = ARRAY_METHODS | MUTATING_METHODS | {"items", "keys", "values", "pop", "init", "format", "join", "split"}
 
 
 def kinds_of(context: Context, value: Value, scope: Scope) -> frozenset[Kind]:

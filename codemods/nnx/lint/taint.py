@@ -286,9 +286,13 @@ class Taint:
         """Return the activation that a call in traced code makes."""
         function = frame.function
         params: dict[str, Status] = {}
+        unpacked = self._unpacked(frame, caller) if frame.partial else {}
         for name, param in function.params.items():
-            argument = self._flow.argument(frame, name)
-            given = UNKNOWN if argument is None else self._bound(original(argument), caller)
+            if name in unpacked:
+                given = unpacked[name]
+            else:
+                argument = self._flow.argument(frame, name)
+                given = UNKNOWN if argument is None else self._bound(original(argument), caller)
             note = function.annotations.get(name)
             if isinstance(note, ast.Name) and note.id in _PYTHON and given.const is None:
                 given = UNKNOWN
@@ -300,6 +304,27 @@ class Taint:
         while closure is not None and closure.function is not around:
             closure = closure.closure
         return self._activation(function, params, level, closure)
+
+    def _unpacked(self, frame: Frame, caller: Activation) -> dict[str, Status]:
+        """Return what the parameters are that an argument ``*container`` fills, and those behind it."""
+        call = frame.site
+        if not isinstance(call, Call) or frame.caller is None or frame.caller.function is not caller.function:
+            return {}
+        place = next((i for i, one in enumerate(call.args) if isinstance(one, Star)), None)
+        if place is None:
+            return {}
+        function = frame.function
+        taken = frame.receiver is not None and function.binding in {"instance", "class"}
+        before = len(frame.args) - sum(not isinstance(one, Star) for one in call.args)  # what partial binds
+        names = list(function.params)[taken + before + place : function.positional]
+        star = call.args[place]
+        whole = self.status(star.value, caller) if isinstance(star, Star) else UNKNOWN
+        alone = place == len(call.args) - 1 and whole.each is None
+        return {
+            name: whole.part(i) if alone or whole.traced else UNKNOWN
+            for i, name in enumerate(names)
+            if name not in frame.keywords
+        }
 
     def _bound(self, bound: Bound, caller: Activation) -> Status:
         """Return what an argument is that was given in an activation or in one around it."""
@@ -437,7 +462,14 @@ class Taint:
 
     def _sequence(self, value: Sequence, activation: Activation) -> Status:
         parts = [self.status(item.value if isinstance(item, Star) else item, activation) for item in value.items]
-        if any(isinstance(item, Star) for item in value.items):
+        first = next((i for i, item in enumerate(value.items) if isinstance(item, Star)), None)
+        if first:  # the parts before the unpacked one have their places
+            rest = [
+                part.any_part() if isinstance(item, Star) else part
+                for part, item in zip(parts[first:], value.items[first:], strict=True)
+            ]
+            return states.bounded(Status(Grade.CONTAINER, None, tuple(enumerate(parts[:first])), join(rest)))
+        if first is not None:
             return states.many(
                 join(
                     part.any_part() if isinstance(item, Star) else part
@@ -727,6 +759,11 @@ def _arithmetic(left: Status, right: Status, repeats: bool = False) -> Status:
     if Grade.CONTAINER in grades and not repeats and grades <= {Grade.CONTAINER, Grade.TREE}:
         if Grade.TREE in grades:
             return TREE
+        if left.each is None and right.each is None:
+            return states.sequence((*(part for _, part in left.items), *(part for _, part in right.items)))
+        if left.each is None:  # the first parts of `(steps, *shape)` stay what they are
+            rest = join(right.parts) if right.parts else UNKNOWN
+            return states.bounded(Status(Grade.CONTAINER, None, left.items, rest))
         return states.many(join((*left.parts, *right.parts))) if (*left.parts, *right.parts) else left
     if grades & {Grade.ARRAY, Grade.TREE, Grade.OBJECT}:
         return ARRAY

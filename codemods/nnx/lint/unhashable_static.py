@@ -10,6 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, kinds_of, resolved
 from codemods.nnx.lint.statics import static_arguments
@@ -35,7 +36,11 @@ def _check(context: Context) -> Iterator[Finding]:
             )
             continue
         value = event.scope.module.values[node]
-        array = Kind.ARRAY in kinds_of(context, value, event.scope) or _from_numpy(context, value, event.scope)
+        array = (
+            Kind.ARRAY in kinds_of(context, value, event.scope)
+            or _from_numpy(context, value, event.scope)
+            or made_by_jax(context, value, event.scope)
+        )
         if not array and not isinstance(_origin(context, node, event.scope), _DISPLAYS):
             continue
         mended = None

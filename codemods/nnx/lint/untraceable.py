@@ -10,6 +10,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Class, Function, Ref, Value
 
 # decorators that leave a class as it is, as far as trees are concerned
@@ -25,6 +26,18 @@ _REGISTERING = ("register_", "pytree")
 def _check(context: Context) -> Iterator[Finding]:
     for root in compiled_roots(context):
         if in_test(root.scope) or root.partial or not root.transform.endswith(("jit", "pmap")):
+            continue
+        if _takes_itself(context, root):
+            owner = root.function.owner
+            yield finding(
+                RULE.code,
+                root.scope,
+                root.node,
+                f"`self` of {shown(root.function)} is traced, and an object of the class "
+                f"`{owner.name if owner else ''}` is no array and no tree",
+                "make it static, @partial(jax.jit, static_argnums=0), or register the class: "
+                "jax.tree_util.register_dataclass",
+            )
             continue
         for event in context.traced.calls_of(root):
             if event.value.starred or event.scope.module not in context.asked:
@@ -49,6 +62,17 @@ def _check(context: Context) -> Iterator[Finding]:
                         f'make it static, static_argnames="{name}", or register its class: '
                         "jax.tree_util.register_dataclass",
                     )
+
+
+def _takes_itself(context: Context, root: Root) -> bool:
+    """Say whether a decorator compiles a method of a class that is no tree, with its object as a traced argument."""
+    function = root.function
+    me = function.self_param
+    if not root.decorator or function.owner is None or me is None or me.name in root.static:
+        return False
+    if root.scope.module not in context.asked or len(function.decorators) != 1:
+        return False
+    return not any(_registered(context, cls) for cls in context.flow.classes.heirs(function.owner))
 
 
 def _kind(context: Context, bound: Bound) -> str:

@@ -152,7 +152,7 @@ class Containers:
             read = isinstance(parent.ctx, ast.Load)
             return parent.value is node and (read or not isinstance(parent.slice, ast.Slice))
         if isinstance(parent, ast.Attribute):
-            return parent.attr in _METHODS[name] and isinstance(self._parent(source, parent), ast.Call)
+            return parent.attr in _METHODS.get(name, frozenset()) and isinstance(self._parent(source, parent), ast.Call)
         if isinstance(parent, ast.Compare):
             return all(isinstance(operator, ast.In | ast.NotIn) for operator in parent.ops) and parent.left is not node
         if isinstance(parent, ast.If | ast.IfExp | ast.While):

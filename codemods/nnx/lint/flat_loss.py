@@ -1,0 +1,192 @@
+"""NNX884: a loss whose gradient is zero everywhere, since it goes through steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Param
+
+# what gives the same for all inputs near by
+_STEPS = frozenset(
+    {"argmax", "argmin", "argsort", "round", "rint", "floor", "ceil", "sign", "categorical", "bernoulli", "greater",
+     "less", "greater_equal", "less_equal", "equal", "not_equal", "heaviside", "trunc", "searchsorted", "digitize"}
+)  # fmt: skip
+_ROUNDING = frozenset({"jax.numpy.round", "jax.numpy.sign", "jax.numpy.rint", "jax.numpy.floor", "jax.numpy.heaviside"})
+_ESTIMATORS = frozenset({"stop_gradient", "custom_vjp", "custom_jvp", "straight_through", "ste", "reparam", "vjp"})
+NONE, STEP, SMOOTH = 0, 1, 2
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    yield from _latents(context)
+    seen: set[FunctionFacts] = set()
+    for event, name in foreign(context, "grad", "value_and_grad"):
+        if name not in GRADIENTS or not event.value.args or in_test(event.scope):
+            continue
+        numbers = keyword(event.node, "argnums")
+        place = 0 if numbers is None else constant(numbers)
+        for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
+            function = callee.function
+            params = list(function.params)[len(callee.args) + int(callee.receiver is not None) :]
+            if function in seen or not isinstance(place, int) or not 0 <= place < len(params):
+                continue
+            seen.add(function)
+            if len(function.returns) != 1 or function.decorators:
+                continue
+            body = _returned(function)
+            aux = keyword(event.node, "has_aux")
+            if aux is not None and isinstance(body, ast.Tuple) and body.elts:
+                body = body.elts[0]
+            if body is not None and _Depends(context, function, params[place]).of(body) == STEP:
+                yield finding(
+                    RULE.code,
+                    function.scope,
+                    body,
+                    f"{shown(function)} depends on `{params[place]}` in steps only: its gradient is zero everywhere",
+                    "use a loss of the logits or probabilities, such as a cross-entropy",
+                )
+
+
+def _returned(function: FunctionFacts) -> ast.expr | None:
+    """Return the only expression that a function returns."""
+    if isinstance(function.node, ast.Lambda):
+        return function.node.body
+    found = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return)]
+    return found[0] if len(found) == 1 else None
+
+
+class _Depends:
+    """How expressions of a function depend on one of its parameters: not at all, in steps, or smoothly."""
+
+    def __init__(self, context: Context, function: FunctionFacts, param: str) -> None:
+        self._known: dict[str, int] = {param: SMOOTH}
+        if isinstance(function.node, ast.Lambda):
+            return
+        nodes = [n for n in context.bodies.nodes(function.scope) if isinstance(n, _BINDING)]
+        for node in sorted(nodes, key=lambda n: n.lineno):
+            if isinstance(node, ast.FunctionDef):
+                self._known[node.name] = max((self._leaf(n) for n in ast.walk(node)), default=NONE)
+                continue
+            source = node.iter if isinstance(node, ast.For) else node.value
+            depends = self.of(source) if source is not None else NONE
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in (n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
+                self._known[target.id] = max(self._known.get(target.id, NONE), depends)
+
+    def _leaf(self, node: ast.AST) -> int:
+        return self._known.get(node.id, NONE) if isinstance(node, ast.Name) else NONE
+
+    def of(self, node: ast.AST) -> int:
+        """Return how an expression depends on the parameter."""
+        if isinstance(node, ast.Name):
+            return self._known.get(node.id, NONE)
+        if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "dtype", "size"}:
+            return NONE
+        inner = max((self.of(child) for child in ast.iter_child_nodes(node)), default=NONE)
+        step = isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_word(node.func) in _STEPS)
+        if isinstance(node, ast.Call) and last_word(node.func) in _ESTIMATORS:
+            return SMOOTH
+        return min(inner, STEP) if step else inner
+
+
+_BINDING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.FunctionDef)
+
+
+def _latents(context: Context) -> Iterator[Finding]:
+    """Yield the outputs of layers that are rounded on their way to other layers."""
+    for event, name in foreign(context, *(last(one) for one in _ROUNDING)):
+        function = event.scope.function
+        if name not in _ROUNDING or function is None or function.owner is None or not event.value.args:
+            continue
+        if not _layer_within(context, event.node.args[0], event.scope) or in_test(event.scope):
+            continue
+        if any(last_word(n) in _ESTIMATORS for n in ast.walk(function.node)):
+            continue
+        for other in context.bodies.calls.get(event.scope, ()):
+            if event.value in other.value.args and _layer(context, other.value, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{last(name)}` has no gradient: the layers before it learn nothing",
+                    "let the gradient pass: z + jax.lax.stop_gradient(jnp.round(z) - z)",
+                )
+                break
+
+
+def _layer(context: Context, call: Call, scope: Scope) -> bool:
+    """Say whether a call calls a layer that the object of a method holds."""
+    callee = call.callee
+    if not isinstance(callee, Attr) or not isinstance(callee.base, Param):
+        return False
+    return callee.base is callee.base.function.self_param and kinds_of(context, callee, scope) == {Kind.MODULE}
+
+
+def _layer_within(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression, or the variable that it is, comes from a layer."""
+    values = scope.module.values
+    pending: list[ast.AST] = [node]
+    for _ in range(6):
+        found = [n for one in pending for n in ast.walk(one)]
+        if any(isinstance(v := values.get(n), Call) and _layer(context, v, scope) for n in found):
+            return True
+        pending = [
+            inner
+            for n in found
+            if isinstance(n, ast.Name) and isinstance(inner := getattr(values.get(n), "node", None), ast.AST)
+        ]
+    return False
+
+
+RULE = lint_rule(
+    "NNX884",
+    "flat-loss",
+    "a loss that depends on its parameters through argmax, rounding or comparisons only",
+    why="""\
+What goes in steps has the derivative zero: with the accuracy, or anything of `argmax`, `round` or a comparison for a
+loss, all gradients are zero and nothing is learned, without an error. The same holds for the layers in front of outputs
+that are rounded without an estimator of the gradient.
+""",
+    source="jax issues 17555 and others; Stack Overflow; measured: gradients of zero",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def loss(params, x, labels):
+    predicted = jnp.argmax(x @ params, axis=-1)
+    return 1.0 - jnp.mean(predicted == labels)
+
+
+step = jax.grad(loss)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def loss(params, x, labels):
+    logits = x @ params
+    right = jnp.argmax(logits, axis=-1) == labels
+    logp = jax.nn.log_softmax(logits)
+    return -jnp.mean(jnp.take_along_axis(logp, labels[:, None], 1)) + 0.0 * right.mean()
+
+
+step = jax.grad(loss)
+""",
+    ),
+)

@@ -1,0 +1,116 @@
+"""NNX919: compiled code that gets an array of another size in every round."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import compiled_roots, in_test
+from codemods.nnx.values import Call, Changed, Loop, Sequence, Value
+
+_GROWING = frozenset({"append", "concatenate", "vstack", "hstack", "stack", "array", "asarray"})
+_HOMES = ("jax.numpy.", "numpy.")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    seen: set[ast.AST] = set()
+    for root in compiled_roots(context):
+        if in_test(root.scope):
+            continue
+        for event in context.traced.calls_of(root):
+            if event.node in seen or event.scope.module not in context.asked:
+                continue
+            loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
+            for place, value in enumerate(event.value.args) if loops else ():
+                if any(_grows(context, value, loop, event.scope) for loop in loops):
+                    seen.add(event.node)
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        event.node.args[place] if place < len(event.node.args) else event.node,
+                        "the array is larger in every round, and every size is compiled on its own",
+                        "give it its last size at once, and say by a mask or a count how much of it is filled",
+                    )
+                    break
+
+
+def _grows(context: Context, value: Value, loop: ast.AST, scope: Scope) -> bool:
+    """Say whether a value is an array that a loop makes longer in every round."""
+    if isinstance(value, Loop) and value.node is loop and isinstance(value.again, Call):
+        return value in _parts(context, value.again, scope)
+    if isinstance(value, Call):  # of a list to which every round appends
+        return any(_appended(part, loop) for part in _parts(context, value, scope))
+    return False
+
+
+def _parts(context: Context, call: Call, scope: Scope) -> tuple[Value, ...]:
+    """Return what is joined into one array."""
+    name = context.flow.calls.callee_name(context.flow.here(call, scope))
+    if not name.startswith(_HOMES) or last(name) not in _GROWING or not call.args:
+        return ()
+    first = call.args[0]
+    inner = first.items if isinstance(first, Sequence) else ()
+    return (first, *inner) if last(name) != "append" else call.args[:2]
+
+
+def _appended(value: Value, loop: ast.AST) -> bool:
+    """Say whether a value is a list that every round of a loop makes longer, and none begins anew."""
+    while isinstance(value, Changed):
+        if isinstance(value.node, ast.Call) and getattr(value.node.func, "attr", "") not in {"append", "extend"}:
+            return False
+        value = value.before
+    return isinstance(value, Loop) and value.node is loop and isinstance(value.again, Changed)
+
+
+RULE = lint_rule(
+    "NNX919",
+    "growing-argument",
+    "compiled code gets an array that grows in every round of a loop",
+    why="""\
+Code is compiled for the shapes of its arguments. An array to which every round appends has another shape each time, and
+every round compiles anew. An array of its last size, with a mask or a count, is compiled once.
+""",
+    source="JAX FAQ; measured: one compilation for every round",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def mean(xs):
+    return xs.mean()
+
+
+def collect(x, steps):
+    xs = jnp.array([x])
+    for _ in range(steps):
+        xs = jnp.append(xs, mean(xs))
+    return xs
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def mean(xs, count):
+    return jnp.where(jnp.arange(len(xs)) < count, xs, 0.0).sum() / count
+
+
+def collect(x, steps):
+    xs = jnp.zeros(steps + 1).at[0].set(x)
+    for i in range(steps):
+        xs = xs.at[i + 1].set(mean(xs, i + 1))
+    return xs
+""",
+    ),
+)

@@ -1,0 +1,69 @@
+"""NNX848: floats that are written into an array of integers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arrays import FLOAT, INT, Arrays
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.values import Attr
+
+_METHODS = ("set", "add", "multiply", "mul", "divide", "power", "subtract")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named(*_METHODS):
+        callee = event.value.callee
+        if event.scope.module not in context.asked or not isinstance(callee, Attr) or not event.value.args:
+            continue
+        func = event.node.func
+        at = func.value if isinstance(func, ast.Attribute) else None
+        if not (isinstance(at, ast.Subscript) and isinstance(at.value, ast.Attribute) and at.value.attr == "at"):
+            continue
+        base = event.scope.module.values.get(at.value.value)
+        if base is None or in_test(event.scope):
+            continue
+        arrays = Arrays(context, {})
+        if arrays.of(event.value.args[0], event.scope).number != FLOAT or arrays.of(base, event.scope).number != INT:
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{ast.unparse(at.value.value)}` holds integers: what is written into it loses its fraction",
+            "make the array one of floats: jnp.zeros(shape), or dtype=float",
+        )
+
+
+RULE = lint_rule(
+    "NNX848",
+    "integer-array",
+    "floats are written into an array of integers",
+    why="""\
+`x.at[i].set(value)` and the like keep the type of `x`: in an array of integers 0.5 becomes 0. `jnp.array([0, 0])` and
+`jnp.zeros(n, int)` are such arrays, `jnp.zeros(n)` is not.
+""",
+    source="Stack Overflow; JAX Sharp Bits; measured: the fraction is cut off, with a warning at most",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+
+values = jnp.array([0, 0, 0])
+values = values.at[1].set(0.5)
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+
+values = jnp.zeros(3)
+values = values.at[1].set(0.5)
+counts = jnp.zeros(3, dtype=int).at[1].add(1)
+""",
+    ),
+)

@@ -1,0 +1,175 @@
+"""Through which functions a gradient goes, and which of their variables it is taken with respect to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.names import BODIES, last
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.traced import function_of
+from codemods.nnx.nodes import last_word
+from codemods.nnx.project import enclosing_function
+from codemods.nnx.values import Star
+
+_DEPTH = 4  # how many calls deep a gradient is followed
+_UNTOUCHED = frozenset({"stop_gradient", "zeros_like", "ones_like"})  # what gives nothing that has a gradient
+
+
+class Reach:
+    """Follows gradients to places of interest.
+
+    Args:
+        context: the analysis.
+        places: the functions in which the places stand; where the way to them does not lead is not looked at.
+        without: functions of JAX that gradients are not followed from, as ``jax.jacfwd``.
+    """
+
+    def __init__(
+        self, context: Context, places: Iterable[FunctionFacts], without: frozenset[str] = frozenset()
+    ) -> None:
+        self._context = context
+        self._without = without
+        self._around = _around(context, places)
+        self._done: set[tuple[FunctionFacts, frozenset[str]]] = set()
+        self._inner: dict[FunctionFacts, list[FunctionFacts]] = {}
+        for function in self._around:
+            outer = function_of(function.scope.parent)
+            if outer is not None:
+                self._inner.setdefault(outer, []).append(function)
+
+    def functions(self) -> Iterator[tuple[FunctionFacts, set[str]]]:
+        """Yield the functions with the variables that depend on what is differentiated; one may come several times."""
+        for function, params in _differentiated(self._context, self._without):
+            yield from self._reached(function, params, 0)
+
+    def _reached(
+        self, function: FunctionFacts, params: frozenset[str], depth: int
+    ) -> Iterator[tuple[FunctionFacts, set[str]]]:
+        if depth > _DEPTH or function not in self._around or (function, params) in self._done:
+            return
+        if _has_rule(function):
+            return
+        self._done.add((function, params))
+        context = self._context
+        names = _dependent(context, function, params)
+        yield function, names
+        events = context.bodies.calls.get(function.scope, ())
+        for inner in self._inner.get(function, ()):
+            own = set(inner.params)
+            given = {name for event in events for name in _carried(context, event.node, inner, names)}
+            yield from self._reached(inner, frozenset((names - own) | given), depth + 1)
+        for event in events:
+            if not mentions(event.node, names):
+                continue
+            for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
+                called = callee.function
+                if called is function or callee.gradient or called not in self._around:
+                    continue
+                if context.flow.calls.name(event) in BODIES:
+                    continue
+                first = len(callee.args) + int(callee.receiver is not None and called.binding in {"instance", "class"})
+                order = list(called.params)
+                arguments = [*zip(order[first:], event.node.args, strict=False)]
+                arguments += [(k.arg, k.value) for k in event.node.keywords if k.arg in called.params]
+                reached = frozenset(name for name, node in arguments if mentions(node, names))
+                if reached and not any(isinstance(a, Star) for a in event.value.args):
+                    yield from self._reached(called, reached, depth + 1)
+
+
+def _has_rule(function: FunctionFacts) -> bool:
+    """Say whether a function has a derivative of its own."""
+    if isinstance(function.node, ast.Lambda):
+        return False
+    return any(
+        last_word(n) in {"custom_vjp", "custom_jvp", "custom_gradient"}
+        for decorator in function.node.decorator_list
+        for n in ast.walk(decorator)
+    )
+
+
+def _carried(context: Context, node: ast.Call, inner: FunctionFacts, names: set[str]) -> set[str]:
+    """Return the parameters that a loop fills with what depends on some names, of a function it is given."""
+    params = list(inner.params)
+    places = [i for i, a in enumerate(node.args) if a is inner.node or getattr(a, "id", "") == inner.name]
+    word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if not places or not params:
+        return set()
+    if word == "scan":
+        found = {params[0]} if len(node.args) > 1 and mentions(node.args[1], names) else set()
+        return found | (
+            {params[1]} if len(params) > 1 and len(node.args) > 2 and mentions(node.args[2], names) else set()
+        )
+    if word == "fori_loop" and len(params) > 1:
+        return {params[1]} if len(node.args) > 3 and mentions(node.args[3], names) else set()
+    if word == "while_loop":
+        return {params[0]} if len(node.args) > 2 and mentions(node.args[2], names) else set()
+    return set()
+
+
+def _around(context: Context, places: Iterable[FunctionFacts]) -> set[FunctionFacts]:
+    """Return some functions with those that call them, and those these stand in."""
+    found: set[FunctionFacts] = set()
+    level = set(places)
+    for _ in range(_DEPTH + 1):
+        found |= level
+        callers = {enclosing_function(e.scope) for function in level for e in context.flow.sites.callers(function)}
+        callers |= {function_of(function.scope.parent) for function in level}
+        level = {function for function in callers if function is not None} - found
+    return found
+
+
+def _differentiated(context: Context, without: frozenset[str]) -> Iterator[tuple[FunctionFacts, frozenset[str]]]:
+    """Yield the functions that are differentiated, with the parameters with respect to which they are."""
+    words = {last(name) for name in GRADIENTS}
+    for event, name in foreign(context, *sorted(words), everywhere=True):
+        if name not in GRADIENTS - without or not event.value.args:
+            continue
+        given = keyword(event.node, "argnums") or (event.node.args[1] if len(event.node.args) > 1 else None)
+        numbers = constant(given) if given is not None else 0
+        chosen = numbers if isinstance(numbers, tuple | list) else (numbers,)
+        for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
+            names = list(callee.function.params)[len(callee.args) + int(callee.receiver is not None) :]
+            picked = {names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)}
+            if picked:
+                yield callee.function, frozenset(picked)
+
+
+def _dependent(context: Context, function: FunctionFacts, params: frozenset[str]) -> set[str]:
+    """Return the variables and inner functions of a function that depend on some of its parameters."""
+    names = set(params)
+    if isinstance(function.node, ast.Lambda):
+        return names
+    nodes = [
+        n
+        for n in context.bodies.nodes(function.scope)
+        if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.FunctionDef)
+    ]
+    for node in sorted(nodes, key=lambda n: n.lineno):
+        if isinstance(node, ast.FunctionDef):
+            own = {a.arg for a in node.args.args}
+            if any(mentions(s, names - own) for s in node.body):
+                names.add(node.name)
+            continue
+        source = node.iter if isinstance(node, ast.For) else node.value
+        if source is not None and mentions(source, names):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return names
+
+
+def mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:
+    """Say whether an expression depends on some names, other than by their shapes."""
+    if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "dtype", "size"}:
+        return False
+    if isinstance(node, ast.Call):
+        word = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if word in _UNTOUCHED or word in {"len", "range", "argmax", "argmin", "argsort"}:
+            return False
+    if isinstance(node, ast.Name):
+        return node.id in names
+    return any(mentions(child, names) for child in ast.iter_child_nodes(node))

@@ -1,0 +1,115 @@
+"""NNX881: names that JAX took away before any release that Flax NNX runs on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.values import Ref
+
+# found by asking JAX 0.4.35, 0.6.2 and 0.10.2 for every name; what to write instead
+_GONE = {
+    "jax.numpy.trapz": "jax.scipy.integrate.trapezoid",
+    "jax.numpy.in1d": "jnp.isin",
+    "jax.numpy.row_stack": "jnp.vstack",
+    "jax.numpy.alltrue": "jnp.all",
+    "jax.numpy.sometrue": "jnp.any",
+    "jax.numpy.product": "jnp.prod",
+    "jax.numpy.cumproduct": "jnp.cumprod",
+    "jax.numpy.msort": "jnp.sort(x, axis=0)",
+    "jax.numpy.issubsctype": "jnp.issubdtype",
+    "jax.numpy.DeviceArray": "jax.Array",
+    "jax.interpreters.xla.DeviceArray": "jax.Array",
+    "jax.random.shuffle": "jax.random.permutation",
+    "jax.random.KeyArray": "jax.Array",
+    "jax.random.PRNGKeyArray": "jax.Array",
+    "jax.xla_computation": "jax.jit(f).lower(...)",
+    "jax.abstract_arrays": "jax.core.ShapedArray",
+    "jax.linear_util": "jax.extend.linear_util",
+    "jax.ops.index_update": "x.at[index].set(value)",
+    "jax.ops.index_add": "x.at[index].add(value)",
+    "jax.ops.index_mul": "x.at[index].multiply(value)",
+    "jax.ops.index_min": "x.at[index].min(value)",
+    "jax.ops.index_max": "x.at[index].max(value)",
+    "jax.ops.index": "the index itself, as in x.at[index]",
+    "jax.partial": "functools.partial",
+    "jax.curry": "functools.partial",
+    "jax.soft_pmap": "jax.pmap",
+    "jax.custom_transforms": "jax.custom_vjp",
+    "jax.lax.tie_in": "its second argument",
+    "jax.experimental.optimizers": "jax.example_libraries.optimizers, or optax",
+    "jax.experimental.stax": "jax.example_libraries.stax, or flax.nnx",
+    "jax.experimental.maps": "jax.shard_map, or jax.vmap",
+    "jax.experimental.loops": "jax.lax.fori_loop",
+    "jax.experimental.PartitionSpec": "jax.sharding.PartitionSpec",
+    "jax.config.config": "jax.config",
+}
+_WORDS = frozenset(name.rpartition(".")[2] for name in _GONE)
+_HOMES = frozenset(name.rpartition(".")[0] for name in _GONE)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.asked.attributes():
+        if event.node.attr not in _WORDS or event.context != "load":
+            continue
+        base = context.flow.resolve(context.flow.here(event.base, event.scope)).value
+        name = f"{base.name}.{event.node.attr}" if isinstance(base, Ref) else ""
+        if name in _GONE and not _tried(context, event.node, event.scope) and not _asked_for(event.statement):
+            yield _found(name, event.scope, event.node)
+    for module in context.asked.modules:
+        for statement in module.imports:
+            if isinstance(statement, ast.ImportFrom) and statement.module in _HOMES and not statement.level:
+                for alias in statement.names:
+                    name = f"{statement.module}.{alias.name}"
+                    if name in _GONE and not _tried(context, statement, module.scope):
+                        yield _found(name, module.scope, statement)
+
+
+def _tried(context: Context, node: ast.AST, scope: Scope) -> bool:
+    """Say whether a node stands in a ``try``, also where it is the other way for older releases."""
+    return any(isinstance(block, ast.Try) for block, _ in context.bodies.paths(scope).get(node, ()))
+
+
+def _asked_for(statement: ast.stmt) -> bool:
+    """Say whether a statement asks whether a name is there."""
+    return any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "hasattr" for n in ast.walk(statement))
+
+
+def _found(name: str, scope: Scope, node: ast.AST) -> Finding:
+    return finding(RULE.code, scope, node, f"JAX has no {name} any more", f"write {_GONE[name]}")
+
+
+RULE = lint_rule(
+    "NNX881",
+    "removed-jax-name",
+    "a name that JAX took away long ago",
+    why="""\
+Code written for older releases of JAX uses names that no release has any more which Flax NNX runs on: an AttributeError
+or ImportError. Reading a name under `try`, or after asking for it with `hasattr`, is left alone.
+""",
+    source="changelog of JAX; found by asking JAX 0.4.35, 0.6.2 and 0.10.2 for every name",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+
+
+def area(y, x):
+    return jnp.trapz(y, x)
+""",
+    ),
+    clean=(
+        """\
+import jax
+
+
+def area(y, x):
+    return jax.scipy.integrate.trapezoid(y, x)
+""",
+    ),
+)

@@ -1,0 +1,142 @@
+"""NNX888: the gradient of distances between all points, those of a point to itself among them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.reached import Reach, mentions
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Unknown
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    places: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]] = {}
+    for event, name in foreign(context, "norm", "sqrt"):
+        if event.scope.function is not None and name in {"jax.numpy.linalg.norm", "jax.numpy.sqrt"} and event.node.args:
+            points = _points(context, event, name.endswith("norm"))
+            if points is not None:
+                places.setdefault(event.scope.function, []).append((event, points))
+    if not places:
+        return
+    seen: set[ast.AST] = set()
+    for function, names in Reach(context, places).functions():
+        for event, points in places.get(function, ()):
+            if event.node not in seen and mentions(points, names):
+                seen.add(event.node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"the distance of a point of `{ast.unparse(points)}` to itself is 0, where the root has no "
+                    "gradient: it is NaN, also where it is multiplied by 0",
+                    "make the square safe first: safe = jnp.where(square > 0, square, 1.0)",
+                )
+
+
+def _points(context: Context, event: CallEvent, norm: bool) -> ast.expr | None:
+    """Return the points of which all differences are taken, if what is under a root is their squares."""
+    inner: ast.expr | None = event.node.args[0]
+    if not norm:
+        inner = _squared(_written(context, inner, event))
+    difference = _written(context, inner, event)
+    if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
+        return None
+    one, two = _spread(difference.left), _spread(difference.right)
+    if one is None or two is None or ast.dump(one[0]) != ast.dump(two[0]) or one[1] == two[1]:
+        return None
+    return one[0]
+
+
+def _written(context: Context, node: ast.expr | None, event: CallEvent) -> ast.expr | None:
+    """Return the expression that a variable stands for, or an expression itself."""
+    if not isinstance(node, ast.Name):
+        return node
+    value = event.scope.module.values.get(node)
+    inner = value.node if isinstance(value, Unknown | Call) else None
+    return inner if isinstance(inner, ast.expr) else None
+
+
+def _squared(node: ast.expr | None) -> ast.expr | None:
+    """Return what a sum of squares is the sum of."""
+    if not isinstance(node, ast.Call) or last_word(node.func) != "sum":
+        return None
+    inner: ast.expr | None = node.args[0] if node.args else None
+    method = isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Name)
+    if method and isinstance(node.func, ast.Attribute):
+        inner = node.func.value
+    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow):
+        return inner.left if isinstance(inner.right, ast.Constant) and inner.right.value == 2 else None
+    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult):
+        return inner.left if ast.dump(inner.left) == ast.dump(inner.right) else None
+    return inner.args[0] if isinstance(inner, ast.Call) and last_word(inner.func) == "square" and inner.args else None
+
+
+def _spread(node: ast.expr) -> tuple[ast.expr, str] | None:
+    """Return what gets another axis by ``x[:, None]`` or the like, and where."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "expand_dims" and len(node.args) > 1:
+        return node.args[0], ast.dump(node.args[1])
+    if not isinstance(node, ast.Subscript):
+        return None
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    new = [i for i, part in enumerate(parts) if _new(part)]
+    whole = all(_new(p) or (isinstance(p, ast.Slice) and not (p.lower or p.upper)) or _rest(p) for p in parts)
+    return (node.value, str(new)) if len(new) == 1 and whole else None
+
+
+def _new(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Constant) and node.value is None) or last_word(node) == "newaxis"
+
+
+def _rest(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is Ellipsis
+
+
+RULE = lint_rule(
+    "NNX888",
+    "distance-to-itself",
+    "the gradient of the distances between all points, with those of a point to itself",
+    why="""\
+The differences `x[:, None] - x[None]` are 0 on the diagonal, where the derivative of the root is infinite: the gradient
+is NaN, also where the diagonal is masked or multiplied by 0 afterwards. The square has to be made safe before the root.
+""",
+    source="JAX FAQ, section on where and gradients; jax issues on norm at zero; measured: NaN",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def energy(x):
+    r = jnp.linalg.norm(x[:, None] - x[None, :], axis=-1)
+    return jnp.sum(jnp.exp(-r) * (1.0 - jnp.eye(len(x))))
+
+
+force = jax.grad(energy)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def energy(x):
+    delta = x[:, None] - x[None, :]
+    square = jnp.sum(delta**2, axis=-1)
+    safe = jnp.where(square > 0, square, 1.0)
+    r = jnp.where(square > 0, jnp.sqrt(safe), 0.0)
+    smooth = jnp.sqrt(jnp.sum(delta**2, axis=-1) + 1e-6)
+    return jnp.sum(jnp.exp(-r) + smooth)
+
+
+force = jax.grad(energy)
+""",
+    ),
+)

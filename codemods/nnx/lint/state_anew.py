@@ -1,0 +1,138 @@
+"""NNX838: an optimizer's state that is made anew for every update."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import callers_of, in_test, kinds_of
+from codemods.nnx.values import Attr, Call, Loop, Param, Value
+
+_STATELESS = frozenset({"sgd", "scale", "identity", "set_to_zero", "sign_sgd"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named("update"):
+        callee = event.value.callee
+        if event.scope.module not in context.asked or not isinstance(callee, Attr) or len(event.value.args) < 2:
+            continue
+        state = event.value.args[1]
+        if not isinstance(state, Call) or not isinstance(state.callee, Attr) or state.callee.name != "init":
+            continue
+        if in_test(event.scope) or state.callee.base != callee.base or not state.args:
+            continue
+        if kinds_of(context, callee.base, event.scope) != {Kind.TRANSFORM} or not _keeps(context, event, callee.base):
+            continue
+        made = next((e for e in context.bodies.calls.get(event.scope, ()) if e.value is state), None)
+        if made is not None and (_in_round(made, event) or _in_step(context, event, state)):
+            yield finding(
+                RULE.code,
+                event.scope,
+                state.node,
+                "the state of the optimizer is made anew for every update: its moments and its count never grow",
+                "make it once before the loop, and keep what the update gives",
+                related=[(event.node, "used for this update only")],
+            )
+
+
+def _in_round(made: CallEvent, update: CallEvent) -> bool:
+    """Say whether both stand in the same round of a loop that goes on with the parameters of the round before."""
+    loops = [loop for loop in made.loops if isinstance(loop, ast.For | ast.While)]
+    if not loops or made.loops != update.loops:
+        return False
+    params = made.value.args[0]
+    return isinstance(params, Loop) and params.node is loops[-1] and params.again is not None
+
+
+def _in_step(context: Context, update: CallEvent, state: Call) -> bool:
+    """Say whether both stand in a function that updates its argument once, and is called in loops with its result."""
+    function = update.scope.function
+    params = state.args[0]
+    if function is None or update.loops or not isinstance(params, Param) or params.function is not function:
+        return False
+    if any(e.value.callee == update.value.callee and e is not update for e in context.bodies.calls[update.scope]):
+        return False
+    for event in callers_of(context, function):
+        given = next((a for a in event.value.args if isinstance(a, Loop) and a.node in event.loops), None)
+        if given is not None and given.again is not None and _from(given.again, event.value):
+            return True
+    return False
+
+
+def _from(value: Value, call: Call) -> bool:
+    """Say whether a value is a result of a call, or a part of one."""
+    while value is not call:
+        base = getattr(value, "base", None)
+        if not isinstance(base, Value):
+            return False
+        value = base
+    return True
+
+
+def _keeps(context: Context, event: CallEvent, base: Value) -> bool:
+    """Say whether a transformation keeps anything from update to update."""
+    made = context.flow.resolve(context.flow.here(base, event.scope))
+    name = context.flow.calls.callee_name(made) if isinstance(made.value, Call) else ""
+    if last(name) in _STATELESS:
+        return isinstance(made.value, Call) and (len(made.value.args) > 1 or bool(made.value.keywords))
+    return True
+
+
+RULE = lint_rule(
+    "NNX838",
+    "state-made-anew",
+    "the state of an optax transformation is made anew for every update",
+    why="""\
+`tx.init(params)` gives moments of zero and a count of zero. Made anew before every update, Adam takes steps of the sign
+of the gradient, momentum does nothing, and a schedule stays at its first step; the state has to be kept.
+""",
+    source="optax discussions; measured: steps of the size of the learning rate, whatever the gradient",
+    check=_check,
+    bad=(
+        """\
+import jax
+import optax
+
+tx = optax.adam(1e-3)
+
+
+def train(params, batches, loss):
+    for batch in batches:
+        state = tx.init(params)
+        updates, state = tx.update(jax.grad(loss)(params, batch), state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+""",
+    ),
+    clean=(
+        """\
+import jax
+import optax
+
+tx = optax.adam(1e-3)
+
+
+def train(params, batches, loss):
+    state = tx.init(params)
+    for batch in batches:
+        updates, state = tx.update(jax.grad(loss)(params, batch), state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+
+
+def adapted(params, tasks, loss):
+    found = []
+    for task in tasks:
+        state = tx.init(params)
+        updates, state = tx.update(jax.grad(loss)(params, task), state, params)
+        found.append(optax.apply_updates(params, updates))
+    return found
+""",
+    ),
+)

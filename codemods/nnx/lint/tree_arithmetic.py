@@ -1,0 +1,139 @@
+"""NNX839: arithmetic on dicts of arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import scopes
+from codemods.nnx.values import Call, Changed, Const, Item, Loop, Mapping, Unknown, Value
+
+_OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
+_DEPTH = 8
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope in scopes(context):
+        if b"grad" not in scope.module.source.data:
+            continue
+        told: set[ast.AST] = set()
+        for node in context.bodies.nodes(scope):
+            if node in told or not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, _OPERATORS):
+                continue
+            parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
+            found = next((p for p in parts if isinstance(p, ast.Name) and _dict(context, p, scope)), None)
+            if found is None:
+                continue
+            told.update(ast.walk(node))
+            if not context.bodies.guarded(node, scope):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"`{found.id}` is a dict: there is no arithmetic on trees of arrays",
+                    "use jax.tree.map(lambda p, g: p - rate * g, params, grads)",
+                )
+
+
+def _dict(context: Context, node: ast.Name, scope: Scope) -> bool:
+    value = scope.module.values.get(node)
+    if not isinstance(value, Call | Item | Loop | Changed | Mapping):
+        return False
+    return _is_dict(context, context.flow.here(value, scope), 0)
+
+
+def _is_dict(context: Context, bound: Bound, depth: int) -> bool:
+    """Say whether a value is a dict for certain, or the gradient with respect to one."""
+    value: Value = bound.value
+    while isinstance(value, Loop | Changed):
+        if isinstance(value, Changed) and isinstance(value.node, ast.AugAssign):
+            return False
+        value = value.before
+    if depth > _DEPTH:
+        return False
+    if isinstance(value, Mapping):
+        return True
+    flow = context.flow
+    bound = flow.with_value(bound, value)
+    if isinstance(value, Item) and value.index == Const(1) and isinstance(value.base, Call):
+        return _gradient(context, flow.with_value(bound, value.base), "value_and_grad", depth)
+    if isinstance(value, Call):
+        if _gradient(context, bound, "grad", depth):
+            return True
+        if flow.calls.callee_name(bound):
+            return False
+        invoked = flow.calls.invoked(bound)
+        return bool(invoked) and all(
+            not callee.gradient
+            and not callee.function.generator
+            and bool(callee.function.returns)
+            and all(_is_dict(context, Bound(r, frame), depth + 1) for r in callee.function.returns)
+            for callee, frame in invoked
+        )
+    found = flow.resolve(bound)
+    return found.value is not value and not isinstance(found.value, Unknown) and _is_dict(context, found, depth + 1)
+
+
+def _gradient(context: Context, bound: Bound, word: str, depth: int) -> bool:
+    """Say whether a call of what a function of JAX made gives the gradient with respect to a dict."""
+    call = bound.value
+    if not isinstance(call, Call) or not call.args or call.starred:
+        return False
+    made = context.flow.follow(bound, call.callee)
+    if not isinstance(made.value, Call) or made.value.keyword("argnums") is not None or len(made.value.args) != 1:
+        return False
+    name = context.flow.calls.callee_name(made)
+    if name not in GRADIENTS or name.rpartition(".")[2] != word:
+        return False
+    if made.value.keyword("has_aux") is not None and word == "grad":
+        return False
+    return _is_dict(context, context.flow.with_value(bound, call.args[0]), depth + 1)
+
+
+RULE = lint_rule(
+    "NNX839",
+    "tree-arithmetic",
+    "arithmetic on a dict of parameters or gradients",
+    why="""\
+Parameters and gradients that are dicts are trees: `params - 0.1 * grads` raises a TypeError. `jax.tree.map` goes over
+the leaves of several trees at once.
+""",
+    source="Stack Overflow; JAX tutorial, section on pytrees; measured: TypeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+
+
+def loss(params, x):
+    return (params["w"] * x + params["b"]).sum()
+
+
+params = {"w": 1.0, "b": 0.0}
+grads = jax.grad(loss)(params, 2.0)
+params = params - 0.1 * grads
+""",
+    ),
+    clean=(
+        """\
+import jax
+
+
+def loss(params, x):
+    return (params["w"] * x + params["b"]).sum()
+
+
+params = {"w": 1.0, "b": 0.0}
+grads = jax.grad(loss)(params, 2.0)
+params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+weights = params["w"] - 0.1 * grads["w"]
+""",
+    ),
+)
