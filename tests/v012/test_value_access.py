@@ -84,6 +84,7 @@ def test_others_stay(text: str) -> None:
         "import jax\n\njax.tree.map(lambda leaf: leaf.value, nnx.state(m), is_leaf=lambda n: hasattr(n, 'value'))\n",
         "u = nnx.Variable(print())\nu.value -= 1\n",
         "print(m.inner.proj.value)\n",
+        "print(nnx.state(m)['inner'].value)\n",
     ],
 )
 def test_a_project_keeps_one_spelling(other: str) -> None:
@@ -215,3 +216,29 @@ def test_what_initializers_give_is_read_as_an_array(tmp_path: Path) -> None:
     assert "print(self.made.get_value(), self.size.get_value())" in after
     assert "return (x @ self.kernel[...] + self.bias[...]) * self.scale[...] @ self.other[...]" in after
     assert_same(runs({"it": INITIALIZED}, tmp_path, ("0.12",)), "it")
+
+
+LEAVES = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Counter(nnx.Module):
+    def __init__(self):
+        self.count = nnx.Variable(jnp.array(0))
+        self.label = nnx.Variable("a")
+
+
+counter = Counter()
+state = nnx.state(counter)
+print(state["count"].value, state.count.value, state["label"].value)
+"""
+
+
+def test_leaves_of_a_state_by_the_names_of_the_project(tmp_path: Path) -> None:
+    once = migrate_text(LEAVES, options("0.12"))
+    assert 'print(state["count"][...], state.count[...], state["label"].get_value())' in once
+    assert_same(runs({"leaves": LEAVES}, tmp_path / "runs", ("0.12",)), "leaves")
+    other = "class Attention(nnx.Module):\n    def __init__(self):\n        self.count = nnx.Linear(2, 2, rngs=rngs)\n"
+    assert "[...]" not in migrate_text(LEAVES + other, options("0.12"))

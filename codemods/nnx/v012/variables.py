@@ -35,7 +35,7 @@ class Variables:
             return False
 
     def _is_variable(self, bound: Bound) -> bool:
-        if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound):
+        if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound) or self._in_state(bound):
             return True
         sources = self.context.sources.of(bound)
         others = [s for s in sources if not (isinstance(s.value, Unknown) and isinstance(s.value.node, ast.AugAssign))]
@@ -56,10 +56,17 @@ class Variables:
             self.flow.questions.unanswered += 1
             return True
         if kinds:
-            return Kind.VARIABLE in kinds
+            return Kind.VARIABLE in kinds or (bool(kinds & _TREES) and self._taken(bound))
         if all(cls is not None for cls in classes):
             return False
         return not any(isinstance(self._root(source), Class | ModuleRef | Const | Ref) for source in sources)
+
+    def _taken(self, bound: Bound) -> bool:
+        """Say whether a value is a part of a state, which may be a leaf."""
+        found = self.flow.resolve(bound)
+        return isinstance(found.value, Attr | Item | Indexed) and bool(
+            self.context.kinds.of(self.flow.with_value(found, found.value.base)) & _TREES
+        )
 
     def _root(self, bound: Bound) -> Value:
         """Return what a part of a part ... belongs to: members of an enumeration belong to its class."""
@@ -88,6 +95,26 @@ class Variables:
             value = self.flow.resolve(bound).value
         return False
 
+    def _in_state(self, bound: Bound) -> bool:
+        """Say whether a value is a leaf of a state: under a name which the project's modules give to Variables only."""
+        found = self.flow.resolve(bound)
+        if not isinstance(found.value, Attr | Item | Indexed):
+            return False
+        if self.context.kinds.only(self.flow.with_value(found, found.value.base)) not in _TREES:
+            return False
+        kept = self._kept(found.value)
+        return bool(kept) and all(self.context.kinds.only(one) is Kind.VARIABLE for one in kept)
+
+    def _kept(self, value: Attr | Item | Indexed) -> list[Bound]:
+        """Return what the classes of the project keep under the name of a part."""
+        index = value.index.value if isinstance(value, Indexed) else getattr(value, "index", None)
+        name = value.name if isinstance(value, Attr) else index.value if isinstance(index, Const) else None
+        return [
+            self.flow.here(stored, method.scope)
+            for cls in self.context.project.classes()
+            for method, stored in cls.stores.get(str(name), ())
+        ]
+
     def holds_array(self, value: Value, scope: Scope) -> bool:
         """Say whether a Variable holds an array from its constructor on, whatever the project assigns to it."""
         bound = self.flow.here(value, scope)
@@ -100,6 +127,10 @@ class Variables:
     def _holds_array(self, bound: Bound) -> bool:
         if self._is_leaf(bound):
             return True
+        if self._in_state(bound):
+            found = self.flow.resolve(bound).value
+            assert isinstance(found, Attr | Item | Indexed)
+            return all(self._holds_array(one) for one in self._kept(found))
         return self.arrays.holds_array(bound) and not self.context.sources.originals(bound) & self.reassigned
 
     def values(self) -> Iterator[AttrEvent]:
