@@ -10,6 +10,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.names.references import Reference, module_edit, newer, nnx_references, renamed, spelled_module
+from codemods.nnx.places import once
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import MODULES, SYMBOLS, Symbol
 
@@ -18,11 +19,14 @@ _MOVED: dict[str, Symbol] = {name: symbol for symbol in MODULES for name in symb
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield references to names that some target does not have."""
+    """Yield references to names that some target does not have; one that has no successor is told once."""
+    found: list[Finding] = []
     for reference in nnx_references(context):
         symbol = _ROWS.get(reference.name)
         if symbol is not None:
-            yield from _symbol(context, reference, symbol)
+            found += _symbol(context, reference, symbol)
+    yield from (one for one in found if one.fix is not None)
+    yield from once(context.project, (one for one in found if one.fix is None))
     yield from _imports(context)
 
 

@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.names.references import guarded, newer, nnx_references
 from codemods.nnx.options import VERSIONS
+from codemods.nnx.places import once
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.symbols import PUBLIC, SYMBOLS
 
@@ -29,7 +30,11 @@ _TOLD = frozenset(name.rpartition(".")[2] for symbol in SYMBOLS for name in symb
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Yield references to names of ``flax.nnx`` that some target does not have."""
+    """Yield references to names of ``flax.nnx`` that some target does not have, a name of many places once."""
+    yield from once(context.project, _unknown(context))
+
+
+def _unknown(context: Context) -> Iterator[Finding]:
     for reference in nnx_references(context):
         name = reference.last
         if reference.base != "flax.nnx" or name.startswith("_") or name in _ELSEWHERE | _TOLD or name == "dataclasses":

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.optimizer.state_tree import state_holder
+from codemods.nnx.places import once
 from codemods.nnx.rewrite import RewriteError, remove_keyword
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.in_place import scope_of
@@ -26,9 +27,9 @@ def check(context: Context) -> Iterator[Finding]:
         return
     bridges = _Bridges(context)
     written_for_it = context.origin == "0.12"  # and what it draws is what is meant
-    for event in () if written_for_it else context.asked.calls():
-        if context.flow.calls.name(event) in _NAMES:
-            yield from bridges.made(event)
+    calls = () if written_for_it else context.asked.calls()
+    made = (event for event in calls if context.flow.calls.name(event) in _NAMES)
+    yield from once(context.project, (found for event in made for found in bridges.made(event)))
     for store in context.asked.attributes():
         if store.context == "store" and store.node.attr in {"rngs", "module"}:
             yield from bridges.stored(store)
