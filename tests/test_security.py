@@ -47,6 +47,16 @@ def test_nothing_of_the_project_is_run(tree: Tree, kind: str, command: list[str]
     assert not (home / "marked").exists(), (home / "marked").read_text()
 
 
+def test_pages_and_junit_get_no_control_characters(tree: Tree) -> None:
+    root = tree({"a\x1b[31m\x07.py": HEAD + OLD + "# \x1b]0;title\x07\n"})
+    (root / "bad\x1b[1m.py").write_text(HEAD + "x = (\n")
+    shown = call("--check", "--output-format", "junit", "--report", str(root / "page.html"), ".").output
+    page = (root / "page.html").read_text()
+    for text in (shown, page):
+        assert "a\\x1b[31m\\x07.py" in text
+        assert not CONTROL.search(text)
+
+
 def test_terminals_get_no_control_characters(tree: Tree) -> None:
     name = "a\x1b[31m\x07\nb\u202e.py"
     root = tree({name: HEAD + OLD + "# \x1b]0;title\x07 nnx: ignore[NNX999\x1b[2J]\n"})

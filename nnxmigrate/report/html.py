@@ -7,13 +7,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from html import escape
+from html import escape as quoted
 
 from nnxmigrate.links import rule_url
 from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 from nnxmigrate.report.diff import patch
 from nnxmigrate.rules import all_rules, severity
 from nnxmigrate.version import __version__
+from nnxmigrate.visible import visible_lines
 
 _CSS = """
 :root { color-scheme: light dark; --line: #8884; --add: #2da44e33; --del: #cf222e33; --mark: #9a670033; }
@@ -60,8 +61,8 @@ def page(outcome: Outcome, command: str = "", now: datetime | None = None) -> st
     counts = ", ".join(f"{len(files)} {words[status]}" for status, files in outcome.by_status.items() if files)
     when = (now or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
     body = [f"<h1>nnxmigrate {__version__}</h1>", f'<p class="meta">{when}</p>']
-    body += [f"<p><code>{escape(command)}</code></p>"] if command else []
-    body += [f"<p>{escape(line)}</p>" for line in (*outcome.flax, *outcome.notes)]
+    body += [f"<p><code>{_text(command)}</code></p>"] if command else []
+    body += [f"<p>{_text(line)}</p>" for line in (*outcome.flax, *outcome.notes)]
     body += [f"<p>Files: {counts or 'none'}.</p>", _rules(outcome), *_filters(outcome)]
     body += _section("Failed", (_file(file, outcome) for file in outcome.by_status[Status.FAILED]))
     body += _section("Findings left", (_file(file, outcome) for file in _with_findings(outcome)))
@@ -93,7 +94,7 @@ def _rules(outcome: Outcome) -> str:
     rows = [
         f'<tr><td>{_linked(rule.code)}</td><td class="{rule.level}">{rule.level}</td>'
         f'<td class="number">{fixed[rule.code]}</td><td class="number">{left[rule.code]}</td>'
-        f"<td>{escape(rule.summary)}</td></tr>"
+        f"<td>{_text(rule.summary)}</td></tr>"
         for rule in all_rules()
         if fixed[rule.code] or left[rule.code]
     ]
@@ -108,7 +109,7 @@ def _filters(outcome: Outcome) -> Iterator[str]:
         return
     paths = dict.fromkeys(one.path for one in (*outcome.left, *outcome.fixed))
     rules = "".join(f"<option>{code}</option>" for code in _codes(outcome))
-    files = "".join(f"<option>{escape(path)}</option>" for path in paths)
+    files = "".join(f"<option>{_text(path)}</option>" for path in paths)
     yield (
         f'<p class="filters"><label>Rule <select id="rule"><option value="">all</option>{rules}</select></label> '
         f'<label>File <select id="file"><option value="">all</option>{files}</select></label> '
@@ -122,30 +123,30 @@ def _with_findings(outcome: Outcome) -> Iterator[FileOutcome]:
 
 
 def _file(file: FileOutcome, outcome: Outcome) -> str:
-    reason = f"<p>{escape(file.reason)}</p>" if file.reason else ""
+    reason = f"<p>{_text(file.reason)}</p>" if file.reason else ""
     findings = "".join(_finding(one) for one in outcome.left if one.path == file.path)
     group = ' class="group"' if findings else ""
-    return f"<details open{group}><summary>{escape(file.path)}</summary>{reason}{findings}</details>"
+    return f"<details open{group}><summary>{_text(file.path)}</summary>{reason}{findings}</details>"
 
 
 def _finding(one: Diagnostic) -> str:
     cell = f"cell {one.start.cell}, " if one.start.cell else ""
-    help_text = f'<br><span class="help">{escape(one.help)}</span>' if one.help else ""
+    help_text = f'<br><span class="help">{_text(one.help)}</span>' if one.help else ""
     place = f"{cell}line {one.start.line}, column {one.start.column}"
     for other in one.related:
-        help_text += f"<br>{other.where}: {escape(other.message)}"
+        help_text += f"<br>{other.where}: {_text(other.message)}"
     level = severity(one.code)
     return (
-        f'<div data-code="{one.code}" data-path="{escape(one.path)}">'
+        f'<div data-code="{one.code}" data-path="{_text(one.path)}">'
         f'<p><b>{_linked(one.code)}</b> <a href="#{one.code}">why</a> <span class="{level}">{level}</span> {place}: '
-        f"{escape(one.message)}{help_text}</p><pre>{escape(one.line)}</pre></div>"
+        f"{_text(one.message)}{help_text}</p><pre>{_text(one.line)}</pre></div>"
     )
 
 
 def _linked(code: str) -> str:
     """Return a code as a link to its page."""
     url = rule_url(code)
-    return f'<a href="{escape(url)}">{escape(code)}</a>' if url else escape(code)
+    return f'<a href="{_text(url)}">{_text(code)}</a>' if url else _text(code)
 
 
 def _diff(file: FileOutcome, outcome: Outcome) -> str:
@@ -156,8 +157,8 @@ def _diff(file: FileOutcome, outcome: Outcome) -> str:
         shown = _pre(line for line in lines if not line.startswith(("diff ", "--- ", "+++ ")))
     else:
         shown = "".join(f"<p>Cell {number}</p>{_pre(lines)}" for number, lines in cells)
-    inner = f'<div data-diff="{codes}" data-path="{escape(file.path)}">{shown}</div>'
-    return f'<details class="group"><summary>{escape(file.path)}</summary>{inner}</details>'
+    inner = f'<div data-diff="{codes}" data-path="{_text(file.path)}">{shown}</div>'
+    return f'<details class="group"><summary>{_text(file.path)}</summary>{inner}</details>'
 
 
 def _cells(file: FileOutcome) -> list[tuple[int, list[str]]] | None:
@@ -176,13 +177,18 @@ def _cells(file: FileOutcome) -> list[tuple[int, list[str]]] | None:
     ]
 
 
+def _text(text: str) -> str:
+    """Return a text as part of a page."""
+    return quoted(visible_lines(text))
+
+
 def _pre(lines: Iterable[str]) -> str:
     return "<pre>" + "\n".join(_coloured(line) for line in lines) + "</pre>"
 
 
 def _coloured(line: str) -> str:
     kind = _CLASSES.get(line[:1])
-    return f'<span class="{kind}">{escape(line)}</span>' if kind else escape(line)
+    return f'<span class="{kind}">{_text(line)}</span>' if kind else _text(line)
 
 
 def _explained(outcome: Outcome) -> Iterator[str]:
@@ -190,8 +196,8 @@ def _explained(outcome: Outcome) -> Iterator[str]:
     codes = set(_codes(outcome))
     for rule in all_rules():
         if rule.code in codes:
-            why = "".join(f"<p>{escape(part)}</p>" for part in rule.why.strip().split("\n\n"))
+            why = "".join(f"<p>{_text(part)}</p>" for part in rule.why.strip().split("\n\n"))
             yield (
-                f'<h3 id="{rule.code}">{rule.code} {escape(rule.name)}: {escape(rule.summary)}</h3>{why}'
-                f'<p class="help">{rule.level}, since Flax {rule.since}. {escape(rule.source)}</p>'
+                f'<h3 id="{rule.code}">{rule.code} {_text(rule.name)}: {_text(rule.summary)}</h3>{why}'
+                f'<p class="help">{rule.level}, since Flax {rule.since}. {_text(rule.source)}</p>'
             )

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 
 from nnxmigrate.outcome import Diagnostic, Outcome, Status
 from nnxmigrate.report import Style
+from nnxmigrate.visible import visible_lines
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # by XML 1.0
 
@@ -35,4 +36,4 @@ def junit(outcome: Outcome, style: Style) -> str:
 
 
 def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", visible_lines(text))
