@@ -12,6 +12,7 @@ from nnxmigrate.checkpoint.job import ItemJob, Job
 from nnxmigrate.checkpoint.layout import Kind, Step
 from nnxmigrate.checkpoint.plan import MODEL, OPTIMIZER, Plan, holds_optimizer
 from nnxmigrate.checkpoint.target import Layout
+from nnxmigrate.checkpoint.tree import DICT_KEY
 
 
 @dataclass(frozen=True)
@@ -65,22 +66,24 @@ def partial_code(job: Job, maker: Maker | None) -> str:
     lines = ["import orbax.checkpoint as ocp", "from flax import nnx", *([made.imports] if made.imports else []), ""]
     if job.program and not job.program.plain:
         lines += [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
-        return "\n".join([*lines, *_partially("tree", "target", job, one)])
+        return "\n".join([*lines, *_partially("tree", "target", str(job.checkpoint.folder), one)])
     optimizer = holds_optimizer(one.tree.leaves)
+    if plan.mounted and not optimizer:
+        return "\n".join([*lines, *_beside_lines(str(job.checkpoint.folder), one, plan, made, stored=True)])
     lines += _made(job, made, optimizer, plan)
     name = _variable(job, optimizer)
     lines += _stored_streams(plan, "")
     lines.append(f"state = nnx.state({name}, {_stored_filter(plan, '')})")
     if plan.layout is Layout.PURE:
-        lines += _partially("pure", "nnx.to_pure_dict(state)", job, one)
+        lines += _partially("pure", "nnx.to_pure_dict(state)", str(job.checkpoint.folder), one)
         lines.append("nnx.replace_by_pure_dict(state, pure)")
     else:
-        lines += _partially("state", "state", job, one)
+        lines += _partially("state", "state", str(job.checkpoint.folder), one)
     return "\n".join([*lines, f"nnx.update({name}, state)"])
 
 
-def _partially(variable: str, target: str, job: Job, one: ItemJob) -> list[str]:
-    path = "/".join(filter(None, (str(job.checkpoint.folder), one.step.name, one.item.name)))
+def _partially(variable: str, target: str, folder: str, one: ItemJob) -> list[str]:
+    path = "/".join(filter(None, (folder, one.step.name, one.item.name)))
     return [
         f"target = {target}",
         "arguments = ocp.args.PyTreeRestore(",
@@ -108,12 +111,57 @@ def _item_lines(job: Job, one: ItemJob, plan: Plan, made: Maker) -> list[str]:
         lines += [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
         return [*lines, *_restored("tree", "target", job, one, "")]
     optimizer = holds_optimizer(one.tree.leaves)
+    if plan.mounted and not optimizer:
+        return _beside_lines(job.result, one, plan, made)
+    if job.program is None and not optimizer and _more_than_a_state(one, plan):
+        target = "...  # the tree that your program saved, made from it; with --model, the model is found in it"
+        return [f"model = {made.call}", f"target = {target}", *_restored("tree", "target", job, one, "")]
     names = list(plan.parts) if plan.parts != ("",) else [_variable(job, optimizer)]
     lines += _made(job, made, optimizer, plan)
     for name in names:
         part = name if plan.parts != ("",) else ""
         lines += _object_lines(name, job, one, plan, part)
     return lines
+
+
+def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bool = False) -> list[str]:
+    """Return the lines that load a model which stands beside other things below a key of the tree.
+
+    Args:
+        folder: the checkpoint's.
+        one: the item.
+        plan: what becomes of it.
+        made: how the model is made.
+        stored: whether the item is loaded as it was before it was converted, with the RNG state of old.
+    """
+    if any(key_type != DICT_KEY for key_type in _above(one, plan)):
+        return [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
+    pure = plan.layout is Layout.PURE
+    node = "".join(f"[{key!r}]" for key in plan.mount)
+    tree = "nnx.to_pure_dict(state)" if pure else "state"
+    for key in reversed(plan.mount):
+        tree = f"{{{key!r}: {tree}}}"
+    length = len(plan.mount)
+    own = {path[length:]: leaf for path, leaf in one.tree.leaves.items() if path[:length] == plan.mount}
+    name = OPTIMIZER if holds_optimizer(own) else MODEL
+    return [
+        f"{name} = {made.call}",
+        f"state = nnx.state({name}, nnx.Not(nnx.RngState))" if stored else f"state = nnx.state({name})",
+        *_partially("tree", f"{tree}  # of what is stored, this alone", folder, one),
+        *([f"nnx.replace_by_pure_dict(state, tree{node})", f"nnx.update({name}, state)"] if pure else []),
+        *([] if pure else [f"nnx.update({name}, tree{node})"]),
+    ]
+
+
+def _more_than_a_state(one: ItemJob, plan: Plan) -> bool:
+    """Say whether things stand beside the ``nnx.State`` in a tree: no Variable holds them."""
+    return plan.layout is Layout.STATE and any(path[-1:] != ("value",) for path in one.tree.leaves)
+
+
+def _above(one: ItemJob, plan: Plan) -> tuple[int, ...]:
+    """Return the types of the keys above a model."""
+    length = len(plan.mount)
+    return next(leaf.key_types[:length] for path, leaf in one.tree.leaves.items() if path[:length] == plan.mount)
 
 
 def _shared_lines(job: Job) -> list[str]:

@@ -10,7 +10,7 @@ from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
 from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams
 from nnxmigrate.checkpoint.shared import SameValue, Shared, shared_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
-from nnxmigrate.checkpoint.tree import DICT_KEY, Leaf, Path, StoredTree, dotted
+from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, dotted
 
 _SHOWN = 12  # leaves named in a refusal before "and N more"
 
@@ -78,7 +78,12 @@ class Plan:
     emptied: tuple[Leaf, ...] = ()
     opened: tuple[TargetLeaf, ...] = ()
     elsewhere: tuple[str, ...] = ()
-    mounted: bool = False
+    mount: Path = ()
+
+    @property
+    def mounted(self) -> bool:
+        """Whether the new program's tree stands below a key of the checkpoint's."""
+        return bool(self.mount)
 
     @property
     def problems(self) -> int:
@@ -150,13 +155,13 @@ class Plan:
         if self.elsewhere:
             items = ", ".join(self.elsewhere)
             return f"missing leaves are stored in {items}: leave --item out, or name all items that share the state"
+        nodes = _kept_below(self.unexpected, self.missing)
+        if nodes:
+            places, trees = (" and ".join(map(str, many)) for many in (map(dotted, nodes), map(_nested, nodes)))
+            return f"the model is stored below {places}: let the factory return the tree that was saved, with {trees}"
         renames = suggested_renames(self.unexpected, self.missing)
         if renames:
             return "perhaps: " + " ".join(f"--rename {old}={new}" for old, new in renames.items())
-        key = _kept_below(self.unexpected, self.missing)
-        if key is not None:
-            tree = f"{{{key!r}: model}}"
-            return f"the model is stored below {key!r}: let the factory return the tree that was saved, as {tree}"
         ways = []
         if self.reshaped:
             ways.append("build the model with the sizes it was trained with")
@@ -201,12 +206,15 @@ OPTIMIZER = "optimizer"
 def holds_optimizer(leaves: Mapping[Path, Leaf]) -> bool:
     """Say whether a tree is the state of an ``nnx.Optimizer`` of 0.10, which holds its model too.
 
-    It has a ``model`` and a ``step``, which is a whole number. Transformations without state have no ``opt_state``,
-    and classes derived from ``nnx.Optimizer`` may have more.
+    It has a ``model`` and a ``step``, an unsigned number in a Variable as those of the model are. Transformations
+    without state have no ``opt_state``, and classes derived from ``nnx.Optimizer`` may have more. A dict of a model and
+    the number of a step that the program counted is none.
     """
+    model = [path for path in leaves if path[0] == MODEL and len(path) > 1]
     steps = [leaf for path, leaf in leaves.items() if path in (("step",), ("step", "value"))]
-    whole = any(step.shape == () and str(step.dtype).startswith(("uint", "int")) for step in steps)
-    return whole and any(path[0] == MODEL and len(path) > 1 for path in leaves)
+    counted = any(step.shape == () and str(step.dtype).startswith("uint") for step in steps)
+    bare = ("step",) in leaves and all(path[-1] == "value" for path in model)
+    return counted and not bare and bool(model)
 
 
 def make_plan(
@@ -237,7 +245,25 @@ def make_plan(
     else:
         mounts: list[Path] = [(), (MODEL,)] if optimizer else [()]
         plans = [_plan_as(tree, layout, target[layout], mount, wishes, same) for mount in mounts for layout in Layout]
+        if all(plan.problems for plan in plans):
+            plans += [
+                _plan_as(tree, layout, target[layout], mount, wishes, same)
+                for layout in Layout
+                for mount in _mounts(tree, target[layout])
+            ]
     return min(plans, key=lambda plan: plan.problems)
+
+
+def _mounts(tree: StoredTree, wanted: Mapping[Path, TargetLeaf]) -> list[Path]:
+    """Return the only node, if there is one, below which a checkpoint has all leaves of the new program.
+
+    So are those of dicts in which a program saved its model beside other things.
+    """
+    found: set[Path] | None = None
+    for path in (path for path, leaf in wanted.items() if not (leaf.rng or leaf.empty)):
+        nodes = {stored[: -len(path)] for stored in tree.leaves if stored[-len(path) :] == path}
+        found = nodes if found is None else found & nodes
+    return sorted(found) if found and len(found) == 1 and () not in found else []
 
 
 def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> dict[str, str]:
@@ -249,9 +275,10 @@ def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> di
     gone, come = ({leaf.path: leaf.described for leaf in leaves} for leaves in (unexpected, missing))
     partners: dict[Path, set[Path]] = {}
     for old in gone:
-        for new in come:
-            tail = _common_tail(old, new)
-            if tail:
+        tails = {new: _common_tail(old, new) for new in come}
+        longest = max(tails.values(), default=0)  # `model.layers.0` is no other layer than `layers.0`
+        for new, tail in tails.items():
+            if tail and tail == longest:
                 partners.setdefault(old[: len(old) - tail], set()).add(new[: len(new) - tail])
     found: dict[str, str] = {}
     for old, candidates in partners.items():
@@ -261,18 +288,26 @@ def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> di
     return found
 
 
-def _kept_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> str | None:
-    """Return the key below which a checkpoint holds just what is missing; None if there is none."""
-    stored = {leaf.path for leaf in unexpected}
-    keys = {path[0] for path in stored if path}
-    if len(keys) != 1:
-        return None
+def _kept_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[Path]:
+    """Return the nodes below which a checkpoint holds all that is missing."""
     # pure dicts do not name the value of a Variable
-    below, wanted = (
-        {path[:-1] if path[-1] == "value" else path for path in paths if path}
-        for paths in ((path[1:] for path in stored), (leaf.path for leaf in missing))
+    stored, wanted = (
+        {path[:-1] if path[-1] == "value" else path for path in (leaf.path for leaf in leaves) if path}
+        for leaves in (unexpected, missing)
     )
-    return keys.pop() if below and below == wanted else None
+    found: set[Path] | None = None
+    for path in wanted:
+        nodes = {other[: -len(path)] for other in stored if other[-len(path) :] == path}
+        found = nodes if found is None else found & nodes
+    return sorted(found or (), key=str)
+
+
+def _nested(node: Path) -> str:
+    """Return what a factory gives that puts the model where a checkpoint has it, as Python."""
+    text = "model"
+    for key in reversed(node):
+        text = f"{{{key!r}: {text}}}"
+    return text
 
 
 def _plan_as(
@@ -285,15 +320,16 @@ def _plan_as(
 ) -> Plan:
     """Plan under the assumption that the target was saved in ``layout`` and stands below ``mount``."""
     if wanted is not None:
-        wanted = {(*mount, *path): _mounted(leaf, mount) for path, leaf in wanted.items()}
+        above = next((leaf.key_types for path, leaf in tree.leaves.items() if path[: len(mount)] == mount), ())
+        wanted = {(*mount, *path): _mounted(leaf, mount, above[: len(mount)]) for path, leaf in wanted.items()}
     streams = find_streams(tree.leaves)
     of_streams = {leaf.path: stream for stream in streams for leaf in stream.leaves}
     renamed = _renamer(wishes.renames, tree.leaves)
     places = {path: leaf for path, leaf in (wanted or {}).items() if leaf.empty}
     if wanted is not None:
         wanted = {path: leaf for path, leaf in wanted.items() if not leaf.empty}
-    staying = _staying(tree, streams, wanted, renamed, wishes)
-    homeless = [stream for stream in streams if stream.path not in staying]
+    staying = _staying(tree, streams, wanted, mount, renamed, wishes)
+    homeless = [one for one in streams if one.path not in staying and one.path[: len(mount)] == mount]
     shared = _shared(tree, homeless, wanted or {}, renamed, wishes, same)
     _require_kept(streams, {*staying, *shared.places}, wishes)
     kept: list[Kept] = []
@@ -342,14 +378,17 @@ def _plan_as(
     there = {one.path for one in empty}
     opened = [leaf for path, leaf in places.items() if path not in there]
     _require_distinct((*kept, *empty))
-    if wanted is None:
-        notes += _stay_notes(streams, staying, wishes)
+    if wanted is None or mount:
+        notes += _stay_notes(
+            [one for one in streams if wanted is None or one.path[: len(mount)] != mount], staying, wishes
+        )
     _require_used("--drop", wishes.drop, tree.leaves)
     held = {one.path for one in kept}
     absent = [leaf for path, leaf in (wanted or {}).items() if path not in held and not leaf.rng]
     allowed = [leaf for leaf in absent if matches(leaf.path, wishes.allow_missing)]
     if mount:
-        notes.append("opt_state and step are kept as stored; the model alone was compared")
+        beside = "opt_state and step are" if holds_optimizer(tree.leaves) else f"what is not below {dotted(mount)} is"
+        notes.append(f"{beside} kept as stored; the model alone was compared")
     return Plan(
         layout=layout,
         kept=tuple(kept),
@@ -364,7 +403,7 @@ def _plan_as(
         compared=wanted is not None,
         emptied=tuple(emptied),
         opened=tuple(opened),
-        mounted=bool(mount),
+        mount=mount,
     )
 
 
@@ -372,17 +411,21 @@ def _staying(
     tree: StoredTree,
     streams: Sequence[Stream],
     wanted: Mapping[Path, TargetLeaf] | None,
+    mount: Path,
     renamed: Callable[[Path], Path],
     wishes: Wishes,
 ) -> set[Path]:
     """Return the streams that stay as stored: those that the new program has at the same path, of the same type.
 
-    Without a model those stay that are not proven to be a layer's.
+    Without a model, and beside it, those stay that are not proven to be a layer's.
     """
-    if wanted is None:
-        gone = layer_streams(tree.leaves, streams)
-        return {s.path for s in streams if s.path not in gone or matches(s.key.path, wishes.keep)}
-    return {s.path for s in streams if all(_same(leaf, wanted.get(renamed(leaf.path))) for leaf in s.leaves)}
+    unseen = [s for s in streams if wanted is None or s.path[: len(mount)] != mount]
+    gone = layer_streams(tree.leaves, streams) if unseen else ()
+    stay = {s.path for s in unseen if s.path not in gone or matches(s.key.path, wishes.keep)}
+    seen = () if wanted is None else (s for s in streams if s not in unseen)
+    return stay | {
+        s.path for s in seen if all(_same(leaf, (wanted or {}).get(renamed(leaf.path))) for leaf in s.leaves)
+    }
 
 
 def _shared(
@@ -528,10 +571,10 @@ def _part(path: Path, wishes: Wishes) -> str:
     return MODEL if path[0] == MODEL else OPTIMIZER
 
 
-def _mounted(leaf: TargetLeaf, mount: Path) -> TargetLeaf:
+def _mounted(leaf: TargetLeaf, mount: Path, above: tuple[int, ...]) -> TargetLeaf:
     if not mount:
         return leaf
-    return replace(leaf, path=(*mount, *leaf.path), key_types=(*(DICT_KEY for _ in mount), *leaf.key_types))
+    return replace(leaf, path=(*mount, *leaf.path), key_types=(*above, *leaf.key_types))
 
 
 def _named(leaves: Sequence[Leaf]) -> str:

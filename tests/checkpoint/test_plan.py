@@ -444,13 +444,38 @@ def test_a_stream_that_cannot_be_told_is_named() -> None:
 
 
 @pytest.mark.parametrize("value", ["", ".value"])
-def test_a_model_below_a_key_of_its_own_is_seen(value: str) -> None:
+@pytest.mark.parametrize("node", ["net", "best.params"])
+def test_a_model_below_a_key_is_found_and_what_stands_beside_it_stays(value: str, node: str) -> None:
+    layer = {f"drop.rngs.noise.{name}": kind for name, kind in STREAM.items()}
+    own = {f"seeds.noise.{name}{value}": kind for name, kind in STREAM.items()}
+    tree = {f"{node}.w.kernel": "float32 2", f"{node}.w.bias": "float32"} | {f"{node}.{n}": k for n, k in layer.items()}
+    tree = {f"{name}{value}": kind for name, kind in tree.items()} | own | {"step": "int64", "w.kernel": "float32 3"}
+    model = target(
+        {"w.kernel.value": "float32 2", "w.bias.value": "float32"}
+        | {f"drop.rngs.{name}.value": f"rng {kind}" for name, kind in STREAM.items()}
+    )
+    plan = make_plan(stored(tree), model)
+    plan.require_fit()
+    assert plan.mount == tuple(node.split("."))
+    assert {leaf.name for leaf in plan.dropped} == {f"{node}.{name}{value}" for name in layer}
+    assert {leaf.name for leaf in plan.added} == {f"{node}.drop.rngs.{name}{value}" for name in STREAM}
+    assert {kept.name for kept in plan.kept} == tree.keys() - {leaf.name for leaf in plan.dropped}
+    assert not any(kept.renamed for kept in plan.kept)
+
+
+def test_a_model_that_is_stored_twice_is_not_guessed() -> None:
     model = target({"w.kernel.value": "float32 2", "w.bias.value": "float32"})
-    plan = make_plan(stored({f"net.w.kernel{value}": "float32 2", f"net.w.bias{value}": "float32"}), model, Wishes())
+    tree = {f"{node}.w.{name}.value": "float32 2" for node in ("best", "last") for name in ("kernel", "bias")}
     with pytest.raises(MisfitError) as refused:
-        plan.require_fit()
-    assert "as {'net': model}" in refused.value.hint
-    plan = make_plan(stored({f"net.w.kernel{value}": "float32 2", f"net.b{value}": "float32"}), model, Wishes())
+        make_plan(stored(tree), model).require_fit()
+    assert "below best and last" in refused.value.hint
+    assert "{'best': model} and {'last': model}" in refused.value.hint
+
+
+def test_layers_are_not_said_to_be_each_other() -> None:
+    """Below another key, ``layers.0`` is no guess for ``layers.1``, though their leaves are alike."""
+    model = target({f"layers.{n}.w.value": "float32 2" for n in range(2)} | {"head.value": "float32"})
+    tree = {f"net.layers.{n}.w.value": "float32 2" for n in range(2)}
     with pytest.raises(MisfitError) as refused:
-        plan.require_fit()
-    assert "{'net': model}" not in refused.value.hint
+        make_plan(stored(tree), model).require_fit()
+    assert "layers.0=layers.1" not in refused.value.hint

@@ -103,6 +103,10 @@ def more() -> list[Case]:
         ("0.10.7", "Parted", "adamw", "state", "model"),
         ("0.10.3", "Norms", "own", "pure", "split"),
         ("0.10.0", "Norms", "own", "shared", "model"),
+        ("0.10.0", "Mlp", "", "beside", "model"),
+        ("0.10.7", "Sharers", "adamw", "beside", "model"),
+        ("0.10.4", "Lora", "deep", "below", "model"),
+        ("0.10.7", "Own", "momentum", "below", "model"),
     )
     return [Case(COUNT + number, *row) for number, row in enumerate(rows)]
 
