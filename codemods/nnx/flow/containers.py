@@ -65,6 +65,11 @@ class Containers:
             filled = self._stored(base, inner, index)
             if filled is not None:
                 return filled
+        record = self.flow.fields.record(base) if isinstance(index.value, Const) else None
+        if record is not None and isinstance(index.value, Const) and isinstance(index.value.value, int):
+            held = [*record.values()]
+            if -len(held) <= index.value.value < len(held):
+                return self.flow.resolve(held[index.value.value])
         cls = self.flow.classes.class_of(base)
         if cls is not None and isinstance(index.value, Const) and isinstance(index.value.value, int):
             names = self.flow.classes.dataclass_fields(cls)
@@ -166,6 +171,7 @@ class Containers:
             for field in self.flow.fields.field(Bound(value.base, container.frame, container.stale), value.name):
                 yield from self._elements(field, seen)
         elif isinstance(value, Call):
+            yield from (self.flow.fields.record(container) or {}).values()
             for invoked, frame in (
                 self.flow.calls.invoked(container) if not self.flow.calls.callee_name(container) else []
             ):

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 _MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "NonCallableMagicMock", "create_autospec"})
 
+#: Functions that make classes of records, and classes whose fields are the keywords that they are made with.
+_RECORDS = frozenset({"collections.namedtuple", "typing.NamedTuple", "dataclasses.make_dataclass"})
+_NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
+
 
 class Fields:
     """Finds the values that the project stores in attributes of the instances of its classes."""
@@ -45,7 +49,8 @@ class Fields:
         """Return the values that an attribute of an instance may have; empty if nothing is known."""
         cls = self.flow.classes.class_of(instance)
         if cls is None:
-            return []
+            record = self.record(instance)
+            return [record[name]] if record is not None and name in record else []
         found: list[Bound] = []
         value = instance.value
         if isinstance(value, Part):
@@ -78,6 +83,43 @@ class Fields:
                     return [Bound(parent.scope.env[name], self.flow.open_frame(parent.scope.parent))]
         found += self.stores_from_outside(cls, name)
         return found
+
+    def record(self, instance: Bound) -> dict[str, Bound] | None:
+        """Return the fields of a named tuple or namespace whose class is made by a call; None if it is none."""
+        call = instance.value
+        if not isinstance(call, Call) or call.starred:
+            return None
+        names: list[str] = []
+        if self.flow.calls.callee_name(instance) not in _NAMESPACES:
+            maker = self.flow.follow(instance, call.callee)
+            if not isinstance(maker.value, Call) or self.flow.calls.callee_name(maker) not in _RECORDS:
+                return None
+            given = maker.value.argument(1, "field_names")
+            found = self._field_names(self.flow.follow(maker, given)) if given is not None else None
+            if found is None or len(found) < len(call.args):
+                return None
+            names = found
+        elif call.args:
+            return None
+        pairs = [*zip(names, call.args, strict=False), *call.keywords]
+        return {name: self.flow.with_value(instance, value) for name, value in pairs if name is not None}
+
+    def _field_names(self, given: Bound) -> list[str] | None:
+        """Return the names in ``["a", "b"]``, ``"a b"`` or ``[("a", int), "b"]``; None if they are not all known."""
+        value = given.value
+        if isinstance(value, Const) and isinstance(value.value, str):
+            return value.value.replace(",", " ").split()
+        if not isinstance(value, Sequence):
+            return None
+        names: list[str] = []
+        for item in value.items:
+            one = self.flow.follow(given, item)
+            if isinstance(one.value, Sequence) and one.value.items:
+                one = self.flow.follow(one, one.value.items[0])
+            if not isinstance(one.value, Const) or not isinstance(one.value.value, str):
+                return None
+            names.append(one.value.value)
+        return names
 
     def _property(self, method: FunctionFacts, instance: Bound) -> Bound:
         """Return the value of a property; each read of one that makes an object gives another."""

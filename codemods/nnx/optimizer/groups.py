@@ -339,6 +339,8 @@ class Groups:
             self._use(members, Reason("it is passed to code outside the project", event.scope, event.node))
 
     def _harmless(self, name: str, call: Bound, callee: Bound) -> bool:
+        if self.flow.fields.record(call) is not None:
+            return True
         if name:
             return name.startswith(_HARMLESS_PREFIXES) or name in _HARMLESS
         value = callee.value
@@ -357,6 +359,7 @@ class Groups:
         return (
             isinstance(value, Call)
             and outer not in _BY_NAME
+            and not outer.startswith(("collections.", "dataclasses.", "typing."))  # a class that is made at run time
             and bool(self.flow.calls.wrapper_name(callee, value) or outer)
         )
 

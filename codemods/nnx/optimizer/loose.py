@@ -13,7 +13,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.optimizer.gradients import Gradient, gradient
 from codemods.nnx.optimizer.groups import Update
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param
+from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param, Ref
 
 _NOT_MADE = ("builtins.", "jax.", "optax.", "flax.", "collections.", "unittest.", "numpy.")
 _OPTIMIZER = re.compile(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
@@ -38,16 +38,15 @@ def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Itera
         if grads is None or call.starred or call.keyword("model") is not None:
             continue
         base = flow.here(callee.base, event.scope)
-        if isinstance(callee.base, Param) and flow.classes.annotated(
-            callee.base
-        ):  # it is promised to be something else
-            continue
+        promised = isinstance(callee.base, Param) and _promised(flow, callee.base)
+        if isinstance(callee.base, Param) and flow.classes.annotated(callee.base) and not promised:
+            continue  # it is to be something else
         if not _unknown(flow, flow.resolve(base)):
             continue
         if any(flow.classes.class_of(source) is not None for source in sources.originals(base)):
             continue
         found = gradient(flow, flow.here(grads, event.scope))
-        if (found is not None and of_nnx(flow, found)) or _named(event, node.value):
+        if (found is not None and of_nnx(flow, found)) or _named(event, node.value) or promised:
             yield Update(event, node.value, callee.base)
 
 
@@ -63,8 +62,14 @@ def _unknown(flow: Flow, receiver: Bound) -> bool:
             name.startswith(("builtins.", "jax.", "optax.", "flax.", "collections."))
         )
     if isinstance(value, Param):
-        return value is not value.function.self_param and not flow.classes.annotated(value)
+        named = flow.classes.annotated(value)
+        return value is not value.function.self_param and (not named or _promised(flow, value))
     return isinstance(value, Attr | Indexed | Item | Round | Choice | Loop) and not isinstance(value, Mapping)
+
+
+def _promised(flow: Flow, param: Param) -> bool:
+    """Say whether an annotation promises an optimizer of NNX."""
+    return any(isinstance(c.value, Ref) and c.value.name == "flax.nnx.Optimizer" for c in flow.classes.annotated(param))
 
 
 def _named(event: CallEvent, receiver: ast.expr) -> bool:
