@@ -972,4 +972,74 @@ print(total(model))
 bump(model)
 print(total(model))
 """,
+    "abstract network": """\
+import abc
+import functools
+
+
+class Network(abc.ABC):
+    @abc.abstractmethod
+    def __call__(self, x): ...
+
+
+class Normalizer(Network, nnx.Module):
+    def __init__(self):
+        self.mean = nnx.Variable(jnp.zeros(()))
+
+    def __call__(self, x):
+        self.mean.value = self.mean.value + x.mean()
+        return x - self.mean.value
+
+
+class Layered(Network, nnx.Module):
+    def __init__(self, first: Network):
+        self.first = first
+
+    def __call__(self, x):
+        return self.first(x)
+
+
+def transition(env, network: Network, carry, x):
+    return carry + network(x).sum(), x
+
+
+def unroll(env, network: Network, xs):
+    step = functools.partial(transition, env)
+    axes = (nnx.StateAxes({...: nnx.Carry}), nnx.Carry, 0)
+    return nnx.scan(step, in_axes=axes, out_axes=(nnx.Carry, 0))(network, jnp.zeros(()), xs)
+
+
+def ppo_step(network: Network, xs):
+    before = nnx.state(network)
+    total, _ = unroll(None, network, xs)
+    nnx.update(network, before)
+    return total
+
+
+layered = Layered(Normalizer())
+print(ppo_step(layered, jnp.ones((3, 2))), layered.first.mean.value)
+""",
+    "abstract network that stays": """\
+class Network:
+    def __call__(self, x):
+        raise NotImplementedError
+
+
+class Doubling(Network, nnx.Module):
+    def __init__(self):
+        self.factor = nnx.Variable(jnp.array(2.0))
+
+    def __call__(self, x):
+        return x * self.factor.value
+
+
+def step(network: Network, x):
+    before = nnx.state(network)
+    y = network(x)
+    nnx.update(network, before)
+    return y
+
+
+print(step(Doubling(), jnp.ones(2)))
+""",
 }

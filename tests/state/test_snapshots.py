@@ -13,7 +13,7 @@ from tests.state.snapshots import HEAD, PROGRAMS
 UNSHARED = frozenset(
     {
         "ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out",
-        "context manager reads", "decorator of what only reads",
+        "context manager reads", "decorator of what only reads", "abstract network that stays",
     }
 )  # fmt: skip
 
@@ -62,7 +62,9 @@ for _ in range(4):
     assert migrate_text(once, options("0.11")) == once
 
 
-@pytest.mark.parametrize("name", ["context manager reads", "decorator of what only reads"])
+@pytest.mark.parametrize(
+    "name", ["context manager reads", "decorator of what only reads", "abstract network that stays"]
+)
 def test_nothing_is_copied_where_nothing_changes_in_between(name: str) -> None:
     text = HEAD + PROGRAMS[name]
     assert migrate_text(text, options("0.11")) == text

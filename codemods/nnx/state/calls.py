@@ -121,9 +121,11 @@ class Calls:
         known = False
         for thing in receiver:
             inner = run.flow.classes.method(thing.cls, method) if thing.cls is not None else None
-            if inner is not None and method not in thing.fields:
+            if thing.cls is not None and inner is not None and method not in thing.fields:
                 known = True
                 found |= self.enter(node, inner, args, keywords, {thing} if inner.binding == "instance" else set())
+                if method == "__call__" and thing.given and run.summaries.heirs_change(thing.cls):
+                    run.mutate({thing}, node, others_only=True)
                 continue
             held = {inner for inner in self._held(thing, method) if unknown or inner.kind or inner.cls or inner.name}
             if held:
@@ -179,7 +181,8 @@ class Calls:
                     mine = run.attribute(receiver, node.func.attr)
             around = {k: v for k, v in self._around(callee.closure).items() if k not in callee.function.params}
             around |= captured
-            found |= self.enter(node, callee.function, args, keywords, mine, around)
+            given = [*(set() for _ in callee.args), *args]  # what `functools.partial` holds comes first
+            found |= self.enter(node, callee.function, given, keywords, mine, around)
         if wrappers & GRADIENTS:
             with_value = any(name.endswith("value_and_grad") for name in wrappers)
             grads = {Thing(kind=Kind.GRADIENT, steps=set(args[0]) if args else set())}

@@ -44,7 +44,7 @@ def may_change(context: Context, model: Bound) -> bool:
 def _some_may_change(context: Context) -> bool:
     """Say whether calling some model of the project may change its Variables, or whether it has none."""
     models = [cls for cls in context.project.classes() if Kind.MODULE in context.kinds.class_kinds(Bound(Class(cls)))]
-    if not models or any(_class_may_change(context, cls, frozenset(), shown=True) for cls in models):
+    if not models or any(class_may_change(context, cls, frozenset(), shown=True) for cls in models):
         return True
     made = {context.flow.calls.name(event).rpartition(".") for event in context.project.calls()}
     return any(home == "flax.nnx" and name in STATEFUL - {"Rngs"} for home, _, name in made)
@@ -61,7 +61,7 @@ def _may_change(context: Context, model: Bound, seen: frozenset[ClassFacts]) -> 
     flow = context.flow
     cls = flow.classes.class_of(model)
     if cls is not None:
-        return _class_may_change(context, cls, seen)
+        return class_may_change(context, cls, seen)
     if not isinstance(model.value, Call):
         return True
     name = flow.calls.callee_name(model)
@@ -74,7 +74,7 @@ def _may_change(context: Context, model: Bound, seen: frozenset[ClassFacts]) -> 
     return any(_may_change(context, flow.follow(model, layer), seen) for layer in model.value.args)
 
 
-def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFacts], shown: bool = False) -> bool:
+def class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFacts], shown: bool = False) -> bool:
     """Look for stateful layers in what a class constructs, and for Variables that its methods assign.
 
     Args:
@@ -106,7 +106,7 @@ def _class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFa
             if (
                 isinstance(made, Class)
                 and context.kinds.class_kinds(Bound(made))  # others hold no part of a model
-                and _class_may_change(context, made.facts, seen, shown)
+                and class_may_change(context, made.facts, seen, shown)
             ):
                 return True
             if (

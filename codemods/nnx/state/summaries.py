@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.state.events import Summary, visible
 from codemods.nnx.state.heap import Change, Thing
+from codemods.nnx.state.stateful import class_may_change
 from codemods.nnx.values import Class
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Summaries:
         self._kinds: dict[ClassFacts, Kind | None] = {}
         self._functions: dict[ModuleFacts, dict[ast.AST, FunctionFacts]] = {}
         self.names = {function.name for function in context.project.functions() if function.owner is not None}
+        self._heirs: dict[ClassFacts, bool] = {}
         self._plain: dict[ModuleFacts, bool] = {}
         self._deep = 0
 
@@ -148,6 +150,15 @@ class Summaries:
             kinds = self.context.kinds.class_kinds(Bound(Class(cls)))
             self._kinds[cls] = next(iter(kinds)) if len(kinds) == 1 else None
         return self._kinds[cls]
+
+    def heirs_change(self, cls: ClassFacts) -> bool:
+        """Say whether some class that overrides how objects of a class are called changes Variables when it is."""
+        if cls not in self._heirs:
+            classes = self.context.flow.classes
+            heirs = [c for c in self.context.project.classes() if c is not cls and cls in classes.mro(c)[0]]
+            overriding = [c for c in heirs if "__call__" in c.methods]
+            self._heirs[cls] = any(class_may_change(self.context, c, frozenset(), shown=True) for c in overriding)
+        return self._heirs[cls]
 
     def defined(self, module: ModuleFacts, node: ast.AST) -> FunctionFacts | None:
         """Return the function that a definition defines."""
