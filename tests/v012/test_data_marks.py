@@ -182,3 +182,25 @@ def test_an_argument_that_may_be_left_out_is_none_first() -> None:
 def test_an_argument_that_may_be_left_out_under_the_releases(tmp_path: Path) -> None:
     outputs = runs({"optional": OPTIONAL}, tmp_path / "runs", ("0.12",))
     assert_same(outputs, "optional")
+
+
+INHERITED = f"""\
+{HEAD}class Base(nnx.Module):
+    def __init__(self, part=None):
+        self.part = part
+
+
+class Own(Base):
+    def __init__(self, rngs):
+        self.part = nnx.Linear(2, 2, rngs=rngs)
+
+
+print(Base().part, Own(nnx.Rngs(0)).part(jnp.ones((1, 2))).shape)
+"""
+
+
+def test_a_constructor_that_replaces_another_is_not_the_later_one(tmp_path: Path) -> None:
+    assert migrate_text(INHERITED, options("0.12")) == INHERITED
+    both = INHERITED.replace("        self.part = nnx", "        super().__init__()\n        self.part = nnx")
+    assert "self.part = nnx.data(part)" in migrate_text(both, options("0.12"))
+    assert_same(runs({"alone": INHERITED, "both": both}, tmp_path / "runs", ("0.12",)), "both")

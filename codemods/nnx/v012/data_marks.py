@@ -157,13 +157,24 @@ def _follows(later: Store, store: Store) -> bool:
     """Say whether one assignment may happen to an object that had the other one."""
     if later is store:
         return False
-    if later.function is not store.function or store.function is None:
+    if later.function is None or store.function is None:
         return True
+    if later.function is not store.function:
+        both = later.function.name == store.function.name == "__init__"
+        return not both or _calls_base(later.function.node) or _calls_base(store.function.node)
     if _exclusive(store.function.node, later.event.statement, store.event.statement):
         return False
     if _left(store.function.node, store.event.statement, later.event.statement):
         return False
     return _position(later) > _position(store) or bool(_loops(store))
+
+
+def _calls_base(constructor: ast.AST) -> bool:
+    """Say whether a constructor runs another one: of two that do not, an object has one only."""
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__"
+        for node in ast.walk(constructor)
+    )
 
 
 def _position(store: Store) -> tuple[int, int]:
