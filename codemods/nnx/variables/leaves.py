@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 from codemods.nnx.context import Context
@@ -19,6 +21,14 @@ _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves"})
 _NAMES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
 
 
+@dataclass(frozen=True)
+class _Mapped:
+    """A tree that a function is applied to, and the call that does it."""
+
+    tree: Bound
+    node: ast.Call
+
+
 class Leaves:
     """Answers whether a value is a leaf of a state. Those of ``nnx.variables`` always were Variables."""
 
@@ -28,11 +38,15 @@ class Leaves:
 
     def is_leaf(self, value: Value, scope: Scope) -> bool:
         """Say whether a value is surely the leaf of a state."""
-        bound = self.flow.resolve(self.flow.here(value, scope))
+        return self.leaf(self.flow.here(value, scope))
+
+    def leaf(self, bound: Bound) -> bool:
+        """Say whether a value is surely the leaf of a state."""
+        bound = self.flow.resolve(bound)
         inner = bound.value
         if isinstance(inner, Param):
             trees = self._mapped.get(inner.function, ())
-            return bool(trees) and all(self._is_tree(tree) for tree in trees)
+            return bool(trees) and all(self._is_tree(one.tree) for one in trees)
         if isinstance(inner, Attr):
             return inner.name in _NAMES and self._below_tree(self.flow.with_value(bound, inner.base))
         if isinstance(inner, Each | Round):
@@ -44,6 +58,12 @@ class Leaves:
             return False
         base = self.flow.with_value(bound, inner.base)
         return (index.value in _NAMES and self._below_tree(base)) or (index.value == 1 and self._in_flat_state(base))
+
+    def mapping(self, function: FunctionFacts) -> Iterator[ast.AST]:
+        """Yield the calls that apply a function to the leaves of a state, kept whole by ``is_leaf``."""
+        for tree in self._mapped.get(function, ()):
+            if self._is_tree(tree.tree):
+                yield tree.node
 
     def _below_tree(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is a state, or a part of one that its keys lead to."""
@@ -94,9 +114,9 @@ class Leaves:
         )
 
     @cached_property
-    def _mapped(self) -> dict[FunctionFacts, list[Bound]]:
+    def _mapped(self) -> dict[FunctionFacts, list[_Mapped]]:
         """The trees whose leaves, kept whole by ``is_leaf``, functions are applied to."""
-        found: dict[FunctionFacts, list[Bound]] = {}
+        found: dict[FunctionFacts, list[_Mapped]] = {}
         for event in self.context.project.calls():
             call = event.value
             if call.starred or len(call.args) < 2 or call.keyword("is_leaf") is None:
@@ -105,6 +125,6 @@ class Leaves:
             if self.flow.calls.callee_name(bound) in _MAPS:
                 for callee in self.flow.calls.callables(self.flow.with_value(bound, call.args[0])):
                     found.setdefault(callee.function, []).extend(
-                        self.flow.with_value(bound, tree) for tree in call.args[1:]
+                        _Mapped(self.flow.with_value(bound, tree), event.node) for tree in call.args[1:]
                     )
         return found

@@ -13,6 +13,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Ref
+from codemods.nnx.variables.mixed import mixed
 from codemods.nnx.variables.references import references, type_compared
 from codemods.nnx.variables.told_apart import told_apart
 
@@ -33,7 +34,9 @@ def check(context: Context) -> Iterator[Finding]:
 def _module(
     context: Context, module: ModuleFacts, mentioned: list[tuple[ast.Name | ast.Attribute, Scope]]
 ) -> Iterator[Finding]:
-    kept = {node for pair in told_apart(context, module) for test in pair for node in ast.walk(test.node)}
+    asking = [test for pair in told_apart(context, module) for test in pair]
+    asking += [one.test for one in mixed(context, module)]
+    kept = {node for test in asking for node in ast.walk(test.node)}
     parents = {child: node for node in ast.walk(module.source.tree) for child in ast.iter_child_nodes(node)}
     both = "0.10" in context.options.targets
     renamed: list[tuple[ast.Name | ast.Attribute, Scope, ast.Compare | str | None, list[Edit] | None]] = []

@@ -10,6 +10,8 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.kinds import class_kind
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.state.lines import line
+from codemods.nnx.variables.mixed import mixed
 from codemods.nnx.variables.references import VARIABLE_STATE, Test, tests
 
 
@@ -38,7 +40,20 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     for module in context.asked.modules:
-        for _, second in told_apart(context, module):
+        pairs = list(told_apart(context, module))
+        paired = {test.node for pair in pairs for test in pair}
+        for one in mixed(context, module):
+            if one.test.node not in paired:
+                leaf, live = (line(context, node, module) for node in (one.leaf, one.live))
+                yield finding(
+                    "NNX412",
+                    one.test.scope,
+                    one.test.node,
+                    f"up to Flax 0.10 this told the leaf of a state, as {leaf} hands it, from the Variable that {live} "
+                    "hands; since 0.11 both are Variables",
+                    "decide by where the value was taken from: let the callers say which it is",
+                )
+        for _, second in pairs:
             yield finding(
                 "NNX412",
                 second.scope,
@@ -55,7 +70,7 @@ RULE = Rule(
     why="""\
 Up to Flax 0.10 a module held `Variable` objects and a state held `VariableState` objects, and code could tell the two
 apart. Since 0.11 they are one class: the first branch takes both, the second is dead. Only the author knows which was
-meant.
+meant. One test alone tells them apart, too, in a function that gets both; the rule names a caller of each kind.
 """,
     kind=Kind.REQUIRED,
     safety=None,
@@ -73,6 +88,21 @@ def kind(leaf):
     if isinstance(leaf, nnx.VariableState):
         return "snapshot"
     return "array"
+""",
+            run=False,
+        ),
+        Example(
+            before="""\
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+
+
+def kind(leaf):
+    return "live" if isinstance(leaf, nnx.Variable) else "snapshot"
+
+
+print(kind(model.kernel), kind(nnx.state(model)["kernel"]))
 """,
             run=False,
         ),
