@@ -98,6 +98,7 @@ from codemods.nnx.lint import (
     second_name,
     seed,
     self_distance,
+    silent_broadcast,
     snapshot,
     split_as_key,
     split_in_loop,
@@ -140,10 +141,10 @@ RULES: tuple[Rule, ...] = tuple(
         mode_in_traced, narrow_jit, needless_nnx_jit, never_reset, never_trained, no_cache, no_rngs,
         numpy_alias, numpy_call, optimizer_per_step, other_argument, other_gradients, other_model,
         out_of_bounds, overwritten, partial_split, pmap, removed_jax, replaced_layer, restored, rngs_in_call,
-        rngs_twins, same_key, same_seed, scan_axes, scan_pair, second_name, seed, self_distance, snapshot,
-        split_as_key, split_in_loop, split_per_round, stale_global, state_anew, state_first, static_flag,
-        static_module, static_varies, stream_names, stuck_eval, timed_compilation, timing, traced_print,
-        transform_labels, tree_arithmetic, unhashable_static, unmapped_statistics, unrolled, untraceable,
-        update_params, wrong_kind, cached_partial, split_merge,
+        rngs_twins, same_key, same_seed, scan_axes, scan_pair, second_name, seed, self_distance,
+        silent_broadcast, snapshot, split_as_key, split_in_loop, split_per_round, stale_global, state_anew,
+        state_first, static_flag, static_module, static_varies, stream_names, stuck_eval, timed_compilation,
+        timing, traced_print, transform_labels, tree_arithmetic, unhashable_static, unmapped_statistics,
+        unrolled, untraceable, update_params, wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

@@ -10,8 +10,10 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import constant
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Unknown, Value
 
 # functions whose derivative is infinite or not a number where their value is guarded
@@ -27,6 +29,10 @@ def _check(context: Context) -> Iterator[Finding]:
             sharp = _sharp(context, event)
             if sharp is not None:
                 places.setdefault(event.scope.function, []).append((event, sharp))
+    for event, name in foreign(context, *_ENDS):
+        if name.startswith("jax.numpy.") and event.scope.function is not None and event.node.args:
+            if _at_the_end(event.node.args[0], last(name)):
+                places.setdefault(event.scope.function, []).append((event, event.node))
     if not places:
         return
     seen: set[ast.AST] = set()
@@ -38,9 +44,33 @@ def _check(context: Context) -> Iterator[Finding]:
                     RULE.code,
                     event.scope,
                     sharp,
-                    "`where` guards the value and not the gradient, which is NaN where the guard holds",
-                    "make the operand safe first: safe = jnp.where(ok, x, 1.0)",
+                    "`where` guards the value and not the gradient, which is NaN where the guard holds"
+                    if sharp is not event.node
+                    else f"the guard leaves `{last_word(event.node.func)}` its ends, where the derivative is infinite: "
+                    "the gradient is NaN there",
+                    "make the operand safe first: safe = jnp.where(ok, x, 1.0)"
+                    if sharp is not event.node
+                    else "keep a small distance from the ends, such as 1e-7",
                 )
+
+
+_ENDS = ("arccos", "arcsin", "acos", "asin", "arccosh", "arctanh", "sqrt")
+
+
+def _at_the_end(node: ast.expr, word: str) -> bool:
+    """Say whether an operand is held within the very bounds at which a derivative is infinite."""
+    if not isinstance(node, ast.Call):
+        return False
+    outer = last_word(node.func)
+    ends = [constant(a) for a in (*node.args[1:], *(k.value for k in node.keywords))]
+    if word == "sqrt":
+        if outer == "relu":
+            return len(node.args) == 1
+        if outer == "maximum" and len(node.args) == 2:
+            return any(type(end) in {int, float} and end == 0 for end in map(constant, node.args))
+        return outer == "clip" and bool(ends) and type(ends[0]) in {int, float} and ends[0] == 0
+    bounds = {1.0, -1.0} if word != "arccosh" else {1.0}
+    return outer == "clip" and any(type(end) in {int, float} and end in bounds for end in ends)
 
 
 def _sharp(context: Context, event: CallEvent) -> ast.expr | None:

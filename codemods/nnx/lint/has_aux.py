@@ -64,6 +64,14 @@ def _check(context: Context) -> Iterator[Finding]:
             and isinstance(call, ast.Tuple)
             and name.endswith("value_and_grad")
         ):
+            if len(call.elts) == 3 and not any(isinstance(e, ast.Starred) for e in call.elts):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    call,
+                    "with has_aux=True the result has two parts, of which the first is the loss with the rest",
+                    "unpack it: (loss, aux), grads = ...",
+                )
             if len(call.elts) == 2 and isinstance(call.elts[0], ast.Name) and call.elts[0].id in {"loss", "value", "l"}:
                 if _as_number(context, event, call.elts[0].id):
                     yield finding(

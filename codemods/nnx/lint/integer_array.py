@@ -10,6 +10,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import FLOAT, INT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.values import Attr
 
 _METHODS = ("set", "add", "multiply", "mul", "divide", "power", "subtract")
@@ -27,6 +28,9 @@ def _check(context: Context) -> Iterator[Finding]:
         base = event.scope.module.values.get(at.value.value)
         if base is None or in_test(event.scope):
             continue
+        number = constant(event.node.args[0])
+        if isinstance(number, float) and number.is_integer():
+            continue  # nothing is lost
         arrays = Arrays(context, {})
         if arrays.of(event.value.args[0], event.scope).number != FLOAT or arrays.of(base, event.scope).number != INT:
             continue
@@ -63,7 +67,7 @@ import jax.numpy as jnp
 
 values = jnp.zeros(3)
 values = values.at[1].set(0.5)
-counts = jnp.zeros(3, dtype=int).at[1].add(1)
+counts = jnp.zeros(3, dtype=int).at[1].add(1).at[0].set(1.0)
 """,
     ),
 )

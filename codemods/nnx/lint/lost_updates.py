@@ -18,6 +18,7 @@ _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _unread(context)
     for event in context.bodies.unpacked:
         callee, statement = event.value.callee, event.statement
         if not isinstance(callee, Attr) or callee.name != "update" or not 2 <= len(event.value.args) <= 3:
@@ -44,6 +45,34 @@ def _check(context: Context) -> Iterator[Finding]:
                 state,
                 "the new state of the optimizer is lost: every step starts from the first moments again",
                 "keep it, and give it to the next update",
+            )
+
+
+def _unread(context: Context) -> Iterator[Finding]:
+    """Yield the gradients that are computed with a loss, and never read."""
+    for event in context.bodies.unpacked:
+        statement = event.statement
+        assert isinstance(statement, ast.Assign)
+        target = statement.targets[0]
+        if event.scope.module not in context.asked or event.scope.function is None or in_test(event.scope):
+            continue
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name):
+            continue
+        grads = target.elts[1]
+        if "grad" not in grads.id or grads.id.startswith("_") or _read(event, grads.id):
+            continue
+        calls = context.bodies.calls.get(event.scope, ())
+        if not any(last_word(call.node.func) in {"update", "apply_updates"} for call in calls):
+            continue  # where nothing is updated, the loss alone is wanted
+        made = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee)
+        name = context.flow.calls.callee_name(made) if isinstance(made.value, Call) else ""
+        if name in {"jax.value_and_grad", "flax.nnx.value_and_grad"}:
+            yield finding(
+                RULE.code,
+                event.scope,
+                grads,
+                f"`{grads.id}` is never used: nothing is learned from this loss",
+                "give the gradients to the update; where only the loss is wanted, call the loss",
             )
 
 

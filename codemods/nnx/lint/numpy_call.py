@@ -12,7 +12,7 @@ from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, last
 from codemods.nnx.lint.places import differentiated_calls, fix, in_test, resolved, traced_bodies, traced_calls
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Const, Mapping
 
 _SAME = frozenset(
     {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum",
@@ -62,7 +62,16 @@ def _tables(context: Context) -> Iterator[Finding]:
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             if not isinstance(node.value, ast.Name | ast.Attribute) or context.bodies.guarded(node, scope):
                 continue
-            if any(context.taint.array(part, scope) for part in parts) and _from_numpy(context, node.value, scope):
+            traced = any(context.taint.array(part, scope) for part in parts)
+            if traced and _from_dict(context, node.value, scope):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"`{ast.unparse(node.value)}` is a dict, which takes no tracer for a key",
+                    "make an array of its values, and index that",
+                )
+            elif traced and _from_numpy(context, node.value, scope):
                 yield finding(
                     RULE.code,
                     scope,
@@ -70,6 +79,14 @@ def _tables(context: Context) -> Iterator[Finding]:
                     f"`{ast.unparse(node.value)}` is an array of numpy, which takes no tracer for an index",
                     "make it an array of JAX: jnp.asarray(...)",
                 )
+
+
+def _from_dict(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is a dict with numbers for keys."""
+    found = resolved(context, node, scope)
+    if found is None or not isinstance(found.value, Mapping) or not found.value.items:
+        return False
+    return all(isinstance(key, Const) and isinstance(key.value, int) for key, _ in found.value.items)
 
 
 def _from_numpy(context: Context, node: ast.expr, scope: Scope) -> bool:

@@ -16,6 +16,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Const, Item
 
 _STATE = re.compile(r"state", re.I)
+_GRADIENTS = re.compile(r"grad", re.I)
 _UPDATES = re.compile(r"update|delta|step", re.I)
 
 
@@ -28,6 +29,16 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.module not in context.asked or len(target.elts) != 2 or not _updates(context, event):
             continue
         first, second = map(last_word, target.elts)
+        given = [last_word(argument) for argument in event.node.args[:2]]
+        if _STATE.search(given[0]) and not _STATE.search(given[1]) and _GRADIENTS.search(given[1]):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "an update of optax takes the gradients first and the state second",
+                "write it as `tx.update(grads, opt_state, params)`",
+            )
+            continue
         if not _swapped(context, event) and not (
             _STATE.search(first) and not _STATE.search(second) and _UPDATES.search(second)
         ):
@@ -62,7 +73,7 @@ def _swapped(context: Context, event: CallEvent) -> bool:
 RULE = lint_rule(
     "NNX878",
     "state-first",
-    "the results of an update of optax unpacked as `opt_state, updates`",
+    "an update of optax with its arguments or results the wrong way round",
     why="""\
 `tx.update(grads, opt_state)` gives the updates first and the state second. Swapped, the state is applied to the
 parameters, which raises an error about tree structures.

@@ -1,4 +1,4 @@
-"""NNX837: a label that multi_transform has no transformation for."""
+"""NNX837: transformations of optax that do not fit together."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Const, Function, Mapping, Value
+from codemods.nnx.values import Call, Const, Function, Mapping, Value
+
+_OPTIMIZERS = frozenset(
+    {"adam", "adamw", "rmsprop", "lion", "lamb", "nadam", "nadamw", "adagrad", "adabelief", "radam"}
+)
+_CLIPPING = frozenset({"clip_by_global_norm", "clip", "adaptive_grad_clip", "clip_by_block_rms"})
+_SCALING = frozenset({"scale_by_adam", "scale_by_rms", "scale_by_belief", "scale_by_yogi", "scale_by_radam", "trace"})
+_PLAIN = frozenset({"identity", "zero_nans", "centralize", "add_noise"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _chains(context)
     for event, name in foreign(context, "multi_transform", "partition"):
         if not name.startswith("optax."):
             continue
@@ -37,6 +45,72 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"no transformation has the label `{missing[0]}`; there are {', '.join(sorted(map(str, known)))}",
                 "give every label a transformation: optax.set_to_zero() for what stays as it is",
             )
+
+
+def _chains(context: Context) -> Iterator[Finding]:
+    """Yield the chains that clip what an optimizer made of the gradients, and those that climb."""
+    for event, name in foreign(context, "chain"):
+        if name != "optax.chain" or event.value.starred or in_test(event.scope):
+            continue
+        call = context.flow.here(event.value, event.scope)
+        parts = [context.flow.follow(call, part) for part in event.value.args]
+        names = [
+            context.flow.calls.callee_name(p).removeprefix("optax.") if isinstance(p.value, Call) else "" for p in parts
+        ]
+        first = next((i for i, one in enumerate(names) if one in _OPTIMIZERS), len(names))
+        late = next((one for one in names[first + 1 :] if one in {"clip_by_global_norm", "adaptive_grad_clip"}), "")
+        if late:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{late}` behind `{names[first]}` clips the updates, and not the gradients that the optimizer reads",
+                "put it first: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))",
+            )
+        elif all(names) and _alone(event) and _climbs(context, names, parts):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "nothing in the chain turns the sign of the gradients: the updates climb",
+                "use optax.scale_by_learning_rate(rate), or optax.scale(-rate)",
+            )
+
+
+def _alone(event: CallEvent) -> bool:
+    """Say whether a chain has a name by which it is updated with, in a file that speaks of a loss."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return False
+    target = statement.targets[0]
+    text = ast.unparse(target)
+    module = event.scope.module
+    used = [
+        a for call in module.calls for a in call.node.args if isinstance(a, type(target)) and ast.unparse(a) == text
+    ]
+    inner = any(last_word(call.node.func) in {"chain", "masked", "multi_transform"} and set(call.node.args) & set(used)
+                for call in module.calls)  # fmt: skip
+    data = module.source.data
+    return not inner and b"maximi" not in data and any(word in data for word in (b"loss", b"energy", b"error", b"cost"))
+
+
+def _climbs(context: Context, names: list[str], parts: list[Bound]) -> bool:
+    """Say whether a chain scales gradients by positive numbers only."""
+    if not any(one in _SCALING for one in names) or not set(names) <= _SCALING | _CLIPPING | {"scale"} | _PLAIN:
+        return False
+    rates = [
+        p.value.argument(0, "step_size")
+        for p, one in zip(parts, names, strict=True)
+        if one == "scale" and isinstance(p.value, Call)
+    ]
+    found = [
+        context.flow.follow(p, r).value
+        for r, p in zip(rates, [p for p, n in zip(parts, names, strict=True) if n == "scale"], strict=True)
+        if r is not None
+    ]
+    return bool(found) and all(
+        isinstance(one, Const) and isinstance(one.value, int | float) and one.value > 0 for one in found
+    )
 
 
 def _keys(context: Context, event: CallEvent, transforms: Value | None) -> set[object] | None:
@@ -93,14 +167,15 @@ def _texts(node: ast.expr) -> Iterator[str]:
 
 RULE = lint_rule(
     "NNX837",
-    "label-without-transform",
-    "optax.multi_transform with a label that has no transformation",
+    "transforms-that-do-not-fit",
+    "optax.multi_transform without a label's transformation, clipping behind the optimizer, or a chain that climbs",
     why="""\
 Every label of a parameter has to name one of the transformations: `init` raises a ValueError for others. Parameters
-that shall stay as they are need a transformation too, `optax.set_to_zero()`.
+that shall stay as they are need a transformation too, `optax.set_to_zero()`. A chain hands the gradients from one
+transformation to the next: clipping belongs in front of the optimizer, and `scale_by_adam` and the like leave the sign
+of the gradient, so that a negative `scale`, or `scale_by_learning_rate`, has to follow.
 """,
     source="optax documentation and issues; measured on optax 0.2: ValueError",
-    severity="error",
     check=_check,
     bad=(
         """\
@@ -111,6 +186,12 @@ tx = optax.multi_transform(
     lambda params: {name: "frozen" if name == "embed" else "train" for name in params},
 )
 """,
+        """\
+import optax
+
+loss_climbs = optax.chain(optax.scale_by_adam(), optax.scale(1e-3))
+clipped = optax.chain(optax.adam(1e-3), optax.clip_by_global_norm(1.0))
+""",
     ),
     clean=(
         """\
@@ -120,6 +201,7 @@ tx = optax.multi_transform(
     {"train": optax.adam(1e-3), "frozen": optax.set_to_zero()},
     lambda params: {name: "frozen" if name == "embed" else "train" for name in params},
 )
+down = optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam(), optax.scale(-1e-3))
 """,
     ),
 )

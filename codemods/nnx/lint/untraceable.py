@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
+from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Class, Function, Ref, Value
+from codemods.nnx.values import Call, Class, Const, Each, Function, Ref, Sequence, Value
 
 # decorators that leave a class as it is, as far as trees are concerned
 _PLAIN = frozenset({"dataclasses.dataclass", "functools.total_ordering", "typing.final"})
@@ -53,6 +55,8 @@ def _check(context: Context) -> Iterator[Finding]:
             ]
             for name, value, place in given:
                 what = _kind(context, context.flow.here(value, event.scope)) if name not in root.static else ""
+                if what == "a text" and name in flags_of(context, root) and _decides(context, root, name):
+                    continue  # NNX822 says so
                 if what:
                     yield finding(
                         RULE.code,
@@ -80,6 +84,8 @@ def _kind(context: Context, bound: Bound) -> str:
     found = context.flow.resolve(bound)
     if isinstance(found.value, Function):
         return "a function"
+    if _text(context, found):
+        return "a text"
     if not isinstance(found.value, Call):
         return ""
     if context.flow.calls.callee_name(found) in _TRANSFORMS:
@@ -88,6 +94,29 @@ def _kind(context: Context, bound: Bound) -> str:
     if not isinstance(maker, Class) or _registered(context, maker.facts):
         return ""
     return f"an object of the class `{maker.facts.name}`"
+
+
+def _decides(context: Context, root: Root, name: str) -> bool:
+    """Say whether a function branches on a parameter."""
+    return any(
+        isinstance(n, ast.If | ast.IfExp | ast.While)
+        and any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(n.test))
+        for n in context.bodies.nodes(root.function.scope)
+    )
+
+
+def _text(context: Context, found: Bound) -> bool:
+    """Say whether a value is a text, or one of several that a loop goes through."""
+    if isinstance(found.value, Const):
+        return isinstance(found.value.value, str)
+    if not isinstance(found.value, Round | Each):
+        return False
+    over = context.flow.follow(found, found.value.base).value
+    return (
+        isinstance(over, Sequence)
+        and bool(over.items)
+        and all(isinstance(item, Const) and isinstance(item.value, str) for item in over.items)
+    )
 
 
 def _registered(context: Context, cls: ClassFacts) -> bool:
