@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,16 +17,24 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Param, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
+_NARROW = re.compile(rb"Linear\([^()]*\b1\b")  # a cheap test for layers with one feature
 _AVERAGES = frozenset({"mean", "sum", "average"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    columns = any(_NARROW.search(module.source.data) for module in context.project.modules)
     for scope in scopes(context):
+        if not columns and b"argmax" not in scope.module.source.data:
+            continue
         if in_test(scope):
             continue
         for node in context.bodies.nodes(scope):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-                if _column_against_vector(context, node.left, node.right, scope):
+            if isinstance(node, ast.BinOp):
+                if (
+                    columns
+                    and isinstance(node.op, ast.Sub)
+                    and _column_against_vector(context, node.left, node.right, scope)
+                ):
                     yield _found(scope, node)
             elif isinstance(node, ast.Call) and last_word(node.func) in _AVERAGES:
                 compared = _compared(node)
@@ -37,7 +46,7 @@ def _check(context: Context) -> Iterator[Finding]:
                         "`argmax` without an axis is one number for the whole batch, compared with all labels",
                         "give it the axis of the classes: axis=-1",
                     )
-    for event, name in foreign(context, *_LOSSES):
+    for event, name in foreign(context, *_LOSSES) if columns else ():
         if name.startswith("optax.") and len(event.node.args) > 1 and not in_test(event.scope):
             if _column_against_vector(context, event.node.args[0], event.node.args[1], event.scope):
                 yield _found(event.scope, event.node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -16,6 +17,8 @@ from codemods.nnx.values import Call, Changed, Const, Item, Loop, Mapping, Unkno
 
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
 _DEPTH = 8
+# a cheap test: what people call trees of parameters
+_TREES = re.compile(r"param|grad|weight|theta|update|veloc|mom|tree|acc|target|online|^[gpwmv]$", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -27,7 +30,8 @@ def _check(context: Context) -> Iterator[Finding]:
             if node in told or not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, _OPERATORS):
                 continue
             parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
-            found = next((p for p in parts if isinstance(p, ast.Name) and _dict(context, p, scope)), None)
+            names = [part for part in parts if isinstance(part, ast.Name) and _TREES.search(part.id)]
+            found = next((part for part in names if _dict(context, part, scope)), None)
             if found is None:
                 continue
             told.update(ast.walk(node))
