@@ -17,7 +17,7 @@ import typing
 
 import jax
 import jax.numpy as jnp
-from flax import nnx
+from flax import nnx, struct
 
 
 def made(seed=0):
@@ -53,6 +53,11 @@ FIXED = {
     f"    layers: list[nnx.Linear]\n\n\nnet = Net([made()])\n{SHOW}",
     "quoted": f"{CLASS}    layers: 'list[nnx.Linear]'\n    more: list['nnx.Linear']\n\n\n"
     f"net = Net([made()], [made(1)])\n{SHOW}",
+    "record": "class Step(typing.NamedTuple):\n    reward: nnx.Variable\n    size: int = 1\n\n\n"
+    f"{CLASS}    step: Step\n\n\nnet = Net(Step(nnx.Variable(jnp.ones(1))))\n"
+    f"net.step = Step(nnx.Variable(jnp.ones(1)))\n{SHOW}",
+    "record or none": "@struct.dataclass\nclass Tree:\n    weight: jax.Array\n\n\n"
+    f"{CLASS}    tree: Tree | None = None\n\n\nnet = Net(Tree(jnp.ones(1)))\n{SHOW}",
     "beside others": f"{CLASS}    first: nnx.Linear\n    layers: list[nnx.Linear]\n    name: str = 'x'\n\n\n"
     f"net = Net(made(), [made(1)])\n{SHOW}",
 }
@@ -60,6 +65,8 @@ LEFT = {
     "plain values": f"{CLASS}    sizes: list[int]\n    names: dict[str, str]\n\n\nnet = Net([1], {{'a': 'b'}})\n{SHOW}",
     "modules": f"{CLASS}    first: nnx.Linear\n    weight: nnx.Param\n\n\nnet = Net(made(), nnx.Param(1.0))\n{SHOW}",
     "optional module": f"{CLASS}    head: nnx.Linear | None = None\n\n\nnet = Net(made())\n{SHOW}",
+    "record without data": "class Size(typing.NamedTuple):\n    width: int\n\n\n"
+    f"{CLASS}    size: Size\n    w: nnx.Param\n\n\nnet = Net(Size(1), nnx.Param(1.0))\n{SHOW}",
     "no module": "@dataclasses.dataclass\nclass Box:\n    layers: list[nnx.Linear]\n\n\nnet = Box([made()]).layers[0]\n"
     + SHOW,
     "no dataclass": "class Net(nnx.Module):\n    layers: list[nnx.Linear]\n\n    def __init__(self):\n"

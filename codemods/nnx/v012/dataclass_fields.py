@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Class, Ref
 
@@ -78,6 +79,8 @@ def _contains_data(context: Context, cls: ClassFacts, annotation: ast.expr) -> b
             return False
     if isinstance(annotation, ast.BinOp):
         return any(_contains_data(context, cls, side) for side in (annotation.left, annotation.right))
+    if isinstance(annotation, ast.Name | ast.Attribute):
+        return any(_is_record(context, named) for named in context.flow.classes.named(annotation, cls.scope))
     if not isinstance(annotation, ast.Subscript):
         return False
     inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
@@ -85,6 +88,18 @@ def _contains_data(context: Context, cls: ClassFacts, annotation: ast.expr) -> b
     if outer in {"Optional", "Union"}:
         return any(_contains_data(context, cls, member) for member in inner)
     return outer in _CONTAINERS and _names_data(context, cls, inner)
+
+
+def _is_record(context: Context, named: Bound) -> bool:
+    """Say whether a class is a dataclass or named tuple of JAX with a field for data."""
+    if not isinstance(named.value, Class) or not registered(context, named.value.facts):
+        return False
+    return any(
+        _names_data(context, parent, [annotation])
+        for parent in context.flow.classes.mro(named.value.facts)[0]
+        for name, annotation in parent.fields.items()
+        if not static_field(parent, name)
+    )
 
 
 def _names_data(context: Context, cls: ClassFacts, annotations: list[ast.expr]) -> bool:
