@@ -12,11 +12,19 @@ from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Attr, Call, Free, Value
 
 
-def gradient_calls(context: Context) -> Iterator[tuple[CallEvent, Call, str]]:
-    """Yield the calls of functions that ``grad`` made, with the call of ``grad`` and its full name.
+def gradient_calls(context: Context) -> list[tuple[CallEvent, Call, str]]:
+    """Return the calls of functions that ``grad`` made, with the call of ``grad`` and its full name.
 
     Calls of ``grad`` with ``argnums`` are left out.
     """
+    return context.shared(_every)
+
+
+def _every(context: Context) -> list[tuple[CallEvent, Call, str]]:
+    return list(_gradient_calls(context))
+
+
+def _gradient_calls(context: Context) -> Iterator[tuple[CallEvent, Call, str]]:
     makers = {
         event.value
         for event in context.bodies.named("grad", "value_and_grad", "jacfwd", "jacrev")

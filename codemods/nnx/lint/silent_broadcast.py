@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test, scopes
+from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
 _NARROW = re.compile(rb"Linear\([^()]*\b1\b")  # a cheap test for layers with one feature
@@ -23,33 +23,44 @@ _AVERAGES = frozenset({"mean", "sum", "average"})
 
 def _check(context: Context) -> Iterator[Finding]:
     columns = any(_NARROW.search(module.source.data) for module in context.project.modules)
-    for scope in scopes(context):
-        if not columns and b"argmax" not in scope.module.source.data:
-            continue
-        if in_test(scope):
-            continue
-        for node in context.bodies.nodes(scope):
-            if isinstance(node, ast.BinOp):
-                if (
-                    columns
-                    and isinstance(node.op, ast.Sub)
-                    and _column_against_vector(context, node.left, node.right, scope)
-                ):
+    for module in context.asked.modules:
+        for node in module.source.of_type(ast.BinOp) if columns else ():
+            if isinstance(node.op, ast.Sub):
+                scope = _scope(context, module, node)
+                if scope is not None and _column_against_vector(context, node.left, node.right, scope):
                     yield _found(scope, node)
-            elif isinstance(node, ast.Call) and last_word(node.func) in _AVERAGES:
-                compared = _compared(node)
-                if compared is not None:
-                    yield finding(
-                        RULE.code,
-                        scope,
-                        compared,
-                        "`argmax` without an axis is one number for the whole batch, compared with all labels",
-                        "give it the axis of the classes: axis=-1",
-                    )
+        for call in module.source.of_type(ast.Call) if b"argmax" in module.source.data else ():
+            compared = _compared(call) if last_word(call.func) in _AVERAGES else None
+            scope = context.bodies.home(call) if compared is not None else None
+            if compared is not None and scope is not None and not in_test(scope):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    compared,
+                    "`argmax` without an axis is one number for the whole batch, compared with all labels",
+                    "give it the axis of the classes: axis=-1",
+                )
     for event, name in foreign(context, *_LOSSES) if columns else ():
         if name.startswith("optax.") and len(event.node.args) > 1 and not in_test(event.scope):
             if _column_against_vector(context, event.node.args[0], event.node.args[1], event.scope):
                 yield _found(event.scope, event.node)
+
+
+def _scope(context: Context, module: ModuleFacts, node: ast.BinOp) -> Scope | None:
+    """Return the scope of a difference with what a module or an attribute was called for; None for others."""
+    for side in (node.left, node.right):
+        value = module.values.get(side)
+        if isinstance(value, Call) and _own(value):
+            scope = context.bodies.home(value.node)
+            if scope is not None and not in_test(scope):
+                return scope
+    return None
+
+
+def _own(call: Call) -> bool:
+    """Say whether a call is none of a function at the top of a module."""
+    callee = call.callee
+    return isinstance(callee, Param | Free | Call) or (isinstance(callee, Attr) and not callee.of_global)
 
 
 def _found(scope: Scope, node: ast.AST) -> Finding:
@@ -101,7 +112,9 @@ def _column_against_vector(context: Context, one: ast.expr, two: ast.expr, scope
 def _column(context: Context, call: Call, scope: Scope) -> bool:
     """Say whether a call gives the output of a layer with one feature, on every way."""
     flow = context.flow
-    if flow.calls.callee_name(flow.here(call, scope)) or not isinstance(call.callee, Param | Attr):
+    if not _own(call):
+        return False
+    if flow.calls.callee_name(flow.here(call, scope)):
         return False
     owners = context.sources.originals(flow.here(call.callee, scope))
     if not owners:
