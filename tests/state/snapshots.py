@@ -31,6 +31,28 @@ def bump(m):
 """
 
 PROGRAMS = {
+    "best of a trainer": """\
+class Trainer:
+    def __init__(self, model):
+        self.model, self.best_loss, self.best, self.history = model, jnp.inf, None, []
+
+    def step(self, index):
+        loss, grads = nnx.value_and_grad(lambda m: ((m(x) - 1) ** 2).sum())(self.model)
+        if loss < self.best_loss:
+            self.best_loss = loss
+            self.best = nnx.state(self.model, nnx.Param)
+        self.history.append(nnx.state(self.model, nnx.Param))
+        self.model.bias.value = self.model.bias.value + (1 if index > 1 else -0.1)
+        if index == 3:
+            nnx.update(self.model, self.history[1])
+        return loss
+
+
+trainer = Trainer(model)
+for index in range(5):
+    trainer.step(index)
+print(trainer.best["bias"].value.sum(), model.bias.value.sum(), trainer.history[2]["bias"].value.sum())
+""",
     "handed on twice": """\
 noisy = Noisy(nnx.Rngs(0, noise=1))
 graphdef, state = nnx.split(noisy)
