@@ -33,7 +33,7 @@ class Relevance:
         )
         self._users: dict[str, dict[Part, None]] | None = None
         self._derived: dict[str, set[str]] | None = None
-        self._decorated: dict[str, frozenset[str]] | None = None
+        self._decorated: dict[str, set[str]] | None = None
 
     def _shares(self, event: CallEvent) -> bool:
         flow = self.context.flow
@@ -66,16 +66,15 @@ class Relevance:
             todo += new
         return found
 
-    def decorated(self, name: str) -> frozenset[str]:
+    def decorated(self, name: str) -> set[str]:
         """Return the names of the functions that a function of this name decorates."""
         if self._decorated is None:
             self._decorated = {}
             for function in self.context.project.functions():
                 for node in () if isinstance(function.node, ast.Lambda) else function.node.decorator_list:
                     decorator = short(node.func if isinstance(node, ast.Call) else node)
-                    known = self._decorated.get(decorator, frozenset())
-                    self._decorated[decorator] = known | {function.name}
-        return self._decorated.get(name, frozenset())
+                    self._decorated.setdefault(decorator, set()).add(function.name)
+        return self._decorated.get(name, set())
 
 
 def applied(context: Context, event: CallEvent) -> bool:
