@@ -183,6 +183,14 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         5,
+        "private names of the modules of Flax, such as `nnx.graph._flatten_pytree`, come and go",
+        "0.12.5",
+        "No table could hold them all; NNX508 knows those of NNX objects.",
+        "Do without them, or keep a copy of the function.",
+        r"\bnnx\.\w+\._[a-z]",
+    ),
+    Change(
+        5,
         "`with_logical_constraint` and `with_sharding_constraint` of Linen act on CPU too, under a mesh",
         "0.11.2",
         "They are Linen's; the calls are right on every version.",
@@ -211,6 +219,13 @@ CHANGES: tuple[Change, ...] = (
         "The old keyword still works, and the new one does not before 0.12.4.",
         "Rename it once the code needs no older release.",
         r"\bsharding\s*=",
+    ),
+    Change(
+        6,
+        "an attribute that held a number or a string cannot be given a Variable, or data of any kind",
+        "0.12.0",
+        "NNX602 finds the assignments to objects that it can follow; what others are is known at run time only.",
+        "Mark the attribute where it is first assigned: `self.x = nnx.data(...)`.",
     ),
     Change(
         6,
