@@ -100,20 +100,24 @@ class Variables:
         found = self.flow.resolve(bound)
         if not isinstance(found.value, Attr | Item | Indexed):
             return False
-        if self.context.kinds.only(self.flow.with_value(found, found.value.base)) not in _TREES:
-            return False
         kept = self._kept(found.value)
-        return bool(kept) and all(self.context.kinds.only(one) is Kind.VARIABLE for one in kept)
+        if not kept or not all(self.context.kinds.only(one) is Kind.VARIABLE for one in kept):
+            return False
+        return self.context.kinds.only(self.flow.with_value(found, found.value.base)) in _TREES
 
     def _kept(self, value: Attr | Item | Indexed) -> list[Bound]:
         """Return what the classes of the project keep under the name of a part."""
         index = value.index.value if isinstance(value, Indexed) else getattr(value, "index", None)
         name = value.name if isinstance(value, Attr) else index.value if isinstance(index, Const) else None
-        return [
-            self.flow.here(stored, method.scope)
-            for cls in self.context.project.classes()
-            for method, stored in cls.stores.get(str(name), ())
-        ]
+        return self._stores.get(name, []) if isinstance(name, str) else []
+
+    @cached_property
+    def _stores(self) -> dict[str, list[Bound]]:
+        found: dict[str, list[Bound]] = {}
+        for cls in self.context.project.classes():
+            for name, stores in cls.stores.items():
+                found.setdefault(name, []).extend(self.flow.here(stored, method.scope) for method, stored in stores)
+        return found
 
     def holds_array(self, value: Value, scope: Scope) -> bool:
         """Say whether a Variable holds an array from its constructor on, whatever the project assigns to it."""
