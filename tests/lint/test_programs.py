@@ -11,7 +11,19 @@ import pytest
 from codemods.nnx.options import Options
 from tests.batch import execute_all
 from tests.environments import Output
-from tests.lint.programs import Pair, asked, files, fresh, known, questions, research, scripts, unsaid, unseen
+from tests.lint.programs import (
+    Pair,
+    asked,
+    files,
+    fresh,
+    known,
+    questions,
+    recipes,
+    research,
+    scripts,
+    unsaid,
+    unseen,
+)
 from tests.migration import look
 
 PAIRS: dict[str, Pair] = {
@@ -23,6 +35,7 @@ PAIRS: dict[str, Pair] = {
     **questions.PAIRS,
     **research.PAIRS,
     **scripts.PAIRS,
+    **recipes.PAIRS,
 }
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \
 exec(_text, _made.__dict__)\n    sys.modules[_name] = _made\n"

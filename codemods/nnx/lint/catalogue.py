@@ -117,6 +117,7 @@ from codemods.nnx.lint import (
     transform_labels,
     tree_arithmetic,
     unhashable_static,
+    unknown_weights,
     unmapped_statistics,
     unrolled,
     untraceable,
@@ -144,7 +145,7 @@ RULES: tuple[Rule, ...] = tuple(
         rngs_twins, same_key, same_seed, scan_axes, scan_pair, second_name, seed, self_distance,
         silent_broadcast, snapshot, split_as_key, split_in_loop, split_per_round, stale_global, state_anew,
         state_first, static_flag, static_module, static_varies, stream_names, stuck_eval, timed_compilation,
-        timing, traced_print, transform_labels, tree_arithmetic, unhashable_static, unmapped_statistics,
-        unrolled, untraceable, update_params, wrong_kind, cached_partial, split_merge,
+        timing, traced_print, transform_labels, tree_arithmetic, unhashable_static, unknown_weights,
+        unmapped_statistics, unrolled, untraceable, update_params, wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

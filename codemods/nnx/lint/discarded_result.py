@@ -11,7 +11,8 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, is_pure
 from codemods.nnx.lint.names import TREE_MAPS, last
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Param, Value
 
@@ -19,6 +20,7 @@ from codemods.nnx.values import Call, Const, Param, Value
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unread(context)
     yield from _own_steps(context)
+    yield from _carries(context)
     for event, name in discarded(context, WORDS):
         if in_test(event.scope) or _displayed(event):  # a test may only want the error
             continue
@@ -127,6 +129,41 @@ def _unread(context: Context) -> Iterator[Finding]:
             )
 
 
+_CELLS = ("GRUCell", "LSTMCell", "OptimizedLSTMCell", "SimpleCell")
+
+
+def _carries(context: Context) -> Iterator[Finding]:
+    """Yield the calls of recurrent cells in loops whose new carry nobody takes."""
+    if not any(name.startswith("flax.nnx.") for _, name in foreign(context, *_CELLS, everywhere=True)):
+        return
+    for event in context.bodies.unpacked:
+        statement = event.statement
+        assert isinstance(statement, ast.Assign)
+        target = statement.targets[0]
+        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        if loop is None or event.scope.module not in context.asked or len(event.node.args) < 2 or in_test(event.scope):
+            continue
+        assert isinstance(target, ast.Tuple)
+        carry, new = event.node.args[0], target.elts[0]
+        if not isinstance(carry, ast.Name) or not isinstance(new, ast.Name) or carry.id == new.id:
+            continue
+        names = [node for node in ast.walk(event.scope.node) if isinstance(node, ast.Name)]
+        if any(node.id == new.id and isinstance(node.ctx, ast.Load) for node in names):
+            continue
+        if any(node.id == carry.id and isinstance(node.ctx, ast.Store) and inside(node, loop) for node in names):
+            continue
+        sources = context.sources.originals(context.flow.here(event.value.callee, event.scope))
+        cells = {context.flow.calls.callee_name(source) for source in sources}
+        if cells and cells <= {f"flax.nnx.{cell}" for cell in _CELLS}:
+            yield finding(
+                RULE.code,
+                event.scope,
+                new,
+                f"nobody reads the new carry `{new.id}`: every round starts from the same `{carry.id}`",
+                f"assign it: {carry.id}, ... = ...",
+            )
+
+
 def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Finding]:
     """Yield a call that computes new parameters from others, if nothing reads the variable that gets them."""
     function, word = event.scope.function, last_word(event.node.func)
@@ -137,8 +174,9 @@ def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Findin
         return
     if called in TREE_MAPS and len(event.value.args) < 3:  # of one tree it may only look at it
         return
+    end = 0 if event.loops or _captured(context, function, name) else event.statement.end_lineno or 0
     reads = (
-        (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Store))
+        (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Store) and node.lineno > end)
         or (isinstance(node, ast.Call) and last_word(node.func) in {"locals", "vars", "eval"})
         for node in ast.walk(function.node)
     )

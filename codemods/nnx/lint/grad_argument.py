@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,13 +11,15 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
-from codemods.nnx.lint.places import kinds_of
-from codemods.nnx.values import Call
+from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.values import Attr, Call, Free, Item, Param
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, made, name in gradient_calls(context):
         args = event.value.args
+        if name.startswith("flax.nnx.") and args and not event.value.starred and not in_test(event.scope):
+            yield from _ignored(context, made, event)
         if not name.startswith("flax.nnx.") or len(args) < 2 or event.value.starred:
             continue
         first = kinds_of(context, args[0], event.scope)
@@ -30,6 +33,61 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the gradient is taken with respect to the first argument, which is not the model",
                 f"put the model first, or give argnums={later[0]}",
             )
+
+
+def _ignored(context: Context, made: Call, event: CallEvent) -> Iterator[Finding]:
+    """Yield the losses that never look at the argument they are differentiated for, a model, and run an outer one."""
+    callees = context.flow.calls.callables(context.flow.here(made.args[0], event.scope))
+    if len(callees) != 1 or callees[0].args or made.argument(1, "argnums") is not None:
+        return
+    function = callees[0].function
+    params = list(function.params.values())[int(callees[0].receiver is not None) :]
+    calls = context.bodies.calls.get(function.scope, ())
+    outer = [
+        call
+        for call in calls
+        if isinstance(call.value.callee, Free | Attr)
+        and (isinstance(call.value.callee, Free) or isinstance(call.value.callee.base, Free | Param))
+        and Kind.MODULE in kinds_of(context, call.value.callee, function.scope)
+    ]
+    if not params or not outer or params[0].name.startswith("_"):
+        return
+    read = any(
+        isinstance(node, ast.Name) and node.id == params[0].name and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(function.node)
+    )
+    if not read and Kind.MODULE in kinds_of(context, event.value.args[0], event.scope):
+        call = outer[0]
+        yield finding(
+            RULE.code,
+            function.scope,
+            call.node,
+            f"the loss runs `{ast.unparse(call.node.func)}` of outside and never its own argument "
+            f"`{params[0].name}`, for which the gradient is taken: it is zero",
+            f"call `{params[0].name}` instead",
+        )
+    elif read and all(params[0] in call.value.args for call in outer) and _trains(context, event, outer[0]):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"the gradient is taken with respect to `{params[0].name}`, the data, and not to "
+            f"`{ast.unparse(outer[0].node.func)}`",
+            "give the loss the model as its first argument",
+        )
+
+
+def _trains(context: Context, event: CallEvent, model: CallEvent) -> bool:
+    """Say whether an optimizer updates a model with the gradients of a call."""
+    for update in context.bodies.calls.get(event.scope, ()):
+        callee = update.value.callee
+        if isinstance(callee, Attr) and callee.name == "update" and len(update.value.args) > 1:
+            given = update.value.args[1]
+            while isinstance(given, Item):
+                given = given.base
+            if given is event.value and ast.unparse(update.node.args[0]) == ast.unparse(model.node.func):
+                return True
+    return False
 
 
 def _is_data(context: Context, made: Call, event: CallEvent, later: list[int]) -> bool:

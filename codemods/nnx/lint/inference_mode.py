@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
-from codemods.nnx.lint.places import is_test
+from codemods.nnx.lint.places import is_test, kinds_of
 from codemods.nnx.values import Attr, Free, Param
 
 _EVALUATES = re.compile(
@@ -26,6 +28,7 @@ _TRAINS = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "ja
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _unset(context)
     if not any(b"Dropout" in m.source.data or b"BatchNorm" in m.source.data for m in context.project.modules):
         return
     if any(word in module.source.data for module in context.project.modules for word in _MODES[:-1]):
@@ -48,6 +51,55 @@ def _check(context: Context) -> Iterator[Finding]:
                     "call model.eval() before, and model.train() when training goes on",
                 )
                 break
+
+
+def _unset(context: Context) -> Iterator[Finding]:
+    """Yield the modes that are named and not set, and the models that are taken from ``eval()``, which gives none."""
+    for module in context.asked.modules:
+        if b".eval" not in module.source.data and b".train" not in module.source.data:
+            continue
+        for scope in (module.scope, *(function.scope for function in module.functions)):
+            for node in context.bodies.nodes(scope):
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute):
+                    base = module.values.get(node.value.value)
+                    if node.value.attr in {"eval", "train"} and base is not None:
+                        if Kind.MODULE in kinds_of(context, base, scope):
+                            yield finding(
+                                RULE.code,
+                                scope,
+                                node,
+                                f"`{ast.unparse(node.value)}` is not called, and sets no mode",
+                                f"write {ast.unparse(node.value)}()",
+                            )
+    for event in context.bodies.named("eval", "train"):
+        callee, statement = event.value.callee, event.statement
+        if not isinstance(callee, Attr) or not event.used or event.node.args or event.scope.module not in context.asked:
+            continue
+        called = isinstance(statement, ast.Assign) and statement.value is event.node and _called(event, statement)
+        if called and context.kinds.only(context.flow.here(callee.base, event.scope)) is Kind.MODULE:
+            cls = context.flow.classes.class_of(context.flow.resolve(context.flow.here(callee.base, event.scope)))
+            if cls is None or context.flow.classes.method(cls, callee.name) is None:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{callee.name}()` changes the model itself and returns None",
+                    f"call it on a line of its own, and go on with `{ast.unparse(_base(event))}`",
+                )
+
+
+def _base(event: CallEvent) -> ast.expr:
+    func = event.node.func
+    return func.value if isinstance(func, ast.Attribute) else func
+
+
+def _called(event: CallEvent, statement: ast.Assign) -> bool:
+    """Say whether what a call gave is called itself."""
+    target = statement.targets[0]
+    return isinstance(target, ast.Name) and any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == target.id
+        for node in ast.walk(event.scope.node)
+    )
 
 
 def _runs(context: Context, event: CallEvent, function: FunctionFacts) -> bool:

@@ -17,7 +17,8 @@ from codemods.nnx.values import Call, Const, Free, Sequence
 
 _TRANSFORMS = frozenset(
     {"jax.lax.scan", "jax.lax.cond", "jax.lax.switch", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.vmap",
-     "jax.checkpoint", "jax.remat", "jax.lax.map"}
+     "jax.checkpoint", "jax.remat", "jax.lax.map", "flax.nnx.cond", "flax.nnx.switch", "flax.nnx.while_loop",
+     "flax.nnx.fori_loop"}
 )  # fmt: skip
 _NAMES = {"checkpoint": "remat", "map": "scan"}  # of the transforms that NNX calls otherwise
 _STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})

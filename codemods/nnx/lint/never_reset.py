@@ -22,6 +22,7 @@ _CALLERS = 20
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _sums(context)
     if not any(
         name.startswith("flax.nnx.metrics.") or name == "flax.nnx.MultiMetric"
         for _, name in foreign(context, "MultiMetric", "Average", "Accuracy", "Welford", everywhere=True)
@@ -43,6 +44,49 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the averages go over all rounds before as well: nothing ever resets the metric",
                 f"call {ast.unparse(_base(event))}.reset() after it",
             )
+
+
+def _sums(context: Context) -> Iterator[Finding]:
+    """Yield the updates in every nth round by a sum of gradients that goes on after them."""
+    for event in context.bodies.named("update"):
+        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        if loop is None or len(event.node.args) < 2 or event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        blocks = [b for b, arm in context.bodies.paths(event.scope).get(event.node, ()) if isinstance(b, ast.If)]
+        every = next((b for b in blocks if inside(b, loop) and _modulo(b.test)), None)
+        if every is None:
+            continue
+        read = {n.id for n in ast.walk(event.node.args[1]) if isinstance(n, ast.Name)}
+        for node in ast.walk(loop):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and not inside(node, every):
+                name = node.targets[0].id
+                if name in read and _adds(node, name) and not _bound(every, name):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        event.node,
+                        f"the sum `{name}` goes on after the update: its gradients are applied again and again",
+                        f"set `{name}` back to zeros behind the update",
+                    )
+
+
+def _modulo(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(test))
+
+
+def _adds(node: ast.Assign, name: str) -> bool:
+    """Say whether an assignment adds something to a tree under the same name."""
+    call = node.value
+    return (
+        isinstance(call, ast.Call)
+        and last_word(call.func) in {"map", "tree_map", "add"}
+        and any(isinstance(argument, ast.Name) and argument.id == name for argument in call.args)
+        and any("add" in ast.unparse(argument) or "+" in ast.unparse(argument) for argument in call.args[:1])
+    )
+
+
+def _bound(block: ast.If, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(block))
 
 
 def _base(event: CallEvent) -> ast.expr:

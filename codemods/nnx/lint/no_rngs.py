@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Class, Const, Ref
+from codemods.nnx.values import Attr, Class, Const, Ref
 
 # how many arguments the constructors take by position
 _LAYERS = {
@@ -37,10 +37,46 @@ def _check(context: Context) -> Iterator[Finding]:
         elif not in_test(event.scope):
             yield _found(event, f"`nnx.{word}` needs streams to make its weights")
     yield from _partial(context)
+    yield from _unknown_streams(context)
     for module in context.asked.modules:
         for event in module.calls:
             if isinstance(event.node.func, ast.Name) and event.node.func.id[:1].isupper() and _lacking(context, event):
                 yield _found(event, f"`{event.node.func.id}` needs streams to make its weights")
+
+
+def _unknown_streams(context: Context) -> Iterator[Finding]:
+    """Yield the keys that are taken of a stream which no Rngs of the project has, where all of them are known."""
+    made = [e for e, n in foreign(context, "Rngs", everywhere=True) if n == "flax.nnx.Rngs"]
+    if not made or any(_default(event) for event in made):
+        return
+    names = {k.arg for event in made for k in event.node.keywords}
+    for event in context.asked.calls():
+        callee = event.value.callee
+        if not isinstance(callee, Attr) or event.node.args or event.node.keywords or callee.name in names | _OF_RNGS:
+            continue
+        if callee.name.startswith("_") or context.bodies.guarded(event.node, event.scope) or in_test(event.scope):
+            continue
+        sources = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
+        if sources and all(context.flow.calls.callee_name(one) == "flax.nnx.Rngs" for one in sources):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"no nnx.Rngs has a stream `{callee.name}`, and none has a default",
+                f"name it where they are made: nnx.Rngs({callee.name}=1, ...)",
+            )
+
+
+_OF_RNGS = frozenset(
+    {"fork", "split", "items", "keys", "values", "default", "copy", "replace", "reseed", "eval", "train"}
+)
+
+
+def _default(event: CallEvent) -> bool:
+    """Say whether streams have a default, or names that cannot be read."""
+    return (
+        bool(event.node.args) or not event.node.keywords or any(k.arg in {"default", None} for k in event.node.keywords)
+    )
 
 
 def _partial(context: Context) -> Iterator[Finding]:

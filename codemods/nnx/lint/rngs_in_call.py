@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NOT_CONSUMING, last
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.values import Attr, Call, Each, Item, Value
 
@@ -22,6 +22,7 @@ _MAKING = ("init", "make", "build", "create", "setup", "reset", "from", "load", 
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _layers(context)
     arguments: dict[Value, list[ast.Call]] = {}
     for event in context.bodies.named("Rngs", "key", "PRNGKey"):
         function = event.scope.function
@@ -53,6 +54,30 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.node,
                 "a new Rngs of a fixed seed at every call gives the same numbers at every call",
                 "make the Rngs once and pass it in, or keep it in the module",
+            )
+
+
+_LAYERS = ("Linear", "Conv", "ConvTranspose", "Embed", "LinearGeneral", "MultiHeadAttention", "Einsum")
+
+
+def _layers(context: Context) -> Iterator[Finding]:
+    """Yield the layers that the call of a module makes and calls at once: with new weights each time."""
+    calls = [(e, n) for e, n in foreign(context, *_LAYERS) if n.removeprefix("flax.nnx.") in _LAYERS]
+    for event, name in calls:
+        function = event.scope.function
+        if function is None or function.name != "__call__" or function.owner is None or in_test(event.scope):
+            continue
+        if "flax.nnx.Module" not in context.flow.classes.mro(function.owner)[1]:
+            continue
+        if any(isinstance(node, ast.If) for node, _ in context.bodies.paths(event.scope).get(event.node, ())):
+            continue  # made once, on first use
+        if any(call.value.callee is event.value for call in context.bodies.calls.get(event.scope, ())):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"a new `nnx.{name.rpartition('.')[2]}` at every call has new weights each time, which nothing trains",
+                "make it in the constructor, as an attribute",
             )
 
 

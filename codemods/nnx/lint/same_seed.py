@@ -66,6 +66,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     _HELP,
                 )
     yield from _twins(context)
+    yield from _split_inside(context)
     for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
         function = event.scope.function
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
@@ -81,6 +82,28 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{shown(function)} makes its seed itself, so that all members of the vmap are equal",
                 _HELP,
             )
+
+
+def _split_inside(context: Context) -> Iterator[Finding]:
+    """Yield the mapped functions that split their streams only within the map."""
+    for root in context.traced.roots:
+        if root.transform != "flax.nnx.vmap" or not root.decorator or in_test(root.scope):
+            continue
+        names = [_decorator(value) for value in root.function.decorators]
+        if "split_rngs" in names and "vmap" in names and names.index("vmap") < names.index("split_rngs"):
+            yield finding(
+                RULE.code,
+                root.scope,
+                root.node,
+                f"{shown(root.function)} splits its streams within the map, when every member has its own already",
+                "put @nnx.split_rngs above @nnx.vmap",
+            )
+
+
+def _decorator(value: Value) -> str:
+    while isinstance(value, Call):
+        value = value.callee
+    return str(getattr(value, "name", "")).rpartition(".")[2]
 
 
 def _twins(context: Context) -> Iterator[Finding]:

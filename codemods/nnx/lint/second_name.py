@@ -15,6 +15,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import in_test, kinds_of, scopes
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Param, Sequence, Value
@@ -31,6 +32,7 @@ _NAMED = (Param, Free, Attr, Call, Item, Choice)  # what a variable or an attrib
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _collected(context)
     for scope in _promising(context):
         for node, target, source in _assigned(context, scope):
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
@@ -52,6 +54,39 @@ def _check(context: Context) -> Iterator[Finding]:
                 "another name, and changes with it",
                 "copy the model: nnx.clone(...)",
                 _fix(context, source, scope),
+            )
+
+
+def _collected(context: Context) -> Iterator[Finding]:
+    """Yield the models that a loop trains and puts into a list in every round."""
+    for event in context.bodies.named("append"):
+        given = event.node.args[0] if len(event.node.args) == 1 else None
+        if not isinstance(given, ast.Name | ast.Attribute) or not event.loops or not _MODEL.search(last_word(given)):
+            continue
+        loop = event.loops[-1]
+        if not isinstance(loop, ast.For | ast.While) or event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        word, text = last_word(given), ast.unparse(given)
+        if any(
+            isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and last_word(node) == word
+            for node in ast.walk(loop)
+        ):
+            continue
+        trained = any(
+            other.node is not event.node
+            and inside(other.node, loop)
+            and any(ast.unparse(node) == text for node in other.node.args if isinstance(node, ast.Name | ast.Attribute))
+            and any("opt" in last_word(node).lower() for node in (*other.node.args, other.node.func))
+            for other in context.bodies.calls.get(event.scope, ())
+        )
+        if trained and _model(context, given, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                given,
+                f"every round puts the same `{text}` into the list: all its elements are the last model",
+                "copy the model: nnx.clone(...)",
+                _fix(context, given, event.scope),
             )
 
 

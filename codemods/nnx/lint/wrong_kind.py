@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import DRAWING
+from codemods.nnx.lint.layer_arguments import refused
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Sequence, Value
@@ -35,6 +36,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if name == "flax.nnx.Sequential" and len(event.value.args) == 1 and not event.value.starred:
             yield from _stacked(context, event)
     yield from _initialised(context)
+    for event, node, message, help in refused(context):
+        yield finding(RULE.code, event.scope, node, message, help)
 
 
 def _guarded(context: Context, event: CallEvent) -> bool:

@@ -587,4 +587,71 @@ attention(jnp.ones((1, 1, 4)), decode=False)
 """,
         ),
     ),
+    "NNX899": Cases(
+        bad=(
+            """\
+class Policy(nnx.Module):
+    def __init__(self, rngs):
+        self.mean = nnx.Linear(3, 2, rngs=rngs)
+        self.log_std = jnp.zeros(2)  # NNX899
+    def __call__(self, x):
+        return self.mean(x), jnp.exp(self.log_std)
+""",
+            """\
+class Scaled(nnx.Module):
+    def __init__(self, key):
+        self.kernel = jax.random.normal(key, (3, 3))  # NNX899
+        self.bias = nnx.Param(jnp.zeros(3))
+    def __call__(self, x):
+        return x @ self.kernel + self.bias
+""",
+            """\
+class Stack(nnx.Module):
+    layers = []
+    def __init__(self, depth, rngs):
+        for _ in range(depth):
+            self.layers.append(nnx.Linear(3, 3, rngs=rngs))  # NNX899
+    def __call__(self, x):
+        return [layer(x) for layer in self.layers]
+""",
+        ),
+        clean=(
+            """\
+class Policy(nnx.Module):
+    def __init__(self, rngs):
+        self.mean = nnx.Linear(3, 2, rngs=rngs)
+        self.log_std = nnx.Param(jnp.zeros(2))
+    def __call__(self, x):
+        return self.mean(x), jnp.exp(self.log_std)
+Policy(nnx.Rngs(0))(x)
+""",
+            """\
+class Masked(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+        self.mask = jnp.ones(3)
+    def __call__(self, x):
+        return self.out(x * self.mask)
+Masked(nnx.Rngs(0))(x)
+""",
+            """\
+class Schedule:
+    def __init__(self):
+        self.beta = jnp.zeros(3)
+    def __call__(self, step):
+        return self.beta[step]
+Schedule()(0)
+""",
+            """\
+class Named(nnx.Module):
+    known = []
+    def __init__(self, name, rngs):
+        self.known.append(name)
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, x):
+        return self.out(x)
+Named("first", nnx.Rngs(0))(x)
+""",
+        ),
+    ),
 }

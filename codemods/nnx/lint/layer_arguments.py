@@ -1,0 +1,134 @@
+"""Arguments that layers and pools of NNX certainly refuse, or take for something else; part of NNX874."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.values import Call, Const, Value
+
+_POOLS = ("max_pool", "avg_pool", "min_pool")
+
+
+def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the arguments with what is wrong, and the way out."""
+    for event, name in foreign(context, "MultiHeadAttention", "GroupNorm", "Conv", "Sequential", *_POOLS):
+        if not name.startswith("flax.nnx.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
+            continue
+        word = name.removeprefix("flax.nnx.")
+        if word == "MultiHeadAttention":
+            yield from _heads(context, event)
+        elif word == "GroupNorm":
+            yield from _groups(context, event)
+        elif word == "Conv":
+            yield from _kernel(context, event)
+        elif word == "Sequential":
+            yield from _chain(context, event)
+        elif word in _POOLS:
+            yield from _window(context, event)
+
+
+def _number(context: Context, bound: Bound) -> int | None:
+    """Return the number that a value is in every way through the project; None if it is not just one."""
+    found = {source.value.value if isinstance(source.value, Const) else None for source in context.sources.of(bound)}
+    one = found.pop() if len(found) == 1 else None
+    return one if type(one) is int else None
+
+
+def _given(context: Context, event: CallEvent, position: int, name: str) -> int | None:
+    value = event.value.argument(position, name)
+    return None if value is None else _number(context, context.flow.here(value, event.scope))
+
+
+def _heads(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    heads = _given(context, event, 0, "num_heads")
+    own = keyword(event.node, "qkv_features")
+    features = _given(context, event, 2, "qkv_features") if own else _given(context, event, 1, "in_features")
+    if heads and features and features % heads:
+        message = f"{features} features cannot be divided among {heads} heads"
+        yield event, event.node, message, "choose a number of heads that divides them"
+
+
+def _groups(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    features = _given(context, event, 0, "num_features")
+    given = event.value.argument(1, "num_groups")
+    if features is None or keyword(event.node, "group_size") is not None:
+        return
+    groups = 32 if given is None else _given(context, event, 1, "num_groups")
+    if groups and features % groups:
+        default = " that are the default" if given is None else ""
+        message = f"{features} channels cannot be divided into the {groups} groups{default}"
+        yield event, event.node, message, "give num_groups that divides them"
+
+
+def _kernel(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield convolutions over one axis in a model of images, which goes by its pools and its other kernels."""
+    size = event.value.argument(2, "kernel_size")
+    function = event.scope.function
+    if size is None or function is None or function.owner is None:
+        return
+    if not isinstance(context.flow.resolve(context.flow.here(size, event.scope)).value, Const):
+        return
+    if _number(context, context.flow.here(size, event.scope)) is None:
+        return
+    node = keyword(event.node, "kernel_size") or event.node.args[2]
+    for method in function.owner.methods.values():
+        for other in context.bodies.calls.get(method.scope, ()):
+            window = keyword(other.node, "window_shape")
+            func = other.node.func
+            pooled = isinstance(func, ast.Attribute) and func.attr in _POOLS and isinstance(window, ast.Tuple)
+            if pooled and isinstance(window, ast.Tuple) and len(window.elts) == 2:
+                message = "a number as kernel_size is a convolution over one axis, and this model pools over two"
+                yield event, node, message, "write kernel_size=(n, n)"
+                return
+
+
+def _window(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    shape = event.value.argument(1, "window_shape")
+    if shape is not None and _number(context, context.flow.here(shape, event.scope)) is not None:
+        node = keyword(event.node, "window_shape") or event.node.args[1]
+        yield event, node, "the window is a number, and it needs a length for every axis", "write (n, n)"
+
+
+def _chain(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield linear layers that take another number of features than the one before gives."""
+    width: int | None = None
+    for node, value in zip(event.node.args, event.value.args, strict=True):
+        made = context.flow.resolve(context.flow.here(value, event.scope))
+        name = context.flow.calls.callee_name(made)
+        if name == "flax.nnx.Linear" and isinstance(made.value, Call):
+            taken = _part(context, made, made.value.argument(0, "in_features"))
+            if width is not None and taken is not None and taken != width:
+                yield (
+                    event,
+                    node,
+                    f"this layer takes {taken} features, and the one before gives {width}",
+                    "give it as many",
+                )
+            width = _part(context, made, made.value.argument(1, "out_features"))
+        elif not _pointwise(context, value, event):
+            width = None
+
+
+def _part(context: Context, made: Bound, value: Value | None) -> int | None:
+    return None if value is None else _number(context, context.flow.with_value(made, value))
+
+
+_POINTWISE = frozenset(
+    {"relu", "gelu", "silu", "swish", "tanh", "sigmoid", "leaky_relu", "elu", "softplus", "selu", "softmax"}
+)
+
+
+def _pointwise(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether a step keeps the number of features."""
+    found = context.flow.resolve(context.flow.here(value, event.scope))
+    name = getattr(found.value, "name", "") or context.flow.calls.callee_name(found)
+    home, _, word = str(name).rpartition(".")
+    return word in _POINTWISE or (
+        home == "flax.nnx" and word in {"Dropout", "LayerNorm", "BatchNorm", "RMSNorm", "GroupNorm"}
+    )

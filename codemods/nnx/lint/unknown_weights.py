@@ -1,0 +1,132 @@
+"""NNX899: weights that a module holds, and NNX does not know."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import is_test, kinds_of
+from codemods.nnx.values import Attr, Call, Changed, Sequence
+
+_WEIGHT = re.compile(
+    r"log_?std|log_sigma|kernel|weights?|bias|gamma|beta|cls_token|class_token|mask_token|pos_emb(ed(ding)?s?)?|"
+    r"position(al)?_emb(ed(ding)?s?)?|pos_embedding|embeddings?|codebook|queries|query_tokens|alpha|temperature"
+)
+_PLAIN = frozenset({"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for cls in context.asked.classes():
+        if is_test(cls.scope.module) or "flax.nnx.Module" not in context.flow.classes.mro(cls)[1]:
+            continue
+        yield from _shared(context, cls)
+        init = cls.methods.get("__init__")
+        if init is not None and "__call__" in cls.methods:
+            yield from _plain(context, cls, init)
+
+
+def _shared(context: Context, cls: ClassFacts) -> Iterator[Finding]:
+    """Yield the lists of a class's body that its methods fill with layers."""
+    names = [
+        name
+        for name, value in cls.scope.env.items()
+        if isinstance(value, Sequence)
+        and isinstance(value.node, ast.List)
+        and all(isinstance(stored, Changed) for _, stored in cls.stores.get(name, ()))
+    ]
+    for method in cls.methods.values() if names else ():
+        for event in context.bodies.calls.get(method.scope, ()):
+            callee = event.value.callee
+            if not isinstance(callee, Attr) or callee.name != "append" or not isinstance(callee.base, Attr):
+                continue
+            if callee.base.base is not method.self_param or callee.base.name not in names or not event.value.args:
+                continue
+            if Kind.MODULE in kinds_of(context, event.value.args[0], event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{callee.base.name}` is one list of the class, for all its objects, and no part of the module: "
+                    "its layers are neither trained nor saved",
+                    f"make it in the constructor: self.{callee.base.name} = nnx.List([])",
+                )
+                return
+
+
+def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[Finding]:
+    """Yield the arrays that go by the name of a weight and are no Param, in a class whose other weights are."""
+    for name, stores in cls.stores.items():
+        if len(stores) != 1 or not _WEIGHT.fullmatch(name) or stores[0][0] is not init:
+            continue
+        value = stores[0][1]
+        if not isinstance(value, Call) or len(context.flow.fields.stores().get(name, ())) > 1:
+            continue
+        made = context.flow.calls.callee_name(context.flow.here(value, init.scope))
+        drawn = made.startswith("jax.random.") and made.rpartition(".")[2] in {"normal", "uniform", "truncated_normal"}
+        if not (made in _PLAIN or drawn) or b"stop_gradient" in cls.scope.module.source.data or not _read(cls, name):
+            continue
+        yield finding(
+            RULE.code,
+            init.scope,
+            value.node,
+            f"`{name}` is a plain array: no optimizer trains it, and nnx.state(model, nnx.Param) leaves it out",
+            "make it a parameter, nnx.Param(...), or if it is none a Variable of another type",
+        )
+
+
+def _read(cls: ClassFacts, name: str) -> bool:
+    """Say whether the class computes with an attribute when it is called."""
+    call = cls.methods["__call__"]
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(call.node)
+    )
+
+
+RULE = lint_rule(
+    "NNX899",
+    "unknown-weights",
+    "weights that are no part of the module's parameters: a plain array, or layers in a list of the class",
+    why="""\
+Only what is an `nnx.Param` is trained. An array in a plain attribute is carried along and never changes. A list in the
+body of a class belongs to the class: all its objects share it, and its layers are in no state.
+""",
+    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: the weights stay as they were made",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Policy(nnx.Module):
+    def __init__(self, actions: int, rngs: nnx.Rngs):
+        self.mean = nnx.Linear(4, actions, rngs=rngs)
+        self.log_std = jnp.zeros(actions)
+
+    def __call__(self, x):
+        return self.mean(x), jnp.exp(self.log_std)
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Policy(nnx.Module):
+    def __init__(self, actions: int, rngs: nnx.Rngs):
+        self.mean = nnx.Linear(4, actions, rngs=rngs)
+        self.log_std = nnx.Param(jnp.zeros(actions))
+
+    def __call__(self, x):
+        return self.mean(x), jnp.exp(self.log_std)
+""",
+    ),
+)
