@@ -22,6 +22,7 @@ from tests.lint.tables import (
     misuse,
     purity,
     randomness,
+    research,
     speed,
     tracing,
     training,
@@ -58,6 +59,7 @@ CASES: dict[str, Cases] = {
     **kinds.CASES,
     **loops.CASES,
     **misuse.CASES,
+    **research.CASES,
     **speed.CASES,
     **training.CASES,
 }

@@ -318,7 +318,8 @@ def made_by_jax(context: Context, value: Value | None, scope: Scope, depth: int 
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
         if name:
             home, _, word = name.rpartition(".")
-            return home in _SPACES and name in STAGED_RESULTS and word not in _SEVERAL
+            known = name in STAGED_RESULTS or (home == "jax.numpy" and word in _FILLED | {"eye", "arange", "linspace"})
+            return home in _SPACES and known and word not in _SEVERAL
         if isinstance(value.callee, Attr) and value.callee.name in ARRAY_METHODS - {
             "get",
             "copy",

@@ -1,0 +1,285 @@
+"""Cases of what research scripts get wrong: gradients, optax, keys, and names and arguments of JAX."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_LOSS = "def loss(p, v):\n    return ((p['w'] * v) ** 2).sum()\n"
+_PARAMS = "params = {'w': jnp.ones(3)}\n"
+_COLUMN = (
+    "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.out = nnx.Linear(3, 1, rngs=rngs)\n"
+    "    def __call__(self, v):\n        return self.out(v)\n"
+    "one = One(nnx.Rngs(1))\ndata = jnp.ones((4, 3))\ngoal = data.sum(1).ravel()\n"
+)
+
+CASES: dict[str, Cases] = {
+    "NNX800": Cases(
+        bad=(
+            _COLUMN + "print(((one(data) - goal) ** 2).mean())  # NNX800\n",
+            _COLUMN + "print(optax.squared_error(one(data), goal).mean())  # NNX800\n",
+            "def accuracy(logits, labels):\n    return jnp.mean(jnp.argmax(logits) == labels)  # NNX800\n",
+        ),
+        clean=(
+            _COLUMN + "print(((one(data)[:, 0] - goal) ** 2).mean())\n",
+            _COLUMN + "print(((one(data) - goal[:, None]) ** 2).mean())\n",
+            "def accuracy(logits, labels):\n    return jnp.mean(jnp.argmax(logits, axis=-1) == labels)\n",
+            "def right(logits, label):\n    return jnp.argmax(logits) == label\n",
+        ),
+    ),
+    "NNX837": Cases(
+        bad=(
+            "tx = optax.multi_transform({'a': optax.adam(1e-3)}, {'w': 'a', 'b': 'c'})  # NNX837\n",
+            "tx = optax.multi_transform({'a': optax.adam(1e-3)}, lambda p: {k: 'b' for k in p})  # NNX837\n",
+            "tx = optax.chain(optax.adam(1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
+        ),
+        clean=(
+            "tx = optax.multi_transform({'a': optax.adam(1e-3), 'c': optax.set_to_zero()}, {'w': 'a', 'b': 'c'})\n",
+            "tx = optax.multi_transform({'b': optax.adam(1e-3)}, lambda p: {k: 'b' for k in p})\n",
+            "tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))\n",
+            "loss_tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3))\n",
+        ),
+    ),
+    "NNX838": Cases(
+        bad=tuple(
+            _LOSS + _PARAMS + f"tx = optax.{tx}\nfor _ in range(2):\n    state = tx.init(params)  # NNX838\n"
+            "    updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
+            "    params = optax.apply_updates(params, updates)\n"
+            for tx in ("adam(1e-2)", "rmsprop(1e-2)", "sgd(1e-2, momentum=0.9)")
+        ),
+        clean=tuple(
+            _LOSS + _PARAMS + f"tx = optax.{tx}\nstate = tx.init(params)\n"
+            "updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
+            "params = optax.apply_updates(params, updates)\n"
+            for tx in ("adam(1e-2)", "rmsprop(1e-2)", "sgd(1e-2, momentum=0.9)", "adamw(1e-2)")
+        ),
+    ),
+    "NNX839": Cases(
+        bad=(
+            _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\nparams = params - grads  # NNX839\n",
+            _LOSS + _PARAMS + "value, grads = jax.value_and_grad(loss)(params, x)\nstep = 0.1 * grads  # NNX839\n",
+            _LOSS
+            + "def made():\n    return {'w': jnp.ones(3)}\ngrads = jax.grad(loss)(made(), x)\nhalf = grads / 2  # NNX839\n",
+        ),
+        clean=(
+            _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\n"
+            "params = jax.tree.map(lambda p, g: p - g, params, grads)\n",
+            _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\nw = params['w'] - grads['w']\n",
+            "def square(p):\n    return (p ** 2).sum()\ngrads = jax.grad(square)(x)\nparams = x - grads\n",
+            _LOSS + _PARAMS + "params = params | {'b': jnp.ones(3)}\nprint(jax.grad(loss)(params, x)['w'])\n",
+        ),
+    ),
+    "NNX848": Cases(
+        bad=(
+            "v = jnp.array([0, 0])\nv = v.at[0].set(0.5)  # NNX848\n",
+            "v = jnp.zeros(3, dtype=int)\nv = v.at[0].add(0.25)  # NNX848\n",
+            "v = jnp.arange(3)\nv = v.at[1].set(jnp.mean(x))  # NNX848\n",
+        ),
+        clean=(
+            "v = jnp.zeros(2)\nv = v.at[0].set(0.5)\n",
+            "v = jnp.zeros(3, dtype=int)\nv = v.at[0].add(2)\n",
+            "v = jnp.zeros(3, dtype=int)\nv = v.at[0].set(1.0)\n",
+            "v = jnp.arange(3.0)\nv = v.at[1].set(jnp.mean(x))\n",
+        ),
+    ),
+    "NNX849": Cases(
+        bad=(
+            "def loss(v, p):\n    return ((p['w'] * v) ** 2).sum()\n"
+            + _PARAMS
+            + "grads = jax.grad(loss)(x, params)  # NNX849\n"
+            "params = jax.tree.map(lambda p, g: p - g, params, grads)\n",
+            "def loss(v, p):\n    return ((p['w'] * v) ** 2).sum()\n"
+            + _PARAMS
+            + "value, grads = jax.value_and_grad(loss)(x, params)  # NNX849\n"
+            "params = jax.tree.map(lambda p, g: p - g, params, grads)\n",
+            "def loss(v, p):\n    return ((p * v) ** 2).sum()\ntx = optax.sgd(0.1)\nweights = jnp.ones(3)\n"
+            "state = tx.init(weights)\ngrads = jax.grad(loss)(x, weights)  # NNX849\n"
+            "updates, state = tx.update(grads, state, weights)\n",
+        ),
+        clean=(
+            _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\n"
+            "params = jax.tree.map(lambda p, g: p - g, params, grads)\n",
+            "def loss(v, p):\n    return ((p['w'] * v) ** 2).sum()\n"
+            + _PARAMS
+            + "grads = jax.grad(loss, argnums=1)(x, params)\n"
+            "params = jax.tree.map(lambda p, g: p - g, params, grads)\n",
+            "def loss(v, p):\n    return ((p['w'] * v) ** 2).sum()\n"
+            + _PARAMS
+            + "attack = x + jax.grad(loss)(x, params)\n",
+            "def loss(v, p):\n    return ((p * v) ** 2).sum()\ngrads = jax.grad(loss)(x, x + 1.0)\nprint(grads)\n",
+        ),
+    ),
+    "NNX881": Cases(
+        bad=(
+            "area = jnp.trapz(x)  # NNX881\n",
+            "found = jnp.in1d(x, x)  # NNX881\n",
+            "w = jax.ops.index_update(x, 0, 1.0)  # NNX881\n",
+        ),
+        clean=(
+            "area = jax.scipy.integrate.trapezoid(x)\n",
+            "found = jnp.isin(x, x)\n",
+            "w = x.at[0].set(1.0)\n",
+            "try:\n    area = jnp.trapz(x)\nexcept AttributeError:\n    area = jax.scipy.integrate.trapezoid(x)\n",
+        ),
+    ),
+    "NNX882": Cases(
+        bad=(
+            "jax.lax.cond(True, (x, x), lambda a: a, lambda a: a)  # NNX882\n",
+            "jax.lax.switch(0, lambda a: a, lambda a: -a, x)  # NNX882\n",
+            "jax.lax.map(x, lambda a: a)  # NNX882\n".replace("map(x,", "map(jnp.ones(3),"),
+        ),
+        clean=(
+            "jax.lax.cond(True, lambda a: a, lambda a: a, (x, x))\n",
+            "jax.lax.switch(0, [lambda a: a, lambda a: -a], x)\n",
+            "jax.lax.map(lambda a: a, jnp.ones(3))\n",
+            "jax.lax.cond(True, 1.0, lambda a: a, 2.0, lambda a: a)\n",
+        ),
+    ),
+    "NNX883": Cases(
+        bad=(
+            "y = jax.pure_callback(np.sin, x.shape, x)  # NNX883\n",
+            "y = jax.pure_callback(np.sin, (3,), x)  # NNX883\n",
+            "shape = x.shape\ny = jax.pure_callback(np.sin, shape, x)  # NNX883\n",
+        ),
+        clean=(
+            "y = jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)\n",
+            "y = jax.pure_callback(np.sin, x, x)\n",
+            "y = jax.pure_callback(np.sin, jax.eval_shape(jnp.sin, x), x)\n",
+            "like = jax.ShapeDtypeStruct((3,), jnp.float32)\ny = jax.pure_callback(np.sin, like, x)\n",
+        ),
+    ),
+    "NNX884": Cases(
+        bad=(
+            "def loss(w, v):\n    return jnp.mean(jnp.argmax(w * v) == 1)  # NNX884\nstep = jax.grad(loss)\n",
+            "def loss(w, v):\n    return jnp.sum(jnp.round(w * v))  # NNX884\nstep = jax.grad(loss)\n",
+            "def loss(w, v):\n    hit = w * v > 0\n    return jnp.mean(hit)  # NNX884\n"
+            "step = jax.value_and_grad(loss)\n",
+        ),
+        clean=(
+            "def loss(w, v):\n    return jnp.mean((w * v) ** 2)\nstep = jax.grad(loss)\n",
+            "def loss(w, v):\n    z = w * v\n    return jnp.sum(z + jax.lax.stop_gradient(jnp.round(z) - z))\n"
+            "step = jax.grad(loss)\n",
+            "def loss(w, v):\n    z = w * v\n    return jnp.mean(jnp.where(z > 0, z, 0.0))\nstep = jax.grad(loss)\n",
+            "def error(w, v):\n    return jnp.mean(jnp.argmax(w * v) - 1)\nprint(error(x, x))\n",
+        ),
+    ),
+    "NNX885": Cases(
+        bad=tuple(
+            f"tx = optax.{tx}\ndef step(p, s, g):\n    u, s = tx.update(g, s)  # NNX885\n"
+            "    return optax.apply_updates(p, u), s\n"
+            for tx in ("adamw(1e-3)", "lion(1e-3)", "chain(optax.clip(1.0), optax.add_decayed_weights(1e-4))")
+        ),
+        clean=tuple(
+            f"tx = optax.{tx}\ndef step(p, s, g):\n    u, s = tx.update({given})\n"
+            "    return optax.apply_updates(p, u), s\n"
+            for tx, given in (
+                ("adamw(1e-3)", "g, s, p"),
+                ("adam(1e-3)", "g, s"),
+                ("sgd(1e-3)", "g, s"),
+                ("lion(1e-3)", "g, s, p"),
+            )
+        ),
+    ),
+    "NNX886": Cases(
+        bad=(
+            "def f(logits, v):\n    return optax.softmax_cross_entropy(logits, jnp.argmax(v, -1)).mean()  # NNX886\n",
+            "def f(logits, v):\n    hot = jax.nn.one_hot(v, 3)\n"
+            "    return optax.softmax_cross_entropy_with_integer_labels(logits, hot).mean()  # NNX886\n",
+            "labels = jnp.array([0, 1])\ndef f(logits):\n"
+            "    return optax.softmax_cross_entropy(logits, labels).mean()  # NNX886\n",
+        ),
+        clean=(
+            "def f(logits, v):\n    return optax.softmax_cross_entropy(logits, jax.nn.one_hot(v, 3)).mean()\n",
+            "def f(logits, v):\n"
+            "    return optax.softmax_cross_entropy_with_integer_labels(logits, jnp.argmax(v, -1)).mean()\n",
+            "labels = jnp.array([[0, 1], [1, 0]])\ndef f(logits):\n"
+            "    return optax.softmax_cross_entropy(logits, labels).mean()\n",
+            "def f(logits, labels):\n    return optax.softmax_cross_entropy(logits, labels).mean()\n",
+        ),
+    ),
+    "NNX887": Cases(
+        bad=tuple(
+            f"schedule = optax.{made}\ntx = optax.{tx}  # NNX887\n"
+            for made, tx in (
+                ("cosine_decay_schedule(1e-3, 10)", "adam(schedule(0))"),
+                ("linear_schedule(0.0, 1.0, 10)", "sgd(learning_rate=schedule(0))"),
+                ("exponential_decay(1e-3, 10, 0.9)", "adamw(schedule(1))"),
+            )
+        ),
+        clean=tuple(
+            f"schedule = optax.{made}\ntx = optax.{tx}\n"
+            for made, tx in (
+                ("cosine_decay_schedule(1e-3, 10)", "adam(schedule)"),
+                ("linear_schedule(0.0, 1.0, 10)", "sgd(learning_rate=schedule)"),
+                ("exponential_decay(1e-3, 10, 0.9)", "adamw(lambda step: schedule(step))"),
+                ("constant_schedule(1e-3)", "adam(1e-3)"),
+            )
+        ),
+    ),
+    "NNX888": Cases(
+        bad=tuple(
+            "def energy(p):\n    d = p[:, None] - p[None]\n"
+            f"    return jnp.{root}.sum()  # NNX888\nforce = jax.grad(energy)\n"
+            for root in ("linalg.norm(d, axis=-1)", "sqrt(jnp.sum(d ** 2, axis=-1))", "sqrt((d ** 2).sum(-1))")
+        ),
+        clean=(
+            "def energy(p):\n    d = p[:, None] - p[None]\n    return jnp.sqrt((d ** 2).sum(-1) + 1e-6).sum()\n"
+            "force = jax.grad(energy)\n",
+            "def energy(p):\n    d = p[:, None] - p[None]\n    return (d ** 2).sum()\nforce = jax.grad(energy)\n",
+            "def spread(p):\n    d = p[:, None] - p[None]\n    return jnp.linalg.norm(d, axis=-1).max()\n"
+            "print(spread(jnp.ones((2, 3))))\n",
+            "def energy(p, q):\n    d = p[:, None] - q[None]\n    return jnp.linalg.norm(d, axis=-1).sum()\n"
+            "force = jax.grad(energy)\n",
+        ),
+    ),
+    "NNX889": Cases(
+        bad=(
+            "def noisy(v):\n    k = jax.random.key(3)  # NNX889\n    return v + jax.random.normal(k, v.shape)\n"
+            "for part in batches:\n    print(noisy(part))\n",
+            "def noisy(v, k=jax.random.key(3)):\n    return v + jax.random.normal(k, v.shape)  # NNX889\n"
+            "for part in batches:\n    print(noisy(part))\n",
+            "def mixed(v):\n    k = jax.random.PRNGKey(0)  # NNX889\n    return jax.random.permutation(k, v * 2)\n"
+            "for part in batches:\n    print(mixed(part * 1.0))\n".replace(
+                "permutation(k, v * 2)", "normal(k, v.shape) * v"
+            ),
+        ),
+        clean=(
+            "def noisy(v, k):\n    return v + jax.random.normal(k, v.shape)\n"
+            "for i, part in enumerate(batches):\n    print(noisy(part, jax.random.fold_in(key, i)))\n",
+            "def noisy(v):\n    k = jax.random.key(3)\n    return v + jax.random.normal(k, v.shape)\nprint(noisy(x))\n",
+            "def evaluate(v):\n    k = jax.random.key(3)\n    return v + jax.random.normal(k, v.shape)\n"
+            "for part in batches:\n    print(evaluate(part))\n",
+            "def init_weights(v):\n    k = jax.random.key(3)\n    return jax.random.normal(k, v.shape)\n"
+            "for part in batches:\n    print(init_weights(part))\n",
+        ),
+    ),
+    "NNX899": Cases(
+        bad=(
+            "keys = jax.random.split(key)\nv = jax.random.normal(keys, (3,))  # NNX899\n",
+            "def draw():\n    keys = jax.random.split(key, 3)\n    return jax.random.uniform(keys)  # NNX899\n",
+            "v = jax.random.bernoulli(jax.random.split(key))  # NNX899\n",
+        ),
+        clean=(
+            "keys = jax.random.split(key)\nv = jax.random.normal(keys[0], (3,))\n",
+            "keys = jax.random.split(key, 3)\nv = jax.vmap(jax.random.uniform)(keys)\n",
+            "a, b = jax.random.split(key)\nv = jax.random.bernoulli(a)\n",
+            "v = [jax.random.normal(k) for k in jax.random.split(key, 3)]\n",
+        ),
+    ),
+    "NNX919": Cases(
+        bad=(
+            "@jax.jit\ndef g(v):\n    return v.sum()\ndef grown(v):\n    for _ in range(3):\n"
+            "        s = g(v)  # NNX919\n        v = jnp.append(v, s)\n    return v\n",
+            "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones(1)\n"
+            "for _ in range(3):\n    s = g(v)  # NNX919\n    v = jnp.concatenate([v, s[None]])\n",
+            "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones((1, 3))\n"
+            "for part in batches:\n    s = g(v)  # NNX919\n    v = jnp.vstack([v, part])\n",
+        ),
+        clean=(
+            "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones(3)\nfor i in range(3):\n    v = v.at[i].set(g(v))\n",
+            "@jax.jit\ndef g(v):\n    return v.sum()\nfound = []\nfor part in batches:\n    found.append(g(part))\n",
+            "@jax.jit\ndef g(v):\n    return jnp.append(v, v)\nprint(g(x))\n",
+            "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones(1)\nfor _ in range(3):\n    v = jnp.append(v, 1.0)\n"
+            "print(g(v))\n",
+        ),
+    ),
+}
