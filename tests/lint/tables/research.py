@@ -57,8 +57,8 @@ CASES: dict[str, Cases] = {
         bad=(
             _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\nparams = params - grads  # NNX839\n",
             _LOSS + _PARAMS + "value, grads = jax.value_and_grad(loss)(params, x)\nstep = 0.1 * grads  # NNX839\n",
-            _LOSS
-            + "def made():\n    return {'w': jnp.ones(3)}\ngrads = jax.grad(loss)(made(), x)\nhalf = grads / 2  # NNX839\n",
+            _LOSS + "def made():\n    return {'w': jnp.ones(3)}\n"
+            "grads = jax.grad(loss)(made(), x)\nhalf = grads / 2  # NNX839\n",
         ),
         clean=(
             _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\n"
