@@ -12,8 +12,9 @@ from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Comprehension, Const, Function, Mapping, Sequence, Value
+from codemods.nnx.values import Call, Comprehension, Const, Function, Mapping, Sequence, Value
 
+_MAKING = frozenset({"arange", "array", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros"})
 _ORDERS = {
     "scan": "scan(f, init, xs)",
     "map": "map(f, xs)",
@@ -66,7 +67,16 @@ def _no_function(context: Context, event: CallEvent, value: Value) -> bool:
     found = _value(context, event, value)
     if isinstance(found, Const):
         return found.value is not None
+    if isinstance(found, Call) and _made(context, event, value):
+        return True
     return isinstance(found, Sequence | Mapping | Comprehension) or made_by_jax(context, value, event.scope)
+
+
+def _made(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a value comes of a function that only makes arrays, traced or not."""
+    made = context.flow.resolve(context.flow.here(value, event.scope))
+    home, _, word = context.flow.calls.callee_name(made).rpartition(".")
+    return home == "jax.numpy" and word in _MAKING
 
 
 RULE = lint_rule(
