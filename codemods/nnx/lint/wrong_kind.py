@@ -15,6 +15,7 @@ from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.layer_arguments import refused
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.lint.split_as_key import split_keys
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Sequence, Value
 
 _STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
@@ -36,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if name == "flax.nnx.Sequential" and len(event.value.args) == 1 and not event.value.starred:
             yield from _stacked(context, event)
     yield from _initialised(context)
-    for event, node, message, help in refused(context):
+    for event, node, message, help in (*refused(context), *split_keys(context)):
         yield finding(RULE.code, event.scope, node, message, help)
 
 
@@ -184,7 +185,8 @@ RULE = lint_rule(
     "an argument of another kind than the function takes: the parts of nnx.merge, keys, the layers of nnx.Sequential",
     why="""\
 `nnx.split` gives the graph definition first, and `nnx.merge` takes it first. Functions of `jax.random` and initializers
-take a key as their first argument: `rngs.params()`, and neither `rngs` nor `rngs.params`. `nnx.Sequential` takes its
+take a key as their first argument: `rngs.params()`, and neither `rngs` nor `rngs.params`; of what `jax.random.split`
+gives they take one, `keys[0]`, or `jax.vmap` draws for all. `nnx.Sequential` takes its
 layers one by one. All of these raise, often far from the cause.
 """,
     source="flax documentation; measured on Flax 0.10.7 and 0.12.8: TypeError, ValueError",
@@ -216,8 +218,21 @@ def build(rngs: nnx.Rngs):
     layers = [nnx.Linear(4, 8, rngs=rngs), nnx.relu, nnx.Linear(8, 2, rngs=rngs)]
     return nnx.Sequential(layers)
 """,
+        """\
+import jax
+
+keys = jax.random.split(jax.random.key(0))
+x = jax.random.normal(keys, (3,))
+""",
     ),
     clean=(
+        """\
+import jax
+
+keys = jax.random.split(jax.random.key(0))
+x = jax.random.normal(keys[0], (3,))
+y = jax.vmap(jax.random.normal)(keys)
+""",
         """\
 import jax
 from flax import nnx

@@ -34,6 +34,9 @@ CASES = {
             "net = nnx.Sequential([model, nnx.relu])  # NNX874\n",
             "layers = [model, nnx.relu]\nnet = nnx.Sequential(layers)  # NNX874\n",
             "net = nnx.Sequential([nnx.Linear(3, 3, rngs=nnx.Rngs(i)) for i in (1, 2)])  # NNX874\n",
+            "keys = jax.random.split(key)\nv = jax.random.normal(keys, (3,))  # NNX874\n",
+            "def draw():\n    keys = jax.random.split(key, 3)\n    return jax.random.uniform(keys)  # NNX874\n",
+            "v = jax.random.bernoulli(jax.random.split(key))  # NNX874\n",
         ),
         clean=(
             "graphdef, state = nnx.split(model)\ncopy = nnx.merge(graphdef, state)\n",
@@ -46,6 +49,10 @@ CASES = {
             "w = jax.random.choice(key, (3))\n",
             "net = nnx.Sequential(*[model, nnx.relu])\n",
             "net = nnx.Sequential(lambda v: v)\n",
+            "keys = jax.random.split(key)\nv = jax.random.normal(keys[0], (3,))\n",
+            "keys = jax.random.split(key, 3)\nv = jax.vmap(jax.random.uniform)(keys)\n",
+            "a, b = jax.random.split(key)\nv = jax.random.bernoulli(a)\n",
+            "v = [jax.random.normal(k) for k in jax.random.split(key, 3)]\n",
         ),
     ),
     "NNX875": Cases(

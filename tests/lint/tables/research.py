@@ -252,19 +252,6 @@ CASES: dict[str, Cases] = {
             "for part in batches:\n    print(init_weights(part))\n",
         ),
     ),
-    "NNX899": Cases(
-        bad=(
-            "keys = jax.random.split(key)\nv = jax.random.normal(keys, (3,))  # NNX899\n",
-            "def draw():\n    keys = jax.random.split(key, 3)\n    return jax.random.uniform(keys)  # NNX899\n",
-            "v = jax.random.bernoulli(jax.random.split(key))  # NNX899\n",
-        ),
-        clean=(
-            "keys = jax.random.split(key)\nv = jax.random.normal(keys[0], (3,))\n",
-            "keys = jax.random.split(key, 3)\nv = jax.vmap(jax.random.uniform)(keys)\n",
-            "a, b = jax.random.split(key)\nv = jax.random.bernoulli(a)\n",
-            "v = [jax.random.normal(k) for k in jax.random.split(key, 3)]\n",
-        ),
-    ),
     "NNX919": Cases(
         bad=(
             "@jax.jit\ndef g(v):\n    return v.sum()\ndef grown(v):\n    for _ in range(3):\n"
