@@ -94,7 +94,14 @@ def check_code(code: str, fail: Callable[[str], object]) -> None:
 
         words = {word: word for rule in all_rules() for word in (rule.code, rule.name)}
         written = code.lower() if "-" in code else code.upper()
-        close = difflib.get_close_matches(written, words, 1, 0.7)
+        close = difflib.get_close_matches(written, words, 5, 0.7)
+        # of those as close, the one with the most letters in their places: `00I` is meant for `001`, not for `800`
+        close.sort(
+            key=lambda word: (
+                -difflib.SequenceMatcher(None, word, written).ratio(),
+                -sum(a == b for a, b in zip(word, written, strict=False)),
+            )
+        )
         shown = code if "-" in code else code.upper()
         fail(f"there is no rule {shown}" + (f"; did you mean {close[0]}?" if close else "; see `nnxmigrate rules`"))
 

@@ -132,4 +132,5 @@ forks = nnx.fork(nnx.state(rngs), "dropout", 3)
         ),
     ),
     check=check,
+    always=True,
 )
