@@ -10,9 +10,9 @@ from typing import Any
 
 from nnxmigrate.checkpoint.job import ItemJob, Job
 from nnxmigrate.checkpoint.layout import Kind, Step
-from nnxmigrate.checkpoint.plan import MODEL, OPTIMIZER, Plan, holds_optimizer
+from nnxmigrate.checkpoint.plan import MODEL, OPTIMIZER, Plan, holds_optimizer, nested
 from nnxmigrate.checkpoint.target import Layout
-from nnxmigrate.checkpoint.tree import DICT_KEY
+from nnxmigrate.checkpoint.tree import DICT_KEY, is_below
 
 
 @dataclass(frozen=True)
@@ -134,34 +134,28 @@ def _beside_lines(folder: str, one: ItemJob, plan: Plan, made: Maker, stored: bo
         made: how the model is made.
         stored: whether the item is loaded as it was before it was converted, with the RNG state of old.
     """
-    if any(key_type != DICT_KEY for key_type in _above(one, plan)):
-        return [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
-    pure = plan.layout is Layout.PURE
-    node = "".join(f"[{key!r}]" for key in plan.mount)
-    tree = "nnx.to_pure_dict(state)" if pure else "state"
-    for key in reversed(plan.mount):
-        tree = f"{{{key!r}: {tree}}}"
     length = len(plan.mount)
-    own = {path[length:]: leaf for path, leaf in one.tree.leaves.items() if path[:length] == plan.mount}
+    own = {path[length:]: leaf for path, leaf in one.tree.leaves.items() if is_below(path, plan.mount)}
+    above = next(leaf.key_types[:length] for leaf in own.values())
+    if any(key_type != DICT_KEY for key_type in above):
+        return [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
     name = OPTIMIZER if holds_optimizer(own) else MODEL
-    return [
+    found = "tree" + "".join(f"[{key!r}]" for key in plan.mount)
+    pure = plan.layout is Layout.PURE
+    target = nested(plan.mount, "nnx.to_pure_dict(state)" if pure else "state")
+    lines = [
         f"{name} = {made.call}",
         f"state = nnx.state({name}, nnx.Not(nnx.RngState))" if stored else f"state = nnx.state({name})",
-        *_partially("tree", f"{tree}  # of what is stored, this alone", folder, one),
-        *([f"nnx.replace_by_pure_dict(state, tree{node})", f"nnx.update({name}, state)"] if pure else []),
-        *([] if pure else [f"nnx.update({name}, tree{node})"]),
+        *_partially("tree", f"{target}  # of what is stored, this alone", folder, one),
     ]
+    if pure:
+        return [*lines, f"nnx.replace_by_pure_dict(state, {found})", f"nnx.update({name}, state)"]
+    return [*lines, f"nnx.update({name}, {found})"]
 
 
 def _more_than_a_state(one: ItemJob, plan: Plan) -> bool:
     """Say whether things stand beside the ``nnx.State`` in a tree: no Variable holds them."""
     return plan.layout is Layout.STATE and any(path[-1:] != ("value",) for path in one.tree.leaves)
-
-
-def _above(one: ItemJob, plan: Plan) -> tuple[int, ...]:
-    """Return the types of the keys above a model."""
-    length = len(plan.mount)
-    return next(leaf.key_types[:length] for path, leaf in one.tree.leaves.items() if path[:length] == plan.mount)
 
 
 def _shared_lines(job: Job) -> list[str]:

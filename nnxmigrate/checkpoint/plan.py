@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -10,7 +10,7 @@ from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
 from nnxmigrate.checkpoint.rng import Stream, find_streams, layer_streams
 from nnxmigrate.checkpoint.shared import SameValue, Shared, shared_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
-from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, dotted
+from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, dotted, is_below
 
 _SHOWN = 12  # leaves named in a refusal before "and N more"
 
@@ -157,7 +157,8 @@ class Plan:
             return f"missing leaves are stored in {items}: leave --item out, or name all items that share the state"
         nodes = _kept_below(self.unexpected, self.missing)
         if nodes:
-            places, trees = (" and ".join(map(str, many)) for many in (map(dotted, nodes), map(_nested, nodes)))
+            places = " and ".join(map(dotted, nodes))
+            trees = " and ".join(nested(node, MODEL) for node in nodes)
             return f"the model is stored below {places}: let the factory return the tree that was saved, with {trees}"
         renames = suggested_renames(self.unexpected, self.missing)
         if renames:
@@ -259,11 +260,15 @@ def _mounts(tree: StoredTree, wanted: Mapping[Path, TargetLeaf]) -> list[Path]:
 
     So are those of dicts in which a program saved its model beside other things.
     """
-    found: set[Path] | None = None
-    for path in (path for path, leaf in wanted.items() if not (leaf.rng or leaf.empty)):
-        nodes = {stored[: -len(path)] for stored in tree.leaves if stored[-len(path) :] == path}
-        found = nodes if found is None else found & nodes
-    return sorted(found) if found and len(found) == 1 and () not in found else []
+    found = _nodes_above(tree.leaves, [path for path, leaf in wanted.items() if not (leaf.rng or leaf.empty)])
+    return found if len(found) == 1 and found != [()] else []
+
+
+def _nodes_above(stored: Collection[Path], wanted: Collection[Path]) -> list[Path]:
+    """Return the nodes below which all wanted paths are stored."""
+    first = next(iter(wanted), ())
+    nodes = {path[: -len(first)] for path in stored if first and path[-len(first) :] == first}
+    return sorted((node for node in nodes if all((*node, *path) in stored for path in wanted)), key=str)
 
 
 def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> dict[str, str]:
@@ -295,19 +300,19 @@ def _kept_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[Pat
         {path[:-1] if path[-1] == "value" else path for path in (leaf.path for leaf in leaves) if path}
         for leaves in (unexpected, missing)
     )
-    found: set[Path] | None = None
-    for path in wanted:
-        nodes = {other[: -len(path)] for other in stored if other[-len(path) :] == path}
-        found = nodes if found is None else found & nodes
-    return sorted(found or (), key=str)
+    return _nodes_above(stored, wanted)
 
 
-def _nested(node: Path) -> str:
-    """Return what a factory gives that puts the model where a checkpoint has it, as Python."""
-    text = "model"
+def nested(node: Path, inner: str) -> str:
+    """Return the dicts that put something at a node of a tree, as Python.
+
+    Args:
+        node: the node.
+        inner: what is put there.
+    """
     for key in reversed(node):
-        text = f"{{{key!r}: {text}}}"
-    return text
+        inner = f"{{{key!r}: {inner}}}"
+    return inner
 
 
 def _plan_as(
@@ -320,7 +325,7 @@ def _plan_as(
 ) -> Plan:
     """Plan under the assumption that the target was saved in ``layout`` and stands below ``mount``."""
     if wanted is not None:
-        above = next((leaf.key_types for path, leaf in tree.leaves.items() if path[: len(mount)] == mount), ())
+        above = next((leaf.key_types for path, leaf in tree.leaves.items() if is_below(path, mount)), ())
         wanted = {(*mount, *path): _mounted(leaf, mount, above[: len(mount)]) for path, leaf in wanted.items()}
     streams = find_streams(tree.leaves)
     of_streams = {leaf.path: stream for stream in streams for leaf in stream.leaves}
@@ -328,8 +333,9 @@ def _plan_as(
     places = {path: leaf for path, leaf in (wanted or {}).items() if leaf.empty}
     if wanted is not None:
         wanted = {path: leaf for path, leaf in wanted.items() if not leaf.empty}
-    staying = _staying(tree, streams, wanted, mount, renamed, wishes)
-    homeless = [one for one in streams if one.path not in staying and one.path[: len(mount)] == mount]
+    unseen = [stream for stream in streams if wanted is None or not is_below(stream.path, mount)]
+    staying = _staying(tree, streams, unseen, wanted or {}, renamed, wishes)
+    homeless = [stream for stream in streams if stream.path not in staying and stream not in unseen]
     shared = _shared(tree, homeless, wanted or {}, renamed, wishes, same)
     _require_kept(streams, {*staying, *shared.places}, wishes)
     kept: list[Kept] = []
@@ -365,7 +371,7 @@ def _plan_as(
             stream = of_streams.get(path)
             if stream and not stream.certain and leaf is stream.key:
                 notes.append(f"{dotted(stream.path)}: taken for an RNG stream by its shape; no key type is recorded")
-        elif wanted is None or path[: len(mount)] != mount:
+        elif wanted is None or not is_below(path, mount):
             kept.append(Kept(leaf, new_path, leaf.key_impl, _part(path, wishes)))
         else:
             unexpected.append(leaf)
@@ -378,10 +384,7 @@ def _plan_as(
     there = {one.path for one in empty}
     opened = [leaf for path, leaf in places.items() if path not in there]
     _require_distinct((*kept, *empty))
-    if wanted is None or mount:
-        notes += _stay_notes(
-            [one for one in streams if wanted is None or one.path[: len(mount)] != mount], staying, wishes
-        )
+    notes += _stay_notes(unseen, staying, wishes)
     _require_used("--drop", wishes.drop, tree.leaves)
     held = {one.path for one in kept}
     absent = [leaf for path, leaf in (wanted or {}).items() if path not in held and not leaf.rng]
@@ -410,22 +413,19 @@ def _plan_as(
 def _staying(
     tree: StoredTree,
     streams: Sequence[Stream],
-    wanted: Mapping[Path, TargetLeaf] | None,
-    mount: Path,
+    unseen: Sequence[Stream],
+    wanted: Mapping[Path, TargetLeaf],
     renamed: Callable[[Path], Path],
     wishes: Wishes,
 ) -> set[Path]:
     """Return the streams that stay as stored: those that the new program has at the same path, of the same type.
 
-    Without a model, and beside it, those stay that are not proven to be a layer's.
+    Of those that it does not see, without a model or beside it, all stay that are not proven to be a layer's.
     """
-    unseen = [s for s in streams if wanted is None or s.path[: len(mount)] != mount]
     gone = layer_streams(tree.leaves, streams) if unseen else ()
     stay = {s.path for s in unseen if s.path not in gone or matches(s.key.path, wishes.keep)}
-    seen = () if wanted is None else (s for s in streams if s not in unseen)
-    return stay | {
-        s.path for s in seen if all(_same(leaf, (wanted or {}).get(renamed(leaf.path))) for leaf in s.leaves)
-    }
+    seen = (s for s in streams if s not in unseen)
+    return stay | {s.path for s in seen if all(_same(leaf, wanted.get(renamed(leaf.path))) for leaf in s.leaves)}
 
 
 def _shared(
@@ -476,7 +476,7 @@ def _has_place(
     tree: StoredTree,
 ) -> bool:
     """Say whether a ``None`` or empty container belongs into the new checkpoint; restoring compares them."""
-    if wanted is not None and path[: len(mount)] == mount:
+    if wanted is not None and is_below(path, mount):
         return path in places
     return not _absent_parameter(path, tree)
 

@@ -15,6 +15,11 @@ DICT_KEY = 2
 SEQUENCE_KEY = 1
 
 
+def is_below(path: Path, node: Path) -> bool:
+    """Say whether a path is a node, or leads below it."""
+    return path[: len(node)] == node
+
+
 def dotted(path: Path) -> str:
     """Return the name under which Orbax stores the leaf at ``path``."""
     return ".".join(path)
