@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
@@ -91,6 +92,19 @@ class Project(Modules):
                 return module
         ends = [full for full in self._by_tail.get(name.rpartition(".")[2], ()) if full.endswith("." + name)]
         return self._by_name[ends[0]] if len(ends) == 1 and "." in name else None
+
+
+def scope_of(module: ModuleFacts, node: ast.stmt | ast.expr) -> Scope:
+    """Return the scope of the innermost function or lambda around a node, or that of the module."""
+    source = module.source
+    place, _ = source.span(node)
+    around: list[tuple[int, Scope]] = []
+    for function in module.functions:
+        body = function.node.body
+        start, _ = source.span(body[0] if isinstance(body, list) else body)
+        if start <= place < source.span(function.node)[1]:
+            around.append((start, function.scope))
+    return max(around, key=lambda found: found[0])[1] if around else module.scope
 
 
 def enclosing_function(scope: Scope | None) -> FunctionFacts | None:

@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
-from codemods.nnx.lint.places import is_test, kinds_of
+from codemods.nnx.lint.places import is_test, kinds_of, receiver
 from codemods.nnx.values import Attr, Free, Param
 
 _EVALUATES = re.compile(
@@ -84,13 +84,8 @@ def _unset(context: Context) -> Iterator[Finding]:
                     event.scope,
                     event.node,
                     f"`{callee.name}()` changes the model itself and returns None",
-                    f"call it on a line of its own, and go on with `{ast.unparse(_base(event))}`",
+                    f"call it on a line of its own, and go on with `{ast.unparse(receiver(event))}`",
                 )
-
-
-def _base(event: CallEvent) -> ast.expr:
-    func = event.node.func
-    return func.value if isinstance(func, ast.Attribute) else func
 
 
 def _called(event: CallEvent, statement: ast.Assign) -> bool:
@@ -121,6 +116,36 @@ def _runs(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
     )
 
 
+_BAD = """\
+import optax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(self.drop(x))
+
+
+def train_step(model, optimizer, x, y):
+    grads = nnx.grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    optimizer.update(model, grads)
+
+
+def evaluate(model, x, y):
+    return ((model(x) - y) ** 2).mean()
+
+
+def main(x, y):
+    model = Net(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    train_step(model, optimizer, x, y)
+    return evaluate(model, x, y)
+"""
+
 RULE = lint_rule(
     "NNX815",
     "inference-in-training-mode",
@@ -131,67 +156,11 @@ other numbers, and batch statistics change with the data of the evaluation.
 """,
     source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: two evaluations of the same data differ",
     check=_check,
-    bad=(
-        """\
-import optax
-from flax import nnx
-
-
-class Net(nnx.Module):
-    def __init__(self, rngs):
-        self.out = nnx.Linear(4, 2, rngs=rngs)
-        self.drop = nnx.Dropout(0.5, rngs=rngs)
-
-    def __call__(self, x):
-        return self.out(self.drop(x))
-
-
-def train_step(model, optimizer, x, y):
-    grads = nnx.grad(lambda m: ((m(x) - y) ** 2).mean())(model)
-    optimizer.update(model, grads)
-
-
-def evaluate(model, x, y):
-    return ((model(x) - y) ** 2).mean()
-
-
-def main(x, y):
-    model = Net(nnx.Rngs(0))
-    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
-    train_step(model, optimizer, x, y)
-    return evaluate(model, x, y)
-""",
-    ),
+    bad=(_BAD,),
     clean=(
-        """\
-import optax
-from flax import nnx
-
-
-class Net(nnx.Module):
-    def __init__(self, rngs):
-        self.out = nnx.Linear(4, 2, rngs=rngs)
-        self.drop = nnx.Dropout(0.5, rngs=rngs)
-
-    def __call__(self, x):
-        return self.out(self.drop(x))
-
-
-def train_step(model, optimizer, x, y):
-    grads = nnx.grad(lambda m: ((m(x) - y) ** 2).mean())(model)
-    optimizer.update(model, grads)
-
-
-def evaluate(model, x, y):
-    model.eval()
-    return ((model(x) - y) ** 2).mean()
-
-
-def main(x, y):
-    model = Net(nnx.Rngs(0))
-    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
-    train_step(model, optimizer, x, y)
-    return evaluate(model, x, y)
-""",
+        _BAD.replace(
+            "    return ((model(x) - y) ** 2).mean()\n\n\ndef main",
+            "    model.eval()\n    return ((model(x) - y) ** 2).mean()\n\n\ndef main",
+        ),
     ),
 )

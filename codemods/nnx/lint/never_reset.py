@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, receiver
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param, Value
@@ -42,7 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 "the averages go over all rounds before as well: nothing ever resets the metric",
-                f"call {ast.unparse(_base(event))}.reset() after it",
+                f"call {ast.unparse(receiver(event))}.reset() after it",
             )
 
 
@@ -89,18 +89,13 @@ def _bound(block: ast.If, name: str) -> bool:
     return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(block))
 
 
-def _base(event: CallEvent) -> ast.expr:
-    func = event.node.func
-    return func.value if isinstance(func, ast.Attribute) else func
-
-
 def _resets(context: Context, event: CallEvent) -> bool:
     """Say whether a call may reset a metric."""
     callee = event.value.callee
     if not isinstance(callee, Attr):
         return True
     kinds = kinds_of(context, callee.base, event.scope)
-    return Kind.METRIC in kinds or (not kinds and _METRIC.search(last_word(_base(event))) is not None)
+    return Kind.METRIC in kinds or (not kinds and _METRIC.search(last_word(receiver(event))) is not None)
 
 
 def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
@@ -110,7 +105,9 @@ def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
         made = context.flow.resolve(context.flow.here(metric, event.scope)).value
         if isinstance(made, Call) and context.bodies.home(made.node) is event.scope and inside(made.node, outer):
             return False
-        return not _rebound(_base(event), outer) and len(event.loops) == 1 and _fed(context, event.scope, event, outer)
+        return (
+            not _rebound(receiver(event), outer) and len(event.loops) == 1 and _fed(context, event.scope, event, outer)
+        )
     function = event.scope.function
     if function is None or not _given(metric) or not _fed(context, event.scope, event, None):
         return False
@@ -150,7 +147,7 @@ def _fresh(caller: CallEvent, metric: Value) -> bool:
 
 def _fed(context: Context, scope: Scope, event: CallEvent, outer: ast.AST | None) -> bool:
     """Say whether a loop before the result is read, within the outer one, hands on the metric or updates it."""
-    text = ast.unparse(_base(event))
+    text = ast.unparse(receiver(event))
     root = text.partition(".")[0]
     for other in context.bodies.calls.get(scope, ()):
         inner = [one for one in other.loops if isinstance(one, ast.For | ast.While) and one is not outer]

@@ -67,6 +67,12 @@ def foreign(context: Context, *words: str, everywhere: bool = False) -> Iterator
             yield event, name
 
 
+def receiver(event: CallEvent) -> ast.expr:
+    """Return the expression before the name of a method that is called, or what is called else."""
+    func = event.node.func
+    return func.value if isinstance(func, ast.Attribute) else func
+
+
 def callers_of(context: Context, function: FunctionFacts) -> list[CallEvent]:
     """Return the calls of a function; of a method also those that only its name tells, if no other class has it."""
     found = context.flow.sites.callers(function)

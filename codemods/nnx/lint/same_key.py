@@ -77,10 +77,9 @@ def _root(context: Context, key: Value, scope: Scope) -> Value | None:
         return key if _constant(context, key) else None
     if isinstance(key, Param):
         default = key.function.defaults.get(key.name)
-        made = isinstance(default, Call) and key.function.scope is scope
-        if made and context.flow.calls.callee_name(context.flow.here(default, scope)) in _SEEDING:  # type: ignore[arg-type]
-            return key
-        return None
+        if not isinstance(default, Call) or key.function.scope is not scope:
+            return None
+        return key if context.flow.calls.callee_name(context.flow.here(default, scope)) in _SEEDING else None
     return None  # of fields NNX897 speaks
 
 

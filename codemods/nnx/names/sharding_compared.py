@@ -10,7 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
-from codemods.nnx.v012.in_place import scope_of
+from codemods.nnx.project import scope_of
 
 _GIVING = frozenset({"with_partitioning", "with_logical_partitioning", "with_metadata", "Partitioned"})
 _KEYWORDS = frozenset({"sharding", "sharding_names", "out_sharding", "names"})

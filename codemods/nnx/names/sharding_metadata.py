@@ -14,8 +14,8 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.names.sharding_compared import compared
 from codemods.nnx.names.sharding_names import Annotated, ahead, behind
+from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.values import Attr, Call, Const, Value
 
 _NAMES = {"0.10": "sharding", "0.11": "sharding_names", "0.12": "out_sharding"}

@@ -9,8 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.optimizer.migrate import optimizer_findings
+from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.values import Attr, Call, Const, Item
 
 _MESSAGE = "the state of an nnx.Optimizer has no `{}` since Flax 0.11"

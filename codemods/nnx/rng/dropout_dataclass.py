@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.project import scope_of
 from codemods.nnx.rng.layers import constructor
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.values import Call, Ref
 
 _DROPOUT = "flax.nnx.Dropout"

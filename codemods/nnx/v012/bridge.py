@@ -13,9 +13,9 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.optimizer.state_tree import state_holder
 from codemods.nnx.places import once
+from codemods.nnx.project import scope_of
 from codemods.nnx.rewrite import RewriteError, remove_keyword
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.values import Attr, Call, Choice, Const, Item, Value
 
 _NAMES = frozenset({"flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX"})

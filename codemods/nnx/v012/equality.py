@@ -10,8 +10,8 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.v012.in_place import scope_of
 from codemods.nnx.v012.variables import Variables
 from codemods.nnx.values import Attr, Call, Comprehension, Const, Each, Item, Mapping, Sequence
 

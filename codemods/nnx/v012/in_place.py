@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.project import scope_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.variables import Variables
 from codemods.nnx.values import Attr, Item, Value
@@ -43,19 +44,6 @@ def check(context: Context) -> Iterator[Finding]:
                     f"change its content: {ast.unparse(target)}.value, or {ast.unparse(target)}[...] of an array",
                     Fix(((module.source.path, Edit(end, end, b".value")),)),
                 )
-
-
-def scope_of(module: ModuleFacts, node: ast.stmt | ast.expr) -> Scope:
-    """Return the scope of the innermost function or lambda around a node, or that of the module."""
-    source = module.source
-    place, _ = source.span(node)
-    around: list[tuple[int, Scope]] = []
-    for function in module.functions:
-        body = function.node.body
-        start, _ = source.span(body[0] if isinstance(body, list) else body)
-        if start <= place < source.span(function.node)[1]:
-            around.append((start, function.scope))
-    return max(around, key=lambda found: found[0])[1] if around else module.scope
 
 
 _BEFORE = """\
