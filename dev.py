@@ -70,7 +70,9 @@ def demo() -> None:
     old = output("0.10", ROOT / "fixtures" / "project" / "train.py")
     new = output("0.11", copy / "train.py")
     print(abreast(("under Flax 0.10", *old), ("migrated, under Flax 0.11", *new)))
-    print("The same." if old == new else "These differ!", "`nnxmigrate verify` does this with your own program.")
+    if old != new:
+        sys.exit("These differ! Please report this, with the lines above.")
+    print("The same. `nnxmigrate verify` does this with your own program.")
 
 
 def output(version: str, program: Path) -> list[str]:

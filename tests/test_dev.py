@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dev
-from tests.environments import WITHOUT
+from tests.environments import WITHOUT, python
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,6 +25,18 @@ def test_a_quick_test_needs_no_flax(monkeypatch: pytest.MonkeyPatch, quick: bool
     assert (("-m", "tests.environments") not in commands) is quick
     assert commands[-1] == ("-m", "pytest")
     assert (os.environ.pop(WITHOUT, None) == "1") is quick
+
+
+def test_the_demo_prints_the_same_on_both_sides(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    python("0.10"), python("0.11")
+    monkeypatch.setattr(dev, "install", lambda what: None)
+    monkeypatch.setattr(dev, "BIN", Path(sys.executable).parent)
+    dev.main(("demo",))
+    shown = capfd.readouterr().out
+    assert "classifier: best" in shown
+    assert shown.rstrip().splitlines()[-1].startswith("The same.")
 
 
 def test_its_commands() -> None:

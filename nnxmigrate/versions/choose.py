@@ -88,6 +88,8 @@ def _origin(allowed: Collection[str], code: Traces, reasons: list[str]) -> str:
     elif start != VERSIONS[0] and code.old is not None and code.needs is None:
         reasons.append(f"but {code.old}")
         start = VERSIONS[0]
+    elif start != VERSIONS[0] and code.old is not None:
+        reasons.append(f"{code.old}: --from {VERSIONS[0]} if its file is older code")
     return start
 
 

@@ -21,8 +21,14 @@ _SINCE: dict[str, str] = {
     if number
     for name in PUBLIC[version] - frozenset().union(*(PUBLIC[older] for older in VERSIONS[:number]))
 }
+#: Names of flax.nnx that the oldest family alone has.
+_GONE = PUBLIC[VERSIONS[0]] - frozenset().union(*(PUBLIC[newer] for newer in VERSIONS[1:]))
 #: Where a file may show that it was written for 0.10.
 _OPTIMIZER = re.compile(rb"\bOptimizer\s*\(")
+_OLD_NAME = re.compile(
+    rb"\bnnx\s*\.\s*(?:%(names)s)\b|\bflax\.nnx\s+import\b[^)]*?\b(?:%(names)s)\b"
+    % {b"names": b"|".join(sorted(name.encode() for name in _GONE))}
+)
 #: Bytes of a call that are looked through for what 0.10 does not have; the calls that people write are shorter.
 _CALL = 1000
 #: What a file must hold to show, by family, that it was not written for an older one.
@@ -62,7 +68,7 @@ def traces(documents: Mapping[str, Document], names: Iterable[str]) -> Traces:
             continue
         found = _Walk(data)
         if found.old is not None and old is None:
-            old = f"{name}:{found.old} makes an nnx.Optimizer without wrt"
+            old = f"{name}:{found.old[0]} {found.old[1]}"
         for version, (line, what) in found.newer.items():
             if needs is None or VERSIONS.index(version) > VERSIONS.index(needs):
                 needs, where = version, f"{name}:{line} {what}"
@@ -71,8 +77,9 @@ def traces(documents: Mapping[str, Document], names: Iterable[str]) -> Traces:
 
 def _worth(data: bytes, needs: str | None, old: str | None) -> bool:
     """Say whether parsing a file may show more than what is known already."""
-    if old is None and any(_without_wrt(data, found.end()) for found in _OPTIMIZER.finditer(data)):
-        return True
+    if old is None:
+        if _OLD_NAME.search(data) or any(_without_wrt(data, found.end()) for found in _OPTIMIZER.finditer(data)):
+            return True
     known = -1 if needs is None else VERSIONS.index(needs)
     return any(VERSIONS.index(version) > known and words.search(data) for version, words in _NEWER.items())
 
@@ -93,7 +100,7 @@ class _Walk:
 
     def __init__(self, data: bytes) -> None:
         self.newer: dict[str, tuple[int, str]] = {}
-        self.old: int | None = None
+        self.old: tuple[int, str] | None = None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -132,6 +139,8 @@ class _Walk:
     def _name(self, name: str, line: int) -> None:
         if name in _SINCE:
             self.newer.setdefault(_SINCE[name], (line, f"uses nnx.{name}"))
+        elif name in _GONE and self.old is None:
+            self.old = line, f"uses nnx.{name}"
 
     def _call(self, node: ast.Call) -> None:
         function = node.func
@@ -145,7 +154,7 @@ class _Walk:
             name = self._names.get(function.id, "")
         if name == "Optimizer" and len(node.args) == 2 and not node.keywords and self.old is None:
             if not any(isinstance(argument, ast.Starred) for argument in node.args):
-                self.old = node.lineno
+                self.old = node.lineno, "makes an nnx.Optimizer without wrt"
 
 
 def _pure(node: ast.Call) -> bool:

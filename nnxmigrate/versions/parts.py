@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from nnxmigrate.files.discovery import NOTEBOOK, display
+from nnxmigrate.files.document import Document
 from nnxmigrate.files.roots import common_folder
-from nnxmigrate.project import Project
+from nnxmigrate.project import Project, groups
 from nnxmigrate.versions.choose import Chosen, choose
-from nnxmigrate.versions.code import traces
+from nnxmigrate.versions.code import Traces, traces
 from nnxmigrate.versions.environment import active
 from nnxmigrate.versions.pins import Statement, climb, locked, of_notebook, pinned
 
@@ -46,12 +49,36 @@ def parts(
         settled = pins is not None and len(pins.allowed) == 1 and lock is None
         folder = _folder(project, names)
         installed = None if settled or lock is not None else active(climb(folder))
-        code = traces(every, sorted([*names, *beside.get((pins, lock), ())]))
-        one = choose(pins, lock, installed, code, origin=origin, targets=targets)
-        chosen.setdefault((one.origin, one.targets), (one, []))[1].extend(names)
+        for code, some in _by_age(every, sorted([*names, *beside.get((pins, lock), ())])):
+            mine = [name for name in names if name in some]
+            if mine:
+                one = choose(pins, lock, installed, code, origin=origin, targets=targets)
+                chosen.setdefault((one.origin, one.targets), (one, []))[1].extend(mine)
     if len(chosen) < 2:
         return [(one, project) for one, _ in chosen.values()]
-    return [_part(project, one, names, number == 0) for number, (one, names) in enumerate(chosen.values())]
+    labels = _labels(project, [names for _, names in chosen.values()])
+    return [
+        (replace(one, part=label), _part(project, names, number == 0))
+        for number, ((one, names), label) in enumerate(zip(chosen.values(), labels, strict=True))
+    ]
+
+
+def _by_age(documents: Mapping[str, Document], names: Sequence[str]) -> list[tuple[Traces, AbstractSet[str]]]:
+    """Return what files show, with the files, apart for those that only an older Flax runs.
+
+    Where a project is half migrated, some of its files show the old form and some the new one. A file with the old form
+    is taken as old together with those that imports connect with it, unless the way leads through a new one.
+    """
+    code = traces(documents, names)
+    if code.needs is None or code.old is None:
+        return [(code, frozenset(names))]
+    new = {name for name in names if traces(documents, [name]).needs is not None}
+    old: set[str] = set()
+    for group in groups({name: documents[name] for name in names if name not in new}):
+        if traces(documents, group).old is not None:
+            old.update(group)
+    apart = [(traces(documents, sorted(some)), some) for some in (old, set(names) - old)]
+    return [(shown, some) for shown, some in apart if some]
 
 
 def _said(path: str) -> _Said:
@@ -70,24 +97,28 @@ def _folder(project: Project, names: list[str]) -> str:
     return common_folder(folders) or os.getcwd()
 
 
-def _part(project: Project, one: Chosen, names: list[str], first: bool) -> tuple[Chosen, Project]:
-    """Return a choice and its files; those without NNX code and those that could not be read go with the first."""
+def _part(project: Project, names: list[str], first: bool) -> Project:
+    """Return the project of some files; those without NNX code and those that could not be read go with the first."""
     mine = set(names)
     paths = {
         name: path for name, path in project.paths.items() if name in mine or (first and name not in project.documents)
     }
-    part = replace(
+    return replace(
         project,
         paths=paths,
         troubles={name: trouble for name, trouble in project.troubles.items() if first},
         context=frozenset(project.documents.keys() - mine),
     )
-    return replace(one, part=_label(project, names)), part
 
 
-def _label(project: Project, names: list[str]) -> str:
-    """Return what a part is called in reports: its only file, or the folder that holds it."""
-    if len(names) == 1:
-        return names[0]
-    folder = os.path.relpath(_folder(project, names))
-    return display(folder) + os.sep
+def _labels(project: Project, parts: Sequence[list[str]]) -> list[str]:
+    """Return what parts are called in reports: their only file, their folder, or a file of several in one folder."""
+    folders = [display(os.path.relpath(_folder(project, names))) + os.sep for names in parts]
+    return [
+        names[0]
+        if len(names) == 1
+        else folder
+        if folders.count(folder) == 1
+        else f"{names[0]} and {len(names) - 1} more"
+        for names, folder in zip(parts, folders, strict=True)
+    ]

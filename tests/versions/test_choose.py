@@ -163,7 +163,20 @@ PROJECTS: list[tuple[str, dict[str, str | bytes], str, tuple[str, ...], str]] = 
         ("0.12",),
         "but a.py:4 makes an nnx.Optimizer without wrt",
     ),
-    ("old beside new", {"a.py": OLD, "b.py": NEW, "requirements.txt": "flax>=0.12\n"}, "0.12", ("0.12",), "flax>=0.12"),
+    (
+        "a name that went",
+        {"a.py": NEUTRAL + "keys = nnx.fork(nnx.Rngs(0), 2)\n", "requirements.txt": "flax>=0.11\n"},
+        "0.10",
+        BOTH,
+        "but a.py:4 uses nnx.fork",
+    ),
+    (
+        "old and new in one file",
+        {"a.py": OLD + "layers = nnx.List([layer])\n", "requirements.txt": "flax>=0.12\n"},
+        "0.12",
+        ("0.12",),
+        "a.py:4 makes an nnx.Optimizer without wrt: --from 0.10 if",
+    ),
     ("newer than the pins", {"a.py": NEW, "requirements.txt": "flax==0.11.2\n"}, "0.11", ("0.11",), "flax==0.11.2"),
 ]
 
@@ -178,6 +191,43 @@ def test_what_projects_say(
     (one,) = chosen()
     assert (one.origin, one.targets) == (origin, targets), one
     assert why in one.why
+
+
+SNAPSHOT = """\
+
+
+def fit(model, rounds):
+    before = nnx.state(model)
+    for _ in range(rounds):
+        model.kernel.value += 1
+    nnx.update(model, before)
+"""
+
+
+def test_a_half_migrated_project_is_divided(tree: Tree) -> None:
+    """Pins that are ahead of the code say nothing about the files that only 0.10 runs, nor about what they import."""
+    tree(
+        {
+            ".git/HEAD": "",
+            "requirements.txt": "flax>=0.12\n",
+            "old.py": "import part\nimport library\n" + OLD,
+            "part.py": "from flax import nnx\n" + SNAPSHOT,
+            "library.py": NEW,
+            "new.py": "import library\n" + NEUTRAL + SNAPSHOT,
+        }
+    )
+    assert {(one.part, one.origin, one.targets) for one in chosen()} == {
+        ("old.py and 1 more", "0.10", ("0.12",)),
+        ("library.py and 1 more", "0.12", ("0.12",)),
+    }
+    divided = {one.origin: set(part.documents) - part.context for one, part in parts(load(discover(["."])))}
+    assert divided == {"0.10": {"old.py", "part.py"}, "0.12": {"library.py", "new.py"}}
+    (alone,) = parts(load(discover(["part.py"])))
+    assert alone[0].origin == "0.10", "a file named alone is taken for what it is among the others"
+    result = call(".")
+    assert "old.py:6 makes an nnx.Optimizer without wrt" in result.stdout
+    assert "nnx.clone(nnx.state(model))" in Path("part.py").read_text()
+    assert "clone" not in Path("new.py").read_text()
 
 
 def test_the_active_environment(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +301,7 @@ def test_code_for_012_is_linted_as_such(tree: Tree) -> None:
     result = call("lint", ".")
     found = {tuple(line.split()[:2]) for line in result.stdout.splitlines() if line.startswith("net.py")}
     assert found == {("net.py:9:9:", "NNX601"), ("net.py:13:13:", "NNX101")}
-    assert "Flax 0.12 (flax>=0.12 in requirements.txt)" in result.stdout
+    assert "Flax 0.12 (flax>=0.12 in requirements.txt; net.py:13 makes" in result.stdout
     assert call("lint", "--from", "0.12", ".").exit_code == 1, "alone it is no mistake"
 
 
