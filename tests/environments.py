@@ -22,7 +22,7 @@ from pathlib import Path
 PYTHON = "3.11"
 #: Set in the environment of tests that shall be quick: those that need a real Flax are skipped.
 WITHOUT = "NNXMIGRATE_TESTS_WITHOUT_FLAX"
-TOOLS = ("click", "rich", "pathspec")
+TOOLS = ("click", "rich", "pathspec", "xxhash")
 PINS = {
     "0.10": ("flax==0.10.7", "jax==0.6.2", "jaxlib==0.6.2", "orbax-checkpoint==0.11.19", "optax==0.2.8", *TOOLS),
     "0.11": ("flax==0.11.2", "jax==0.7.2", "jaxlib==0.7.2", "orbax-checkpoint==0.12.8", "optax==0.2.8", *TOOLS),

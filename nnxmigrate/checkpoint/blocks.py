@@ -1,21 +1,29 @@
-"""Read and write blocks of files past the system's cache where that is possible, so that reading means the disk.
+"""Read and write blocks of files, through the system's cache or, where that is possible, past it.
 
-Past the cache a copied block is on the disk when it is written, costs no memory and half the time of the processor,
-and what is read back is what the disk holds. That needs Linux, a file system on a block device, and places and lengths
-that are multiples of a page; everything else goes through the cache, which is told to forget what will be read back.
+Through the cache, the system is told to begin with writing at once, which it would put off until memory runs short: the
+disk works while the next blocks are read and hashed. What is read back soon is still in the cache.
+
+Past the cache a copied block is on the disk when it is written, costs no memory, and what is read back is what the disk
+holds. That needs Linux, a file system on a block device, and places and lengths that are multiples of a page;
+everything else goes through the cache, which is told to forget what will be read back.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import mmap
 import os
 import pathlib
+import sys
+from functools import cache
+from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
 
 BLOCK = 1 << 20  # bytes of a file that are in memory
 PAGE = 4096  # bytes of which places and lengths are multiples past the cache
+_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin to write, do not wait
 _REFUSED = {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
@@ -39,7 +47,7 @@ class File:
         self._descriptor = os.open(path, (os.O_RDWR if write else os.O_RDONLY) | getattr(os, "O_BINARY", 0))
         self._direct: int | None = None
         self._past_cache = past_cache
-        if past_cache and _has_blocks(self._descriptor):
+        if past_cache and has_blocks(self._descriptor):
             self._direct = _opened_directly(path, write)
 
     def __enter__(self) -> File:
@@ -54,6 +62,12 @@ class File:
         """Let the system's cache forget a part of the file that is on the disk, if it is read through the cache."""
         if self._past_cache and self._direct is None and hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self._descriptor, start, length, os.POSIX_FADV_DONTNEED)
+
+    def begin_writing(self, start: int, length: int) -> None:
+        """Let the system bring a part of the file to the disk from now on, if it was written through the cache."""
+        begin = _sync_file_range()
+        if self._direct is None and begin is not None:  # it is a hint: whoever must be sure syncs
+            begin(self._descriptor, start, length, _WRITE)
 
     def read(self, view: memoryview, offset: int) -> None:
         """Fill ``view`` with what stands at ``offset``.
@@ -93,9 +107,21 @@ class File:
             return 0
 
 
-def _has_blocks(descriptor: int) -> bool:
+def has_blocks(file: int | pathlib.Path) -> bool:
     """Say whether a file is on a block device; file systems of networks, memory and users' programs have none."""
-    return hasattr(os, "preadv") and hasattr(os, "major") and os.major(os.fstat(descriptor).st_dev) != 0
+    return hasattr(os, "preadv") and hasattr(os, "major") and os.major(os.stat(file).st_dev) != 0
+
+
+@cache
+def _sync_file_range() -> Any:
+    """Return the system call of this name, which Python does not have; None where there is none."""
+    try:
+        call = ctypes.CDLL(None).sync_file_range if sys.platform == "linux" else None
+    except (OSError, AttributeError):
+        return None
+    if call is not None:
+        call.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return call
 
 
 def _opened_directly(path: pathlib.Path, write: bool) -> int | None:

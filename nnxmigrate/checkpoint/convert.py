@@ -121,7 +121,7 @@ def _fill(job: Job, root: LocalFolder, journal: Journal, values: dict[Path, Any]
     """Write and verify everything below a local folder."""
     check = job.request.verify
     job.done = Transferred()
-    files = Transfer(root.path, journal, check, lambda count: progress("copy", count))
+    files = Transfer(root.path, journal, check, lambda count: progress("copy", count), from_disk=job.request.from_disk)
     objects = ObjectTransfer(check, False, lambda count: progress("copy", count))
     with together("copying"), timed(job.seconds, "copy"):
         files.copy(share((one.size, str(one.destination), one) for one in _file_pairs_of(job, root)))

@@ -37,6 +37,7 @@ class Request:
         wishes: renames and exceptions.
         link: whether data files are shared with the source through hard links.
         verify: whether what was written is compared with the source and opened with Orbax.
+        from_disk: whether copies are read back past the system's cache, however small they are.
         check: whether nothing will be written, so that no destination is needed.
     """
 
@@ -49,6 +50,7 @@ class Request:
     wishes: Wishes = field(default_factory=Wishes)
     link: bool = False
     verify: bool = True
+    from_disk: bool = False
     check: bool = False
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pathlib
 import threading
-import zlib
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +16,7 @@ from typing import Any
 
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.files import Folder, LocalFolder, RemoteFolder, access_hint
+from nnxmigrate.checkpoint.hashing import joined
 from nnxmigrate.checkpoint.transfer import PIECE, Progress, Transferred
 
 WORKERS = 8  # files in work at the same time
@@ -120,7 +120,7 @@ class ObjectTransfer:
         with open(path, "wb") as file:
             for content in pair.source.pieces(pair.path, PIECE):
                 file.write(content)
-                sums.append(zlib.crc32(content))
+                sums.append(joined(0, content))
                 self._count(len(content))
         if self._check:
             self._compare(pair, path, sums)
@@ -129,7 +129,7 @@ class ObjectTransfer:
         with open(path, "rb") as file:
             for wanted in sums:
                 content = file.read(PIECE)
-                if zlib.crc32(content) != wanted:
+                if joined(0, content) != wanted:
                     raise CheckpointError(f"verification failed: {pair.copy} differs from what was read")
                 self.done.compared += len(content)
 
@@ -142,15 +142,13 @@ class ObjectTransfer:
                 pair.destination.write(pair.copy, content)
                 self._count(len(content))
                 if self._check:
-                    self._read_back(
-                        pair, [zlib.crc32(content[at : at + PIECE]) for at in range(0, len(content), PIECE)]
-                    )
+                    self._read_back(pair, [joined(0, content[at : at + PIECE]) for at in range(0, len(content), PIECE)])
             return
         sums = []
         with driver.open(_address(pair.destination, pair.copy), "wb", block_size=PIECE) as file:
             for content in pair.source.pieces(pair.path, PIECE):
                 file.write(content)
-                sums.append(zlib.crc32(content))
+                sums.append(joined(0, content))
                 self._count(len(content))
         if self._check:
             self._read_back(pair, sums)
@@ -158,7 +156,7 @@ class ObjectTransfer:
     def _read_back(self, pair: ObjectPair, sums: list[int]) -> None:
         at = -1
         for at, content in enumerate(pair.destination.pieces(pair.copy, PIECE)):
-            if at >= len(sums) or zlib.crc32(content) != sums[at]:
+            if at >= len(sums) or joined(0, content) != sums[at]:
                 raise CheckpointError(f"verification failed: {pair.copy} differs from what was written")
             with self._lock:
                 self.done.compared += len(content)

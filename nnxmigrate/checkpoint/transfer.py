@@ -1,7 +1,9 @@
 """Copy files fast and in bounded memory: in pieces, several at a time, hashed on their way, resumed where they ended.
 
-What is read is hashed once, in pieces of :data:`PIECE` bytes; reading the copy from the disk and hashing it again then
-proves that it holds what was read. Without that, the system copies by itself and nothing passes through this process.
+What is read is hashed once, in pieces of :data:`PIECE` bytes; when the copy is on the disk, reading and hashing it
+again proves that it holds what was read. Copies that fit into memory are read as the system gives them, which is mostly
+from its cache; larger ones, or all if that is asked for, are written and read past the cache, from the disk.
+Without verification, the system copies by itself and nothing passes through this process.
 """
 
 from __future__ import annotations
@@ -16,16 +18,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from nnxmigrate.checkpoint.blocks import BLOCK, PAGE, File, new_block
+from nnxmigrate.checkpoint.blocks import BLOCK, PAGE, File, has_blocks, new_block
 from nnxmigrate.checkpoint.errors import CheckpointError
-from nnxmigrate.checkpoint.hashing import Hasher
+from nnxmigrate.checkpoint.hashing import joined
 from nnxmigrate.checkpoint.journal import Journal
+from nnxmigrate.checkpoint.memory import available
 
 Progress = Callable[[int], None]
 """Called with the number of bytes that were just dealt with."""
 
 PIECE = 8 << 20  # bytes of a file that are dealt with at once
 WORKERS = 8  # pieces in work at the same time, each with a block in memory
+_CACHED = 0.5  # the share of free memory that copies may take as long as they are read back from there
 _SMALL = 64  # files below a piece that are dealt with in one go
 _UNSUPPORTED = {errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", errno.EOPNOTSUPP), errno.ENOSYS}
 _NO_LINK = {*_UNSUPPORTED, errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EACCES}
@@ -114,7 +118,13 @@ class Transfer:
     """The copying of some files, and the proof that the copies are right."""
 
     def __init__(
-        self, root: pathlib.Path, journal: Journal, check: bool, progress: Progress = lambda count: None
+        self,
+        root: pathlib.Path,
+        journal: Journal,
+        check: bool,
+        progress: Progress = lambda count: None,
+        *,
+        from_disk: bool = False,
     ) -> None:
         """Prepare.
 
@@ -123,7 +133,9 @@ class Transfer:
             journal: what was done so far; filled in.
             check: whether :meth:`verify` will be called, for which what is read must be hashed.
             progress: told about every piece, copied or verified.
+            from_disk: whether copies are read back past the system's cache however small they are.
         """
+        self._past_cache = from_disk
         self._root = root
         self._journal = journal
         self._check = check
@@ -141,6 +153,9 @@ class Transfer:
             CheckpointError: if a file changes while it is read.
         """
         pieces: list[_Piece] = []
+        pairs = list(pairs)
+        if sum(one.nbytes for one in pairs if not one.link) > available() * _CACHED:
+            self._past_cache = True
         for one in pairs:
             one.destination.parent.mkdir(parents=True, exist_ok=True)
             if one.link and _linked(one):
@@ -180,18 +195,29 @@ class Transfer:
             for piece in group:
                 work(piece)
 
-        with ThreadPoolExecutor(WORKERS) as pool:
+        workers = self._workers()
+        with ThreadPoolExecutor(workers) as pool:
             waiting: deque[Future[None]] = deque()
             try:
                 for group in _groups(pieces):
                     waiting.append(pool.submit(together, group))
-                    while len(waiting) >= 2 * WORKERS:
+                    while len(waiting) >= 2 * workers:
                         waiting.popleft().result()
                 while waiting:
                     waiting.popleft().result()
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
+
+    def _workers(self) -> int:
+        """Return how many pieces are dealt with at once.
+
+        What goes through the cache of a machine's own disk waits for nothing: more threads than processors are in each
+        other's way. What waits for a disk or a network gains from many requests.
+        """
+        if self._past_cache or not self._check or not has_blocks(self._root):
+            return WORKERS
+        return min(WORKERS, (os.cpu_count() or 1) + 1)
 
     def _copy_piece(self, piece: _Piece) -> None:
         size = piece.stop - piece.start
@@ -247,25 +273,27 @@ class Transfer:
         """Return the hash of a piece of a file; write what is read to the same place of a copy if one is given.
 
         It passes in blocks that stay in the processor's cache between reading, hashing and writing. A source is read
-        through the system's cache, where it may be already; a copy is written and read past it, unless it is small.
+        through the system's cache, where it may be already; a large copy may be written and read past it.
         """
-        held = getattr(self._held, "of_thread", None)
-        if held is None:
-            held = self._held.of_thread = (new_block(), Hasher())
-        memory, hasher = held
+        memory = getattr(self._held, "of_thread", None)
+        if memory is None:
+            memory = self._held.of_thread = new_block()
         large = piece.stop - piece.start >= BLOCK
+        past_cache = large and self._past_cache
         found = 0
         with ExitStack() as stack:
-            read = stack.enter_context(File(path, past_cache=copy is None and large))
-            write = stack.enter_context(File(copy, write=True, past_cache=large)) if copy is not None else None
+            read = stack.enter_context(File(path, past_cache=copy is None and past_cache))
+            write = stack.enter_context(File(copy, write=True, past_cache=past_cache)) if copy is not None else None
             if write is None:
                 read.forget(piece.start, piece.stop - piece.start)
             for start in range(piece.start, piece.stop, BLOCK):
                 view = memoryview(memory)[: min(BLOCK, piece.stop - start)]
                 read.read(view, start)
-                found = hasher.joined(found, view)
+                found = joined(found, view)
                 if write is not None:
                     write.write(view, start)
+            if write is not None and large:
+                write.begin_writing(piece.start, piece.stop - piece.start)
         return found
 
 

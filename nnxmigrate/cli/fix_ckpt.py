@@ -30,6 +30,7 @@ KEYS: Mapping[str, type[Any]] = {
     "allow-missing": list,
     "link": bool,
     "verify": bool,
+    "verify-from-disk": bool,
 }
 
 
@@ -59,6 +60,12 @@ KEYS: Mapping[str, type[Any]] = {
 )
 @click.option("--link", is_flag=True, default=None, help="Share data files through hard links instead of copying them.")
 @click.option("--verify/--no-verify", default=None, help="Compare what was written with the source. [verify]")
+@click.option(
+    "--verify-from-disk",
+    is_flag=True,
+    default=None,
+    help="Read copies past the system's cache, however small they are.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the plan and what it costs, and stop.")
 @click.option("--check", is_flag=True, help="Say whether and why it needs converting, and stop; 1 if it does.")
 @click.option("--recursive", "-r", is_flag=True, help="Convert all checkpoints below PATH.")
@@ -193,6 +200,8 @@ def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> 
         maker = maker_from(reference, call_source(factory, reference.rpartition(":")[2], seeds))
     elif options["rngs"] or options["eager_init"]:
         raise CheckpointError("--rngs and --eager-init need --model")
+    if options["verify"] is False and options["verify_from_disk"]:
+        raise CheckpointError("--verify-from-disk and --no-verify contradict each other")
     request = Request(
         source=path,
         destination=destination,
@@ -209,6 +218,7 @@ def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> 
         ),
         link=bool(options["link"]),
         verify=options["verify"] is not False,
+        from_disk=bool(options["verify_from_disk"]),
         check=bool(options["check"]),
     )
     return request, maker
@@ -231,7 +241,18 @@ def _given(given: Mapping[str, Any]) -> dict[str, Any]:
 def _configured() -> dict[str, Any]:
     """Return all options with what pyproject.toml says, else None or nothing."""
     values = ("model", "rngs", "step", "optimizer", "coordinator", "processes", "process")
-    flags = ("eager_init", "link", "verify", "dry_run", "emit_script", "verbose", "distributed", "check", "recursive")
+    flags = (
+        "eager_init",
+        "link",
+        "verify",
+        "verify_from_disk",
+        "dry_run",
+        "emit_script",
+        "verbose",
+        "distributed",
+        "check",
+        "recursive",
+    )
     options: dict[str, Any] = dict.fromkeys((*values, *flags))
     options.update(items=(), renames={}, drop=(), keep=(), allow_missing=())
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,20 @@ _LOCKS = {
 }
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _load(path: Path, part: Callable[[str], str] = str) -> dict[str, Any]:
     try:
-        return parse(path.read_text(encoding="utf-8"))
+        return parse(part(path.read_text(encoding="utf-8")))
     except ValueError as error:
         raise PinError(str(error)) from error
+
+
+def _packages(text: str, names: Collection[str] | None) -> str:
+    """Return the tables of some packages; programs write one below the other, each with the name in a line."""
+    if names is None:
+        return text
+    lines = [f'name = "{name}"' for name in names]
+    tables = re.split(r"(?m)^(?=\[\[package\]\]\s*$)", text)
+    return "".join(table for table in tables if any(line in table.splitlines()[:8] for line in lines))
 
 
 def _table(value: object) -> Mapping[str, Any]:
@@ -162,8 +171,12 @@ def pixi_lock(path: Path) -> Iterator[PinSet]:
     yield PinSet(place, place, tuple(found.values()), "lock", "pixi update flax jax")
 
 
-def lock(path: Path) -> Iterator[PinSet]:
+def lock(path: Path, names: Collection[str] | None = None) -> Iterator[PinSet]:
     """Yield what uv.lock, poetry.lock, pdm.lock or Pipfile.lock hold. Several releases of one package are several sets.
+
+    Args:
+        path: the file.
+        names: packages that matter; only their tables are parsed, for these files are large. None for all.
 
     Raises:
         PinError: see :func:`pyproject`.
@@ -180,7 +193,7 @@ def lock(path: Path) -> Iterator[PinSet]:
             for name, item in _table(_table(document).get(section)).items():
                 releases.setdefault(name, []).append(str(_table(item).get("version", "")).removeprefix("=="))
     else:
-        for item in _load(path).get("package", []):
+        for item in _load(path, lambda text: _packages(text, names)).get("package", []):
             releases.setdefault(str(item.get("name")), []).append(str(item.get("version", "")))
     forks = max((len(set(versions)) for name, versions in releases.items() if name == "flax"), default=1)
     for index in range(forks):

@@ -68,7 +68,7 @@ def of_notebook(path: str) -> Statement | None:
 
 def forget() -> None:
     """Forget what files said, after they were changed."""
-    for remembering in (pinned, locked, of_notebook, holders, _sets):
+    for remembering in (pinned, locked, of_notebook, holders, _sets, _read):
         remembering.cache_clear()
 
 
@@ -121,13 +121,16 @@ def _may_hold_pins(path: Path) -> bool:
         return False
 
 
+@cache
 def _read(path: Path) -> list[PinSet]:
     from nnxmigrate.doctor.pins import PinError
     from nnxmigrate.doctor.project import reader
+    from nnxmigrate.doctor.toml_files import lock
 
     function = reader(path)
     try:
-        return [pins for pins in function(path) if pins.names("flax")] if function else []
+        found = lock(path, ("flax",)) if function is lock else function(path) if function else ()
+        return [pins for pins in found if pins.names("flax")]
     except (PinError, OSError):  # what is wrong with it, `doctor` says
         return []
 

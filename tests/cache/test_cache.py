@@ -46,8 +46,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def clear_pins() -> None:
     """Forget what files say about versions, as a new process would."""
-    for function in (pins.pinned, pins.locked, pins.of_notebook, pins.holders, pins._sets):
-        function.cache_clear()
+    pins.forget()
 
 
 @pytest.mark.parametrize("command", [["lint"], ["--check"], ["--diff"], ["lint", "--statistics"], ["--check", "-v"]])

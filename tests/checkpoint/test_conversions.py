@@ -22,6 +22,7 @@ STORED: list[tuple[str, str | None, tuple[str, ...]]] = [
     ("forms/standard", "Mlp", ()),
     ("forms/standard", "Mlp", ("--link",)),
     ("forms/standard", "Mlp", ("--no-verify",)),
+    ("forms/standard", "Mlp", ("--verify-from-disk",)),
     ("forms/standard", "Mlp", ("--eager-init",)),
     ("forms/standard", None, ()),
     ("forms/pure", "Mlp", ()),

@@ -60,6 +60,7 @@ REFUSED: dict[str, tuple[pathlib.Path, tuple[str, ...], int, tuple[str, ...]]] =
     "factory needs more": (STANDARD, changed("needs_more"), 2, ("needs_more needs width, rngs",)),
     "seeds that nobody takes": (STANDARD, (*changed("without_rngs"), "--rngs", "0"), 2, ("takes no rngs",)),
     "seeds without a model": (STANDARD, ("--rngs", "0"), 2, ("need --model",)),
+    "read back and not": (STANDARD, ("--no-verify", "--verify-from-disk"), 2, ("contradict each other",)),
     "seeds that are none": (STANDARD, (*changed("Half"), "--rngs", "params"), 2, ("params=0,dropout=1",)),
     "parses arguments": (
         STANDARD,

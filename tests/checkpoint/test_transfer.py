@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from nnxmigrate.checkpoint import blocks
 from nnxmigrate.checkpoint.destination import Destination
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.journal import Journal
+from nnxmigrate.checkpoint.memory import available
 from nnxmigrate.checkpoint.transfer import Transfer, pair
 
 CONTENT = bytes(range(256)) * 5000
@@ -86,6 +88,39 @@ def test_one_flipped_bit_in_the_copy_is_found(
     flip(files[1], place)
     with pytest.raises(CheckpointError, match="of the copy differ"):
         copying.verify()
+
+
+@pytest.mark.parametrize(
+    ("from_disk", "memory", "past_cache"),
+    [(False, 4 * len(CONTENT), False), (True, 4 * len(CONTENT), True), (False, len(CONTENT), True), (False, 0, True)],
+)
+def test_copies_that_do_not_fit_into_memory_are_read_from_the_disk(
+    files: tuple[pathlib.Path, pathlib.Path],
+    monkeypatch: pytest.MonkeyPatch,
+    from_disk: bool,
+    memory: int,
+    past_cache: bool,
+) -> None:
+    opened: set[tuple[str, bool]] = set()
+
+    class Watched(blocks.File):
+        def __init__(self, path: pathlib.Path, write: bool = False, past_cache: bool = False) -> None:
+            opened.add((path.name, past_cache))
+            super().__init__(path, write, past_cache)
+
+    monkeypatch.setattr("nnxmigrate.checkpoint.transfer.File", Watched)
+    monkeypatch.setattr("nnxmigrate.checkpoint.transfer.available", lambda: memory)
+    copying = Transfer(files[1].parent.parent, Journal(None), True, from_disk=from_disk)
+    copying.copy([pair(*files)])
+    copying.sync()
+    copying.verify()
+    assert opened == {("source", False), ("copy", past_cache)}
+    assert copying.done.compared == len(CONTENT)
+    assert files[1].read_bytes() == CONTENT
+
+
+def test_free_memory() -> None:
+    assert (1 << 20) < available() < (1 << 50)
 
 
 def flip(path: pathlib.Path, place: int) -> None:

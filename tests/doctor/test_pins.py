@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from nnxmigrate.doctor import toml_files
 from nnxmigrate.doctor.pins import PinError, specifier
 from nnxmigrate.doctor.project import read
 
@@ -164,6 +165,19 @@ def test_formats(tmp_path: Path, name: str, text: str, expected: dict[str, dict[
     assert found == {
         part: {package: SpecifierSet(text) for package, text in pins.items()} for part, pins in expected.items()
     }
+
+
+def test_one_package_of_a_lock(tmp_path: Path) -> None:
+    """Only its tables are parsed: the rest may be large, and here is no TOML."""
+    path = tmp_path / "uv.lock"
+    needs = 'dependencies = [\n    { name = "flax" },\n]\n'
+    path.write_text(
+        lock(("flax", "0.10.7"), ("orbax", "1")) + needs + lock(("flax", "0.12.8"))[12:] + "[[package]]\n?\n"
+    )
+    found = [[(pin.package, str(pin.specifier)) for pin in pins.pins] for pins in toml_files.lock(path, ("flax",))]
+    assert found == [[("flax", "==0.10.7")], [("flax", "==0.12.8")]]
+    with pytest.raises(PinError):
+        list(toml_files.lock(path))
 
 
 def test_included_files(tmp_path: Path) -> None:

@@ -26,8 +26,7 @@ BOTH = ("0.11", "0.12")
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     """Forget what earlier tests read: paths come again."""
-    for function in (pins.pinned, pins.locked, pins.of_notebook, pins.holders, pins._sets):
-        function.cache_clear()
+    pins.forget()
 
 
 def chosen(**said: Any) -> list[Chosen]:
