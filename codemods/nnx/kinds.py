@@ -116,6 +116,12 @@ _NO_ARRAYS = frozenset(
 )  # fmt: skip
 
 
+# functions whose result has the structure that a function they are given returns, or is a reference
+_ANYTHING = frozenset(
+    f"jax.lax.{name}" for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map", "associative_scan")
+) | {"jax.lax.stop_gradient", "jax.lax.optimization_barrier"}
+
+
 class Kinds:
     """Answers what kinds of objects a value may be, from constructors, results of known functions and annotations."""
 
@@ -282,7 +288,7 @@ def result_kind(name: str) -> Kind | None:
         return known
     if name.endswith(".state") and class_kind(name.removesuffix(".state")) is Kind.VARIABLE:
         return Kind.VARIABLE  # nnx.Param.state(value) of Flax 0.10
-    if name in _SEVERAL or name in _NO_ARRAYS:
+    if name in _SEVERAL or name in _NO_ARRAYS or name in _ANYTHING:
         return None
     if name.startswith(("jax.numpy.", "jax.nn.", "jax.random.", "jax.lax.")):
         return Kind.ARRAY

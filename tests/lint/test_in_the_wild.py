@@ -22,6 +22,118 @@ from flax import nnx
 """
 
 RIGHT = {
+    "a tree that a scan stacks, changed by its names": """\
+@jax.jit
+def train(batch):
+    def body(total, row):
+        return total + row.sum(), {"weight": jnp.ones(()), "row_max": row}
+
+    total, extra = jax.lax.scan(body, jnp.zeros(()), batch)
+    weight = extra.pop("weight")
+    for name, value in extra.items():
+        if name.endswith("_max"):
+            extra[name] = jax.tree.map(lambda v: v.max(axis=0), value)
+        else:
+            extra[name] = value * weight
+    return total, extra
+
+print(train(jnp.ones((3, 2))))
+""",
+    "a part of a reference of Pallas": """\
+from jax.experimental import pallas as pl
+
+def kernel(x_ref, o_ref):
+    def body(i, carry):
+        part = o_ref.at[pl.ds(i * 4, 4)]
+        part[...] = x_ref[0:4] + i
+        return carry
+    jax.lax.fori_loop(0, 2, body, None)
+
+@jax.jit
+def run(x):
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((8,), jnp.float32), interpret=True)(x)
+
+print(run(jnp.ones(8)))
+""",
+    "a global key that a function binds anew in every round": """\
+keys = jax.random.split(jax.random.key(0), 1)
+
+def chain():
+    global keys
+    while True:
+        keys = jax.random.split(keys[0], 1)
+        yield jax.random.uniform(keys[0], (1,))
+
+draws = chain()
+print(next(draws) != next(draws))
+""",
+    "streams of a fixed seed that only ask for shapes": """\
+class Block(nnx.Module):
+    def __init__(self, n, *, rngs):
+        self.n = n
+        self.linear = nnx.Linear(n, n, rngs=rngs)
+
+    def lazily(self):
+        return nnx.eval_shape(lambda rngs: nnx.Linear(self.n, self.n, rngs=rngs), nnx.Rngs(0))
+
+print(len(jax.tree.leaves(nnx.state(Block(2, rngs=nnx.Rngs(0)).lazily()))))
+""",
+    "an implementation chosen on first use": """\
+chosen = None
+
+def choose():
+    global chosen
+    if jax.default_backend() == "gpu":
+        chosen = jnp.sin
+    else:
+        chosen = jnp.cos
+    return chosen
+
+@jax.jit
+def wave(x):
+    function = chosen
+    if function is None:
+        function = choose()
+    return function(x)
+
+print(wave(1.0))
+""",
+    "a random name, and a file that is read, while compiling": """\
+import os
+import random
+
+@jax.jit
+def scaled(x):
+    with open(os.devnull) as file:
+        settings = file.read()
+    with jax.named_scope(f"part_{random.randint(0, 9)}"):
+        return x * (1 + len(settings))
+
+print(scaled(1.0))
+""",
+    "a callback that another inner function hands over": """\
+def checked(x, bad):
+    def shown(value):
+        print(float(value))
+        return np.asarray(value)
+
+    def failed():
+        return jax.pure_callback(shown, jax.ShapeDtypeStruct((), jnp.float32), x)
+
+    return jax.lax.cond(bad, failed, lambda: x)
+
+print(jax.jit(checked)(1.0, False))
+""",
+    "the weights of a quadrature, which nothing trains": """\
+def features(x, params):
+    weights = params["weights"]
+    return x * jnp.sqrt(jnp.maximum(weights, 0.0)) * jnp.sqrt(jnp.maximum(params["scale"], 0.0))
+
+def loss(w, params):
+    return features(w, params).sum()
+
+print(jax.grad(loss)(jnp.ones(2), {"weights": jnp.zeros(2), "scale": jnp.ones(2)}))
+""",
     "a method taken from its class and mapped": """\
 class Box:
     @staticmethod

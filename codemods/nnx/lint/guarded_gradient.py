@@ -14,7 +14,7 @@ from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Unknown, Value
+from codemods.nnx.values import Call, Const, Item, Param, Unknown, Value
 
 # functions whose derivative is infinite or not a number where their value is guarded
 _SHARP = frozenset({"sqrt", "log", "log2", "log10", "arccos", "arcsin", "acos", "asin", "arccosh", "reciprocal", "norm",
@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 places.setdefault(event.scope.function, []).append((event, sharp))
     for event, name in foreign(context, *_ENDS):
         if name.startswith("jax.numpy.") and event.scope.function is not None and event.node.args:
-            if _at_the_end(event.node.args[0], last(name)):
+            if _at_the_end(event.node.args[0], last(name)) and not _handed_in(event.node.args[0], event):
                 places.setdefault(event.scope.function, []).append((event, event.node))
     if not places:
         return
@@ -55,6 +55,16 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 _ENDS = ("arccos", "arcsin", "acos", "asin", "arccosh", "arctanh", "sqrt")
+
+
+def _handed_in(node: ast.expr, event: CallEvent) -> bool:
+    """Say whether what is held within bounds is an entry of a dict that the function is given, as the weights of a
+    quadrature: nothing tells that it is trained."""
+    operand = node.args[0] if isinstance(node, ast.Call) and node.args else node
+    value = event.scope.module.values.get(operand)
+    if not isinstance(value, Item) or not isinstance(value.base, Param):
+        return False
+    return isinstance(value.index, Const) and isinstance(value.index.value, str)
 
 
 def _at_the_end(node: ast.expr, word: str) -> bool:

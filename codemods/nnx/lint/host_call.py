@@ -10,12 +10,14 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
 from codemods.nnx.lint.places import traced_bodies, traced_calls
+from codemods.nnx.lint.syntax import inside, keyword
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Ref
 
 _PATHS = frozenset({"pathlib.Path"})
 _ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "mkdir", "unlink"})
+_OPENING = frozenset({"builtins.open", "open", "io.open"})
 _SETTINGS = frozenset({"os.getenv", "os.environ.get"})
 _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
                          "random.Random", "random.SystemRandom"})  # fmt: skip
@@ -26,8 +28,10 @@ def _check(context: Context) -> Iterator[Finding]:
         if _reports(event.scope):
             continue
         called = name.removeprefix("builtins.") or _drawn(context, event)
-        if name in _SETTINGS:
+        if name in _SETTINGS or (name in _OPENING and _reads(event)):
             continue  # read once, as settings are meant to be
+        if "random" in name and _names(event):
+            continue
         if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name):
             yield _found(event.scope, event.node, called)
     for function, _ in traced_bodies(context):
@@ -40,6 +44,18 @@ def _reports(scope: Scope) -> bool:
     """Say whether a function only tells of the compilation, or measures it, by its name."""
     function = function_of(scope)
     return function is not None and any(word in function.name.lower() for word in ("log", "print", "warn", "timer"))
+
+
+def _reads(event: CallEvent) -> bool:
+    """Say whether a file is opened to be read: its contents are a part of the program, as settings are."""
+    mode = event.node.args[1] if len(event.node.args) > 1 else keyword(event.node, "mode")
+    return mode is None or (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and mode.value[:1] == "r")
+
+
+def _names(event: CallEvent) -> bool:
+    """Say whether a random number is part of a text, as the name of something that is compiled."""
+    parts = (node for node in ast.walk(event.statement) if isinstance(node, ast.FormattedValue))
+    return any(inside(event.node, part) for part in parts)
 
 
 def _found(scope: Scope, node: ast.AST, name: str) -> Finding:

@@ -137,8 +137,10 @@ def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, 
 
 def _trackable(key: Value) -> bool:
     """Say whether equal values mean the same key: nothing may change it between two uses."""
-    if isinstance(key, Param | Free):
-        return not isinstance(key, Free) or key.name not in key.scope.globals
+    if isinstance(key, Free):  # a function may bind it anew, by `global` or `nonlocal`
+        return key.name not in key.scope.globals and key.name not in key.scope.remote
+    if isinstance(key, Param):
+        return True
     if isinstance(key, Call | Loop):
         return True
     if isinstance(key, Item):

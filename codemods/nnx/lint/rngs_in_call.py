@@ -17,6 +17,7 @@ from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.values import Attr, Call, Each, Item, Value
 
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
+_SHAPES = frozenset({"jax.eval_shape", "flax.nnx.eval_shape", "flax.nnx.get_abstract_model", "jax.make_jaxpr"})
 _MODE = re.compile("stochastic|determin|training|is_train|eval|debug|test")
 _MAKING = ("init", "make", "build", "create", "setup", "reset", "from", "load", "restore", "example", "dummy")
 
@@ -47,6 +48,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not arguments:
             arguments = _given(context)
         given = arguments.get(event.value, [])
+        if given and all(_abstract(context, call, event.scope) for call in given):
+            continue  # nothing is drawn
         if (given or _streams(context, event)) and not any(_constructs(context, call, function) for call in given):
             yield finding(
                 RULE.code,
@@ -134,6 +137,12 @@ def _given(context: Context) -> dict[Value, list[ast.Call]]:
             if isinstance(value, Call):
                 found.setdefault(value, []).append(event.node)
     return found
+
+
+def _abstract(context: Context, call: ast.Call, scope: Scope) -> bool:
+    """Say whether a call only asks for shapes."""
+    value = scope.module.values.get(call)
+    return value is not None and context.flow.calls.callee_name(context.flow.here(value, scope)) in _SHAPES
 
 
 def _constructs(context: Context, call: ast.Call, function: FunctionFacts) -> bool:

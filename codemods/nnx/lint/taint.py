@@ -533,6 +533,8 @@ class Taint:
         return join(self.status(bound, around) for bound in bindings)
 
     def _item(self, value: Item, activation: Activation) -> Status:
+        if isinstance(value.base, Attr) and value.base.name == "at":
+            return UNKNOWN  # what `set` is called on; of a reference of Pallas a part that can be written to
         base = self.status(value.base, activation)
         index = self.status(value.index, activation)
         if base.grade is Grade.OBJECT:

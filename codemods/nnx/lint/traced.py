@@ -25,6 +25,7 @@ from codemods.nnx.values import Attr, Call, Param, Ref, Sequence, Star, Value
 BATCHED = 0  # runs at every call, on tracers: vmap
 STAGED = 1  # runs once for many rounds: the bodies of scan, cond, while_loop
 COMPILED = 2  # runs once for many calls: jit
+_CALLBACK_WORDS = frozenset(map(last, HOST_CALLBACKS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,8 +264,10 @@ class Traced:
         """Mark everything that traced functions define or call."""
         flow = self._flow
         calls: dict[Scope, list[CallEvent]] = {}
+        on_host: set[FunctionFacts] = set()
         for event in flow.project.calls():
             calls.setdefault(event.scope, []).append(event)
+            on_host |= self._called_back(event)
         inner: dict[FunctionFacts, list[FunctionFacts]] = {}
         for function in flow.project.functions():
             around = function_of(function.scope.parent)
@@ -282,20 +285,27 @@ class Traced:
                 continue
             first = function not in done
             done[function] = level
-            on_host: set[FunctionFacts] = set()
             for event in calls.get(function.scope, ()):
-                on_host |= self._follow_call(event, level, queue, first)
+                self._follow_call(event, level, queue, first)
             for nested in inner.get(function, ()):
                 if nested not in on_host and not nested.generator:
                     self._mark(nested, level, queue)
 
-    def _follow_call(self, event: CallEvent, level: int, queue: list[FunctionFacts], first: bool) -> set[FunctionFacts]:
-        """Mark what a call in traced code reaches; return functions that it runs on the host."""
+    def _called_back(self, event: CallEvent) -> set[FunctionFacts]:
+        """Return the functions that a call has run on the host, with values."""
+        if not event.value.args or last_word(event.node.func) not in _CALLBACK_WORDS:
+            return set()
+        flow = self._flow
+        call = flow.here(event.value, event.scope)
+        if flow.calls.callee_name(call) not in HOST_CALLBACKS:
+            return set()
+        return {c.function for c in flow.calls.callables(flow.with_value(call, event.value.args[0]))}
+
+    def _follow_call(self, event: CallEvent, level: int, queue: list[FunctionFacts], first: bool) -> None:
+        """Mark what a call in traced code reaches."""
         flow = self._flow
         call = flow.here(event.value, event.scope)
         name = flow.calls.callee_name(call)
-        if name in HOST_CALLBACKS and event.value.args:
-            return {c.function for c in flow.calls.callables(flow.with_value(call, event.value.args[0]))}
         if name in TREE_MAPS and first and len(event.value.args) > 1:
             for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
                 mapped = self._mark(callee.function, level, queue)
@@ -304,7 +314,7 @@ class Traced:
                     for param, tree in zip(free_params(callee), event.value.args[1:], strict=False)
                 ]
         if name and name not in BODIES:
-            return set()
+            return
         reached = [(callee.function, frame) for callee, frame in flow.calls.invoked(call)]
         for function, frame in reached or self._methods(call):
             if function.generator:
@@ -312,7 +322,6 @@ class Traced:
             tracing = self._mark(function, level, queue)
             if first and name not in BODIES:
                 tracing.sites.append(frame)
-        return set()
 
     def _methods(self, call: Bound) -> Iterator[tuple[FunctionFacts, Frame]]:
         """Yield the methods of the project that a call of a parameter or an attribute reaches, by what callers give."""

@@ -1418,12 +1418,16 @@ def predict(norm: nnx.BatchNorm, x):
     ),
     "NNX817": Cases(
         bad=(
-            "grads = jax.grad(lambda m: m(x).sum())(model)  # NNX817\n",
+            """\
+net = nnx.Sequential(model, nnx.Dropout(0.5, rngs=nnx.Rngs(0)))
+grads = jax.grad(lambda m: m(x).sum())(net)  # NNX817
+""",
             """\
 def loss(m, x):
     return m(x).sum()
+net = nnx.Sequential(model, nnx.Dropout(0.5, rngs=nnx.Rngs(0)))
 grad = jax.value_and_grad(loss)  # NNX817
-loss_value, grads = grad(model, x)
+loss_value, grads = grad(net, x)
 """,
             """\
 from jax import grad as derive
@@ -1434,6 +1438,12 @@ def step(model: nnx.Module, x):
         ),
         clean=(
             "grads = nnx.grad(lambda m: m(x).sum())(model)\n",
+            """\
+def loss(v):
+    return jax.jit(lambda m: m(v).sum())
+value, grads = jax.value_and_grad(loss(x))(model)
+optimizer.update(model, grads)
+""",
             "grads = jax.grad(lambda v: model(v).sum())(x)\n",
             """\
 graphdef, params, rest = nnx.split(model, nnx.Param, ...)
