@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 # Functions that return a function which behaves like their first argument as far as objects are concerned.
 TRANSPARENT = frozenset(
@@ -30,19 +31,43 @@ GRADIENTS = frozenset(
     {"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev"}
 )
 
-# Functions that call some of their arguments: positions of the functions, then the position of the first operand
-# that each gets; None stands for "the loop's counter or slice, then the operand".
-CALLS_BODY: dict[str, tuple[tuple[int, ...], int, bool]] = {
-    "flax.nnx.fori_loop": ((2,), 3, True),
-    "flax.nnx.while_loop": ((0, 1), 2, False),
-    "flax.nnx.cond": ((1, 2), 3, False),
-    "flax.nnx.eval_shape": ((0,), 1, False),
-    "jax.lax.fori_loop": ((2,), 3, True),
-    "jax.lax.while_loop": ((0, 1), 2, False),
-    "jax.lax.cond": ((1, 2), 3, False),
-    "jax.lax.scan": ((0,), 1, False),
-    "jax.eval_shape": ((0,), 1, False),
+
+
+class Running(NamedTuple):
+    """A function that calls some of its arguments.
+
+    Attributes:
+        positions: where these stand; one that is a list holds several.
+        names: what they are called as keywords.
+        first: where the first operand stands that each gets.
+        counted: whether they get the loop's counter before it.
+    """
+
+    positions: tuple[int, ...]
+    names: tuple[str, ...]
+    first: int
+    counted: bool = False
+
+
+_FORI = Running((2,), ("body_fun",), 3, counted=True)
+_WHILE = Running((0, 1), ("cond_fun", "body_fun"), 2)
+_COND = Running((1, 2), ("true_fun", "false_fun"), 3)
+_SWITCH = Running((1,), ("branches",), 2)
+CALLS_BODY: dict[str, Running] = {
+    "flax.nnx.fori_loop": _FORI,
+    "flax.nnx.while_loop": _WHILE,
+    "flax.nnx.cond": _COND,
+    "flax.nnx.switch": _SWITCH,
+    "flax.nnx.eval_shape": Running((0,), ("f",), 1),
+    "jax.lax.fori_loop": _FORI,
+    "jax.lax.while_loop": _WHILE,
+    "jax.lax.cond": _COND,
+    "jax.lax.switch": _SWITCH,
+    "jax.lax.scan": Running((0,), ("f",), 1),
+    "jax.eval_shape": Running((0,), ("fun",), 1),
 }
+#: What the operand of these is called as a keyword.
+OPERANDS = ("init_val", "init", "operand")
 
 # Functions that return an independent copy of their first argument (of the object graph in it).
 COPIES = frozenset({"flax.nnx.clone", "copy.deepcopy", "copy.copy"})

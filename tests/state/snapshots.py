@@ -355,6 +355,50 @@ def no(m):
 nnx.cond(True, yes, no, m)
 print(pre["n"].value, m.n.value)
 """,
+    "switch": """\
+class C(nnx.Module):
+    def __init__(self):
+        self.n = nnx.Variable(jnp.zeros(()))
+m = C()
+pre = nnx.state(m)
+def one(m):
+    m.n.value += 1
+def ten(m):
+    m.n.value += 10
+nnx.switch(1, (one, ten), m)
+print(pre["n"].value, m.n.value)
+""",
+    "switch by a list": """\
+class C(nnx.Module):
+    def __init__(self):
+        self.n = nnx.Variable(jnp.zeros(()))
+m = C()
+pre = nnx.state(m)
+def one(m):
+    m.n.value += 1
+def ten(m):
+    m.n.value += 10
+branches = [one]
+branches.append(ten)
+nnx.switch(m.n.value.astype(int), branches, m)
+print(pre["n"].value, m.n.value)
+""",
+    "while by keywords": """\
+class C(nnx.Module):
+    def __init__(self):
+        self.n = nnx.Variable(jnp.zeros(()))
+m = C()
+pre = nnx.state(m)
+def one(m):
+    m.n.value += 1
+def ten(m):
+    m.n.value += 10
+def body(m):
+    m.n.value += 1
+    return m
+nnx.while_loop(lambda m: m.n.value < 3, body_fun=body, init_val=m)
+print(pre["n"].value, m.n.value)
+""",
     "batchnorm": """\
 m = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
 pre = nnx.state(m)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.frames import Bound, Frame, Indexed, Part
-from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, TRANSPARENT, UNTRACED
+from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, OPERANDS, TRANSPARENT, UNTRACED, Running
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -286,19 +286,30 @@ class Calls:
         value = call.value
         assert isinstance(value, Call)
         name = self.callee_name(call)
-        body = CALLS_BODY.get(name)
-        if body is not None:
-            positions, first, counted = body
-            operands = tuple(self.flow.with_value(call, a) for a in value.args[first:])
-            if counted:
+        running = CALLS_BODY.get(name)
+        if running is not None:
+            given = value.args[running.first :] or [given for word, given in value.keywords if word in OPERANDS]
+            operands = tuple(self.flow.with_value(call, operand) for operand in given)
+            if running.counted:
                 operands = (self.flow.with_value(call, Unknown(value.node)), *operands)
             elif name == "jax.lax.scan":
                 operands = (*operands[:1], self.flow.with_value(call, Unknown(value.node)))
-            bodies = [self.flow.with_value(call, value.args[p]) for p in positions if p < len(value.args)]
+            bodies = self.bodies(call, running)
             return [(callee, self._body_frame(callee, call, operands)) for b in bodies for callee in self.callables(b)]
         return [
             (callee, self.enter(callee, call)) for callee in self.callables(self.flow.with_value(call, value.callee))
         ]
+
+    def bodies(self, call: Bound, running: Running) -> list[Bound]:
+        """Return the functions that a call gives to a foreign one, which runs them; those of a list one by one."""
+        value = call.value
+        assert isinstance(value, Call)
+        given = [value.args[place] for place in running.positions if place < len(value.args)]
+        given += [body for word, body in value.keywords if word in running.names]
+        functions = [self.flow.with_value(call, body) for body in given]
+        if "branches" not in running.names:
+            return functions
+        return [branch for branches in functions for branch in self.flow.containers.elements(branches)]
 
     def _body_frame(self, callee: Callee, call: Bound, operands: tuple[Bound, ...]) -> Frame:
         """Return the activation of a function that a foreign one calls with operands."""

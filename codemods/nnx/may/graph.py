@@ -353,13 +353,15 @@ class Graph:
 
     def _run(self, call: Call, word: str, result: int) -> None:
         """Let the operands of a loop or branch flow into its body."""
-        for argument in call.args:
-            for facts, _ in self.names.definitions(argument):
+        given = [*call.args, *(value for _, value in call.keywords)]
+        bodies = [item for value in given for item in (value.items if isinstance(value, Sequence) else (value,))]
+        for body in bodies:
+            for facts, _ in self.names.definitions(body):
                 for function in self.entered(facts):
                     if word == "eval_shape":
                         self._edge(self._new(function), result)
                     for param in function.params.values():
-                        for operand in call.args:
+                        for operand in given:
                             self.flow(operand, self._new(param))
 
     def _own_methods(self, callee: Value, scope: Scope | None) -> list[FunctionFacts]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from codemods.nnx.facts import Scope
 from codemods.nnx.kinds import Kind, result_kind
-from codemods.nnx.known import CALLS_BODY
+from codemods.nnx.known import CALLS_BODY, OPERANDS
 from codemods.nnx.pytree.functions import tree_function
 from codemods.nnx.state.events import Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing
 from codemods.nnx.state.methods import STREAMS
 from codemods.nnx.state.statements import VALUE
+from codemods.nnx.values import Call
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -152,20 +153,20 @@ class Library:
     def _body(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         """Run the functions that a loop or a condition runs; those of JAX get copies."""
         run = self.run
-        positions, first, counted = CALLS_BODY[name]
-        operands = [*([set()] if counted else []), *args[first:]]
+        running = CALLS_BODY[name]
+        given = args[running.first :] or [things for word, things in keywords.items() if word in OPERANDS]
+        operands = [*([set()] if running.counted else []), *given]
         found: set[Thing] = set()
-        for things in args[first:]:
+        for things in given:
             run.read(things, node)
         if not name.startswith("flax.nnx.") or name == "flax.nnx.eval_shape":
             return {Thing()}
-        for position in positions:
-            value = self.scope.module.values.get(node.args[position]) if position < len(node.args) else None
-            if value is None:
-                continue
-            for callee in run.flow.calls.callables(run.flow.here(value, self.scope)):
-                found |= run.calls.enter(node, callee.function, operands, {}, set())
-        return found | {thing for things in args[first:] for thing in things}
+        call = self.scope.module.values.get(node)
+        if call is not None and isinstance(call, Call):
+            for body in run.flow.calls.bodies(run.flow.here(call, self.scope), running):
+                for callee in run.flow.calls.callables(body):
+                    found |= run.calls.enter(node, callee.function, operands, {}, set())
+        return found | {thing for things in given for thing in things}
 
     def _cloned(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         things = args[0] if args else set()
