@@ -32,7 +32,6 @@ GRADIENTS = frozenset(
 )
 
 
-
 class Running(NamedTuple):
     """A function that calls some of its arguments.
 
