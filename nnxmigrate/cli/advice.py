@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +10,9 @@ from contextvars import ContextVar
 
 from codemods.nnx.options import VERSIONS
 from nnxmigrate.cli.remaining import Scope
-from nnxmigrate.files.discovery import display
+from nnxmigrate.files.discovery import MARKDOWN, Found, display
+from nnxmigrate.files.document import Unreadable
+from nnxmigrate.files.markdown import read_markdown
 from nnxmigrate.outcome import Outcome, Status
 from nnxmigrate.settings import Settings
 
@@ -43,6 +46,24 @@ def after_migrate(outcome: Outcome, scope: Scope, settings: Settings, record: st
     if outcome.written and changed and not WALKING.get():
         yield from _pins(scope, [file.path for file in changed])
         yield "Prove it with `nnxmigrate verify -- python ...`; `nnxmigrate fix-ckpt` converts checkpoints."
+
+
+def not_looked_at(found: Iterable[Found]) -> Iterator[str]:
+    """Yield how to take Markdown files whose Python blocks use NNX, if there are any among the files of a run."""
+    mine = itertools.takewhile(lambda one: not one.context, found)
+    names = [one.name for one in mine if not one.named and one.name.lower().endswith(MARKDOWN) and _uses_nnx(one.path)]
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield f"{names[0]}{more} with Python for NNX: Markdown is taken with --include-markdown, or if named."
+
+
+def _uses_nnx(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read()
+        return b"nnx" in raw and b"nnx" in read_markdown(raw).text
+    except (OSError, Unreadable):
+        return False
 
 
 def after_lint(outcome: Outcome, scope: Scope, settings: Settings) -> Iterator[str]:

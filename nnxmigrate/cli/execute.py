@@ -129,7 +129,10 @@ def _files(
     elif command is Command.LINT and baseline:
         outcome = remaining.without_baseline(outcome, baseline)
     if command is Command.MIGRATE:
-        style = replace(style, next=tuple(advice.after_migrate(outcome, scope, settings, record.file)))
+        after = [*advice.after_migrate(outcome, scope, settings, record.file)]
+        if outcome.by_status[Status.CHANGED] and not choices.get("include_markdown", "include-markdown", False):
+            after += advice.not_looked_at(_found(choices, paths, markdown=True))
+        style = replace(style, next=tuple(after))
     elif command is Command.LINT:
         style = replace(style, next=tuple(advice.after_lint(outcome, scope, settings)))
     return outcome, style
@@ -197,9 +200,9 @@ def _save(path: str, data: bytes) -> None:
         raise click.UsageError(f"{path} cannot be written: {error}") from error
 
 
-def _found(choices: Choices, paths: Sequence[str]) -> Iterator[Found]:
+def _found(choices: Choices, paths: Sequence[str], markdown: bool = False) -> Iterator[Found]:
     exclude, base = choices.exclude()
-    markdown = bool(choices.get("include_markdown", "include-markdown", False))
+    markdown = markdown or bool(choices.get("include_markdown", "include-markdown", False))
     return discover(paths, exclude=exclude, base=base, markdown=markdown)
 
 

@@ -210,7 +210,10 @@ def test_notebooks_and_markdown(tree: Tree) -> None:
     book = '{"cells": [{"cell_type": "code", "source": ["from flax import nnx\\n", "old\\n", "manual"]}]}'
     page = "```python\nfrom flax import nnx\nold\n```\n"
     root = tree({"a.ipynb": book, "b.md": page})
-    assert "a.ipynb:cell 1:3:1: NNX103" in call(".").stdout
+    result = call(".")
+    assert "a.ipynb:cell 1:3:1: NNX103" in result.stdout
+    assert "b.md with Python for NNX" in result.stdout
+    assert "with Python for NNX" not in call("b.md", "--check").stdout
     assert (root / "a.ipynb").read_text() == book.replace("old", "new")
     assert (root / "b.md").read_text() == page
     assert call("--include-markdown", ".").exit_code == 1
