@@ -20,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codemods.nnx.rule import MISTAKES
+
 VERDICTS = Path(__file__).parent / "verdicts.csv"
 COLUMNS = ("tree", "commit", "code", "place", "verdict", "date")
 KNOWN = ("true", "useless", "false")
@@ -113,7 +115,7 @@ def table(read: Sequence[Verdict]) -> str:
     lines = [
         "# How often the lint rules are right",
         "",
-        "Every finding of the default rules NNX8 in public projects, read by hand. Those that a rule no longer makes",
+        "Every finding of the default rules on mistakes in public projects, read by hand. Those that a rule no longer makes",
         "are left out. *Of no use* is what holds but nobody would change. A rule of which fewer than 95 % of at least",
         "ten findings hold does not run unless it is selected.",
         "",
@@ -136,7 +138,7 @@ def table(read: Sequence[Verdict]) -> str:
 def rows(tree: str, commit: str, report: Path) -> Iterator[list[str]]:
     """Yield the rows of a report's findings, with empty verdicts."""
     today = datetime.date.today().isoformat()
-    findings = [one for one in json.loads(report.read_text())["findings"] if one["code"].startswith("NNX8")]
+    findings = [one for one in json.loads(report.read_text())["findings"] if one["code"].startswith(MISTAKES)]
     for one in findings:
         cell = f"cell {one['start']['cell']}:" if "cell" in one["start"] else ""
         yield [tree, commit, one["code"], f"{one['path']}:{cell}{one['start']['line']}", "", today]

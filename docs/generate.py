@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codemods.nnx.findings import Safety
-from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.rule import MISTAKES, Example, Kind, Rule
 from codemods.nnx.unavoidable import CHANGES, Change
 from docs.confidence import Verdict, confidence, table, verdicts
 from nnxmigrate.rules import BUILT_IN
@@ -118,7 +118,7 @@ def page(rule: Rule, read: list[Verdict]) -> str:
 
 def _confidence(rule: Rule, read: list[Verdict]) -> str:
     """Return what public projects say of a lint rule on mistakes."""
-    return f"\n- Confidence: {confidence(read, rule.code)}" if rule.code.startswith("NNX8") else ""
+    return f"\n- Confidence: {confidence(read, rule.code)}" if rule.code.startswith(MISTAKES) else ""
 
 
 def _fix(rule: Rule) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from codemods.nnx.rule import MISTAKES
 from nnxmigrate.outcome import Diagnostic
 
-_FAMILIES = ("NNX8", "NNX9")  # what must be migrated is said of every file
+_FAMILIES = (*MISTAKES, "NNX9")  # what must be migrated is said of every file
 
 
 def said_once(findings: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codemods.nnx.options import Options
+from codemods.nnx.rule import MISTAKES
 from tests.batch import execute_all
 from tests.environments import Output
 from tests.lint.programs import (
@@ -21,6 +22,7 @@ from tests.lint.programs import (
     recipes,
     research,
     scripts,
+    traps,
     unsaid,
     unseen,
 )
@@ -36,6 +38,7 @@ PAIRS: dict[str, Pair] = {
     **research.PAIRS,
     **scripts.PAIRS,
     **recipes.PAIRS,
+    **traps.PAIRS,
 }
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \
 exec(_text, _made.__dict__)\n    sys.modules[_name] = _made\n"
@@ -61,7 +64,7 @@ def test_left_alone(name: str) -> None:
     """The right program has no mistake, and not the one of its pair."""
     found = _found(PAIRS[name].right)
     assert PAIRS[name].code not in found
-    assert not {code for code in found if code.startswith("NNX8")}
+    assert not {code for code in found if code.startswith(MISTAKES)}
 
 
 @pytest.mark.parametrize("version", ["0.10", "0.12"])

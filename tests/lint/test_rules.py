@@ -7,6 +7,7 @@ import re
 import pytest
 
 from codemods.nnx.options import Options
+from codemods.nnx.rule import MISTAKES
 from tests.migration import look
 
 HEAD = """\
@@ -36,7 +37,7 @@ def codes(body: str) -> list[tuple[str, str]]:
     return [
         (f.code, lines[text.encode()[: f.start].count(b"\n")].decode().strip())
         for f in found
-        if f.code.startswith(("NNX8", "NNX9"))
+        if f.code.startswith((*MISTAKES, "NNX9"))
     ]
 
 

@@ -26,6 +26,7 @@ from tests.lint.tables import (
     speed,
     tracing,
     training,
+    traps,
 )
 from tests.migration import look, migrate_text
 
@@ -62,6 +63,7 @@ CASES: dict[str, Cases] = {
     **research.CASES,
     **speed.CASES,
     **training.CASES,
+    **traps.CASES,
 }
 LINT = [rule for rule in RULES if rule.kind is Kind.LINT]
 USUAL = tuple(rule.code for rule in LINT if rule.default)

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, traced_bodies
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.status import Grade, Status
-from codemods.nnx.lint.traced import root_param
+from codemods.nnx.lint.traced import original, root_param
 from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Item, Loop, Param, Sequence, Unknown
 
 _WAYS = {
@@ -41,7 +43,11 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue  # NNX822 tells how to mend it
                 if _told_apart(context, place, function):
                     continue
-                if context.taint.array(place, function.scope) and not _optional(place, function):
+                if (
+                    context.taint.node(place, function.scope) and _given(context, place, function)
+                    if _optional(place, function)
+                    else context.taint.array(place, function.scope)
+                ):
                     seen.add(place)
                     yield _found(function, place, way)
             if isinstance(node, ast.Call) and _orders(context, node, function):
@@ -86,6 +92,42 @@ def _optional(place: ast.expr, function: FunctionFacts) -> bool:
     default = value.function.defaults.get(value.name)
     note = value.function.annotations.get(value.name)
     return (isinstance(default, Const) and default.value is None) or (note is not None and "None" in ast.dump(note))
+
+
+def _given(context: Context, place: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether traced code gives an optional parameter what is traced for certain, and no test of None is about."""
+    param = function.scope.module.values.get(place)
+    if not isinstance(param, Param) or param.function is not function or _asks_for_none(context, function, param.name):
+        return False
+    for frame in context.traced.known[function].sites:
+        given = context.flow.argument(frame, param.name)
+        given = original(given) if given is not None else None
+        value = given.value if given is not None else None
+        if given is not None and isinstance(value, Call) and Arrays(context, {}).of_bound(given).number is not None:
+            return True
+        if isinstance(value, Param) and value.name not in value.function.defaults:
+            tracing = context.traced.get(value.function)
+            note = value.function.annotations.get(value.name)
+            roots = tracing.roots if tracing is not None and note is None else ()
+            if roots and all(value.name not in root.static and not root.partial for root in roots):
+                return any(root.transform in COMPILING for root in roots) and not _left_none(context, value)
+    return False
+
+
+def _left_none(context: Context, param: Param) -> bool:
+    """Say whether a caller may give None for a parameter."""
+    given = [context.flow.argument(frame, param.name) for frame in context.flow.sites.entries(param.function)]
+    return not given or any(one is None or one.value == Const(None) or isinstance(one.value, Param) for one in given)
+
+
+def _asks_for_none(context: Context, function: FunctionFacts, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and node.left.id == name
+        and isinstance(node.ops[0], ast.Is | ast.IsNot)
+        for node in context.bodies.nodes(function.scope)
+    )
 
 
 def _told_apart(context: Context, place: ast.expr, function: FunctionFacts) -> bool:

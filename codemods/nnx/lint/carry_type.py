@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays
+from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_arguments import swapped
 from codemods.nnx.lint.loop_bodies import Body, bodies
@@ -67,7 +67,7 @@ def _branches(context: Context) -> Iterator[Finding]:
                 if (p := _unlike(context, first.returns[0], first.scope, one.returns[0], one.scope, 0))
             ),
             "",
-        )
+        ) or _one_and_several(context, functions)
         if problem:
             yield finding(
                 RULE.code,
@@ -132,6 +132,26 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
     return f"{_WORDS[first.number or 0]}, the other {_WORDS[second.number or 0]}"
 
 
+def _one_and_several(context: Context, functions: list[FunctionFacts]) -> str:
+    """Say so if one branch gives several values, and another an item or the whole of an operand that is an array."""
+    several = next((f for f in functions if _tuple(f.returns[0])), None)
+    if several is None:
+        return ""
+    for one in functions:
+        value = one.returns[0]
+        if made_by_jax(context, value, one.scope):
+            return "several values, the other one array"
+        while isinstance(value, Item) and not isinstance(value.index, Sequence):
+            value = value.base
+        if not isinstance(value, Param) or value.function is not one:
+            continue
+        place = list(one.params).index(value.name)
+        shown_by = [context.bodies.evidence(f).get(list(f.params)[place]) for f in functions if len(f.params) > place]
+        if "array" in shown_by and "object" not in shown_by:
+            return "several values, the other one array"
+    return ""
+
+
 def _tuple(value: Value) -> bool:
     node = value.node if isinstance(value, Sequence) else None
     return isinstance(node, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in node.elts)
@@ -160,6 +180,8 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
             if len(init.value.items) != len(value.items):
                 return f"{len(init.value.items)} parts before, {len(value.items)} after"
             return _parts(context, body, carry, init, init.value, value)
+        if len(init.value.items) > 1 and made_by_jax(context, value, body.function.scope):
+            return f"{len(init.value.items)} parts before, one array after"
         return ""
     if isinstance(init.value, Mapping) and isinstance(value, Mapping):
         before, after = _keys(init.value), _keys(value)

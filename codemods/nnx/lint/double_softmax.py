@@ -20,6 +20,7 @@ _LOSSES = {
     "softmax_cross_entropy_with_integer_labels": _SOFTMAX,
     "safe_softmax_cross_entropy": _SOFTMAX,
     "ctc_loss": _SOFTMAX,
+    "categorical": _SOFTMAX,
     "sigmoid_binary_cross_entropy": _SIGMOID,
     "sigmoid_focal_loss": _SIGMOID,
 }
@@ -31,14 +32,15 @@ _DEPTH = 6
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *_LOSSES):
-        if not name.startswith("optax."):
+        if not name.startswith("optax.") and name != "jax.random.categorical":
             continue
-        given = event.value.argument(0, "logits")
+        place = int(not name.startswith("optax."))  # behind the key
+        given = event.value.argument(place, "logits")
         if given is None:
             continue
         found = _squashed(context, context.flow.here(given, event.scope), event.scope, _LOSSES[last(name)], 0)
         if found:
-            node = event.node.args[0] if event.node.args else event.node
+            node = event.node.args[place] if len(event.node.args) > place else event.node
             yield finding(
                 RULE.code,
                 event.scope,

@@ -13,7 +13,7 @@ from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Call, Const, Each, Param
+from codemods.nnx.values import Call, Const, Each, Loop, Param
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -66,7 +66,10 @@ def _counted(context: Context, event: CallEvent) -> bool:
 
 def _integers(context: Context, event: CallEvent) -> ast.AST | None:
     """Return the call that makes an array of literal integers for the first argument; a parameter gets no others."""
-    given = context.flow.here(event.value.args[0], event.scope)
+    first = event.value.args[0]
+    while isinstance(first, Loop):  # in the first round
+        first = first.before
+    given = context.flow.here(first, event.scope)
     made = context.flow.resolve(given)
     if isinstance(made.value, Param):
         sources = [source for source in context.sources.originals(made) if source.value is not made.value]

@@ -9,11 +9,11 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Frame
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Free, ModuleRef, Param, Ref
+from codemods.nnx.values import Attr, Call, Free, ModuleRef, Param, Ref
 
 
 def held(context: Context, function: FunctionFacts, node: ast.expr) -> bool:
@@ -53,7 +53,18 @@ def _held(context: Context, bound: Bound, depth: int) -> bool:
         given = frame.receiver if own else context.flow.argument(frame, value.name)
         if given is not None and given.value is not value and _held(context, given, depth + 1):
             return True
+        if own and _captured(context, frame, depth + 1):
+            return True
     return False
+
+
+def _captured(context: Context, frame: Frame, depth: int) -> bool:
+    """Say whether the object whose method a call in traced code calls is captured there, as a global is."""
+    callee = frame.site.callee if isinstance(frame.site, Call) else None
+    scope = context.bodies.home(frame.site.node) if isinstance(frame.site, Call) else None
+    if scope is None or not isinstance(callee, Attr) or not isinstance(callee.base, Free):
+        return False
+    return not kinds_of(context, callee.base, scope) and _held(context, context.flow.here(callee.base, scope), depth)
 
 
 def _fixed(root: Root, param: Param) -> bool:

@@ -25,11 +25,22 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         assert isinstance(statement, ast.Assign)
         target = statement.targets[0]
-        if event.scope.module not in context.asked or event.scope.function is None or in_test(event.scope):
+        if event.scope.module not in context.asked or in_test(event.scope):
             continue
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not _transforms(context, event, callee):
             continue
         updates, state = target.elts
+        if _dropped(context, event, state) and _keeps(context, event, callee):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the new state of the optimizer is thrown away: every step starts from the first moments again",
+                "keep it, and give it to the next update",
+            )
+            continue
+        if event.scope.function is None:
+            continue
         if isinstance(updates, ast.Name) and not _read(event, updates.id):
             yield finding(
                 RULE.code,
@@ -76,6 +87,20 @@ def _unread(context: Context) -> Iterator[Finding]:
             )
 
 
+def _dropped(context: Context, event: CallEvent, state: ast.expr) -> bool:
+    """Say whether the new state gets a name like ``_``, and the old one is given again in the next round of a loop."""
+    if not isinstance(state, ast.Name) or state.id.strip("_") or len(event.node.args) < 2:
+        return False
+    loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+    given = event.node.args[1]
+    if loop is None or not isinstance(given, ast.Name):
+        return False
+    return not any(
+        isinstance(n, ast.Name) and n.id in {given.id, state.id} and (n.id == state.id) is isinstance(n.ctx, ast.Load)
+        for n in ast.walk(loop)
+    )
+
+
 def _transforms(context: Context, event: CallEvent, callee: Attr) -> bool:
     """Say whether a call updates with an optax transformation, by its kind or by what it is given."""
     kinds = kinds_of(context, callee.base, event.scope)
@@ -105,7 +130,6 @@ def _read(event: CallEvent, name: str) -> bool:
 def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     """Say whether the transformation has moments, and steps again: in a loop, compiled, or called from loops."""
     function = event.scope.function
-    assert function is not None
     made = context.flow.resolve(context.flow.here(callee.base, event.scope))
     if not isinstance(made.value, Call):
         return False
@@ -115,7 +139,7 @@ def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
         return False
     if any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
         return True
-    return any(caller.loops for caller in context.flow.sites.callers(function))
+    return function is not None and any(caller.loops for caller in context.flow.sites.callers(function))
 
 
 RULE = lint_rule(

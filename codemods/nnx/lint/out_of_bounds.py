@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, scopes
-from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Call, Value
+from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Item, Loop, Value
 
 _SHAPED = frozenset(f"jax.numpy.{name}" for name in ("zeros", "ones", "full", "empty", "arange", "array"))
 
@@ -26,6 +28,15 @@ def _check(context: Context) -> Iterator[Finding]:
             owner = (
                 node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
             )
+            if _past(context, node, scope):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    "this index is past the end in one round: JAX reads the last element, and drops what is written",
+                    "let the loop end before, or count from len(...) - 1",
+                )
+                continue
             indices = _indices(node.slice)
             if not indices or not isinstance(owner, ast.Name):
                 continue
@@ -41,6 +52,92 @@ def _check(context: Context) -> Iterator[Finding]:
                         "use an index within the array",
                     )
                     break
+
+
+def _past(context: Context, node: ast.Subscript, scope: Scope) -> bool:
+    """Say whether an index is past the end in some round of any length, as ``x[i + 1]`` in ``range(len(x))``."""
+    index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    owner = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
+    if not isinstance(owner, ast.Name | ast.Attribute) or _given(context, owner, scope) is None:
+        return False
+    if _length(context, index, scope, owner):
+        return True
+    if not isinstance(index, ast.BinOp):
+        return False
+    loops = {
+        loop.target.id: loop
+        for loop in context.bodies.nodes(scope)
+        if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and inside(node, loop)
+    }
+    side = index.left if isinstance(index.op, ast.Add) else index.right
+    loop = loops.get(side.id) if isinstance(side, ast.Name) else None
+    if loop is None or not _whole_range(context, loop, scope, owner):
+        return False
+    if any(isinstance(b, ast.If | ast.IfExp | ast.Try) for b, _ in context.bodies.paths(scope).get(node, ())
+           if inside(b, loop)) or _leaves(loop):  # fmt: skip
+        return False
+    if isinstance(index.op, ast.Add):
+        number = constant(index.right)
+        return type(number) is int and number > 0
+    first = loop.iter.args[0] if isinstance(loop.iter, ast.Call) and len(loop.iter.args) > 1 else None
+    return isinstance(index.op, ast.Sub) and first is None and _length(context, index.left, scope, owner)
+
+
+def _leaves(loop: ast.For) -> bool:
+    return any(isinstance(n, ast.Break | ast.Return | ast.Continue | ast.Raise) for n in ast.walk(loop))
+
+
+def _whole_range(context: Context, loop: ast.For, scope: Scope, owner: ast.expr) -> bool:
+    """Say whether a loop counts to the length of an array."""
+    call = loop.iter
+    if not isinstance(call, ast.Call) or last_word(call.func) != "range" or not 1 <= len(call.args) <= 2:
+        return False
+    return _length(context, call.args[-1], scope, owner)
+
+
+def _length(context: Context, node: ast.expr, scope: Scope, owner: ast.expr) -> bool:
+    """Say whether an expression is the length of an array, by a name of it too."""
+    value = scope.module.values.get(node)
+    if isinstance(node, ast.Name):
+        made = getattr(value, "node", None)
+        if made is None and isinstance(value, Item | Attr):
+            made = next(
+                (n.value for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign) and len(n.targets) == 1
+                 and isinstance(n.targets[0], ast.Name) and n.targets[0].id == node.id), None
+            )  # fmt: skip
+        return isinstance(made, ast.Call | ast.Subscript) and _length(context, made, scope, owner)
+    inner: ast.expr | None = None
+    if isinstance(node, ast.Call) and last_word(node.func) == "len" and len(node.args) == 1:
+        inner = node.args[0]
+    elif isinstance(node, ast.Subscript) and constant(node.slice) == 0 and isinstance(node.value, ast.Attribute):
+        inner = node.value.value if node.value.attr == "shape" else None
+    if inner is None or ast.dump(inner) != ast.dump(owner):
+        return False
+    one = _given(context, inner, scope)
+    return one is not None and one == _given(context, owner, scope)
+
+
+def _given(context: Context, node: ast.expr, scope: Scope) -> Value | None:
+    """Return an array by its value; None for what is not known to be an array of JAX."""
+    value = scope.module.values.get(node)
+    if value is None or isinstance(value, Loop):
+        return None
+    if made_by_jax(context, value, scope):
+        return value
+    found = context.sources.originals(context.flow.here(value, scope))
+    known = [
+        isinstance(one.value, Call)
+        and (home := context.bodies.home(one.value.node)) is not None
+        and (made_by_jax(context, one.value, home) or _made(context, one.value, home))
+        for one in found
+    ]
+    return value if known and all(known) else None
+
+
+def _made(context: Context, value: Call, scope: Scope) -> bool:
+    return context.flow.calls.callee_name(context.flow.here(value, scope)) in {
+        "jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack", "jax.numpy.concatenate"
+    }  # fmt: skip
 
 
 def _indices(node: ast.expr) -> list[int | None]:

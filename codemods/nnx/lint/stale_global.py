@@ -11,6 +11,7 @@ from codemods.nnx.facts import AttrEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
+from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import COMPILED
@@ -23,7 +24,7 @@ def _check(context: Context) -> Iterator[Finding]:
     changed = {name for name, stores in context.flow.fields.stores().items() if any(map(_later, stores))}
     for function, tracing in traced_bodies(context, COMPILED):
         yield from _attributes(context, function, changed)
-        if not tracing.roots:
+        if not tracing.roots and not _within(context, function):
             continue
         seen: set[str] = set()
         for node in context.bodies.nodes(function.scope):
@@ -44,6 +45,19 @@ def _check(context: Context) -> Iterator[Finding]:
                     )
 
 
+def _within(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is written in one that is compiled itself."""
+    scope = function.scope.parent
+    while scope is not None and scope.function is not None:
+        tracing = context.traced.get(scope.function)
+        if tracing is None:
+            return False
+        if any(root.transform in COMPILING for root in tracing.roots):
+            return True
+        scope = scope.parent
+    return False
+
+
 def _data(free: Free) -> bool:
     """Say whether a variable is bound several times, and to data only."""
     bindings: list[Value] = free.scope.bindings.get(free.name, [])
@@ -55,8 +69,11 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
     """Return what binds a variable again after a first call and before another; None if nothing does."""
     outer = free.scope
     nodes = context.bodies.nodes(outer)
-    if function.scope.parent is not outer:
-        return None
+    while function.scope.parent is not outer:  # an inner function reads it, and the outer one is called
+        above = function.scope.parent.function if function.scope.parent is not None else None
+        if above is None or above not in context.traced:
+            return None
+        function = above
     names = {function.name} | {
         t.id for n in nodes if isinstance(n, ast.Assign) and _mentions(n.value, function) for t in n.targets
         if isinstance(t, ast.Name)

@@ -15,9 +15,10 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, kinds_of, resolved
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Call, Class, Mapping, Sequence, Value
+from codemods.nnx.values import Call, Class, Mapping, Sequence, Unknown, Value
 
 _NUMPY = frozenset(f"numpy.{word}" for word in ("array", "asarray", "zeros", "ones", "arange", "linspace", "full"))
+_LISTING = frozenset(f"builtins.{word}" for word in ("list", "dict", "set", "sorted", "bytearray", "vars"))
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
 
@@ -41,7 +42,8 @@ def _check(context: Context) -> Iterator[Finding]:
             or _from_numpy(context, value, event.scope)
             or made_by_jax(context, value, event.scope)
         )
-        if not array and not isinstance(_origin(context, node, event.scope), _DISPLAYS):
+        shown = isinstance(_origin(context, node, event.scope), _DISPLAYS)
+        if not array and not shown and not _listed(context, value, event.scope):
             continue
         mended = None
         if isinstance(node, ast.List):
@@ -71,6 +73,23 @@ def _origin(context: Context, node: ast.expr, scope: Scope) -> ast.AST:
         return node
     found = resolved(context, node, scope)
     return found.value.node if found is not None and isinstance(found.value, Sequence | Mapping) else node
+
+
+def _listed(context: Context, value: Value | None, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a list or dict comes of an operation or of a function of Python, as ``[2] + hidden``."""
+    if value is None or depth > 3:
+        return False
+    found = context.flow.resolve(context.flow.here(value, scope))
+    if isinstance(found.value, Call):
+        return context.flow.calls.callee_name(found) in _LISTING
+    node = found.value.node if isinstance(found.value, Unknown) else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Mult):
+        return False
+    return any(
+        isinstance(part, ast.List | ast.ListComp)
+        or (isinstance(part, ast.BinOp) and _listed(context, scope.module.values.get(part), scope, depth + 1))
+        for part in (node.left, node.right)
+    )
 
 
 def _unhashable(context: Context, made: Bound) -> str:

@@ -184,8 +184,8 @@ def _library(value: Value) -> bool:
     """Say whether a value is a module of arrays, whose ``append`` and ``add`` change no container."""
     if isinstance(value, Free):
         value = next(iter(value.scope.bindings.get(value.name, ())), value)
-    while isinstance(value, Attr):
-        value = value.base
+    while isinstance(value, Attr | Loop):  # at the head of a loop `jnp.append` may change `jnp`, as far as is known
+        value = value.base if isinstance(value, Attr) else value.before
     return isinstance(value, ModuleRef) and value.name.partition(".")[0] in {"jax", "numpy"}
 
 

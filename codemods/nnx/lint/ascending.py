@@ -1,0 +1,126 @@
+"""NNX755: a chain of optax whose updates go up the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.values import Call, Const, Param, Unknown
+
+_SCALERS = frozenset(
+    f"optax.scale_by_{word}" for word in ("adam", "rms", "rss", "amsgrad", "lion", "adamax", "belief", "radam",
+                                          "novograd", "yogi", "stddev", "trust_ratio", "sm3", "factored_rms")
+)  # fmt: skip
+# what keeps the direction of the updates
+_KEEPING = _SCALERS | frozenset(
+    {"optax.clip", "optax.clip_by_global_norm", "optax.clip_by_block_rms", "optax.adaptive_grad_clip", "optax.trace",
+     "optax.ema", "optax.identity", "optax.add_decayed_weights", "optax.zero_nans", "optax.centralize",
+     "optax.add_noise", "optax.normalize_by_update_norm", "optax.keep_params_nonnegative"}
+)  # fmt: skip
+_TAKING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    taken = [event for event, name in foreign(context, "Optimizer", "ModelAndOptimizer") if name in _TAKING]
+    given = {
+        source.value
+        for event in taken
+        if (tx := event.value.argument(1, "tx")) is not None
+        for source in context.sources.originals(context.flow.here(tx, event.scope))
+    }
+    applied = any(name == "optax.apply_updates" for _, name in foreign(context, "apply_updates"))
+    for event, name in foreign(context, "chain"):
+        if name != "optax.chain" or event.value.starred or not event.value.args or in_test(event.scope):
+            continue
+        if (event.value in given or (applied and _steps(context, event))) and _ascends(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "nothing in this chain turns the sign of the gradients: the updates are added, and the loss goes up",
+                "end it with optax.scale(-learning_rate) or optax.scale_by_learning_rate(learning_rate)",
+            )
+
+
+def _ascends(context: Context, event: CallEvent) -> bool:
+    """Say whether every part of a chain is known, one of them prepares a step, and none turns the sign."""
+    names = []
+    for part in event.value.args:
+        found = context.flow.resolve(context.flow.here(part, event.scope))
+        name = context.flow.calls.callee_name(found) if isinstance(found.value, Call) else ""
+        if name == "optax.scale":
+            assert isinstance(found.value, Call)
+            size = found.value.argument(0, "step_size")
+            if size is None or not _positive(context, context.flow.follow(found, size)):
+                return False
+        elif name not in _KEEPING:
+            return False
+        names.append(name)
+    return any(name in _SCALERS for name in names)
+
+
+def _positive(context: Context, bound: Bound) -> bool:
+    """Say whether a number is positive on every way that is known."""
+    found = context.flow.resolve(bound)
+    if isinstance(found.value, Param):
+        default = found.value.function.defaults.get(found.value.name)
+        sources = [s for s in context.sources.originals(found) if s.value is not found.value]
+        if default is not None and not sources:
+            return isinstance(default, Const) and _above(default.value)
+        return bool(sources) and all(isinstance(s.value, Const) and _above(s.value.value) for s in sources)
+    if isinstance(found.value, Unknown):
+        return False
+    return isinstance(found.value, Const) and _above(found.value.value)
+
+
+def _above(number: object) -> bool:
+    return isinstance(number, int | float) and number > 0
+
+
+def _steps(context: Context, event: CallEvent) -> bool:
+    """Say whether a chain makes the updates of ``update`` calls itself, and is no part of another transformation."""
+    return any(
+        event.value
+        in {s.value for s in context.sources.originals(context.flow.here(call.value.callee.base, call.scope))}
+        for call in context.bodies.named("init")
+        if hasattr(call.value.callee, "base") and call.scope.module in context.asked
+    )
+
+
+RULE = lint_rule(
+    "NNX755",
+    "ascending-chain",
+    "a chain of optax that never turns the sign of the gradients",
+    why="""\
+`apply_updates` and `nnx.Optimizer.update` add the updates to the parameters. `optax.adam` and the like turn the sign
+themselves, `optax.scale_by_adam` does not: without `optax.scale(-learning_rate)` or `scale_by_learning_rate` the loss
+grows with every step.
+""",
+    source="optax documentation of chain and scale_by_learning_rate; measured: a loss that grows",
+    check=_check,
+    bad=(
+        """\
+import optax
+from flax import nnx
+
+
+def optimizer_for(model):
+    return nnx.Optimizer(model, optax.chain(optax.scale_by_adam(), optax.scale(1e-3)), wrt=nnx.Param)
+""",
+    ),
+    clean=(
+        """\
+import optax
+from flax import nnx
+
+
+def optimizer_for(model):
+    return nnx.Optimizer(model, optax.chain(optax.scale_by_adam(), optax.scale(-1e-3)), wrt=nnx.Param)
+""",
+    ),
+)

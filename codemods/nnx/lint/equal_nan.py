@@ -1,0 +1,94 @@
+"""NNX750: comparisons with nan, which nothing is equal to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, scopes
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Const, Ref
+
+_NANS = frozenset({"jax.numpy.nan", "numpy.nan", "math.nan", "numpy.NaN", "numpy.NAN"})
+_EQUALITIES = ("equal", "not_equal")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope in scopes(context):
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.Compare):
+                continue
+            sides = (node.left, *node.comparators)
+            for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+                if isinstance(op, ast.Eq | ast.NotEq) and (_nan(context, left, scope) or _nan(context, right, scope)):
+                    yield _found(scope, node, isinstance(op, ast.NotEq))
+                    break
+    for event, name in foreign(context, *_EQUALITIES):
+        if name.startswith(("jax.numpy.", "numpy.")) and any(
+            _nan(context, a, event.scope) for a in event.node.args[:2]
+        ):
+            yield _found(event.scope, event.node, name.endswith(".not_equal"))
+
+
+def _found(scope: Scope, node: ast.AST, different: bool) -> Finding:
+    return finding(
+        RULE.code,
+        scope,
+        node,
+        f"nan is equal to nothing, itself included: this is {different} everywhere",
+        "~jnp.isnan(x) asks for it" if different else "jnp.isnan(x) asks for it",
+    )
+
+
+def _nan(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is the number nan."""
+    if isinstance(node, ast.Attribute | ast.Name):
+        if last_word(node).lower() != "nan":
+            return False
+        value = scope.module.values.get(node)
+        found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+        return isinstance(found, Ref) and found.name in _NANS
+    value = scope.module.values.get(node) if isinstance(node, ast.Call) else None
+    if not isinstance(value, Call) or len(value.args) != 1 or not isinstance(value.args[0], Const):
+        return False
+    text = value.args[0].value
+    return (
+        isinstance(text, str)
+        and text.strip().lower() == "nan"
+        and context.flow.calls.callee_name(context.flow.here(value, scope)) == "builtins.float"
+    )
+
+
+RULE = lint_rule(
+    "NNX750",
+    "equal-to-nan",
+    "a comparison with nan by == or !=",
+    why="""\
+`x == jnp.nan` is False for every x, nan included, and `x != jnp.nan` is True: a check for broken losses never fires and
+a mask of missing values stays empty. `jnp.isnan` tells.
+""",
+    source="IEEE 754; Stack Overflow on jnp.where(x == jnp.nan, …); measured on JAX 0.6.2, 0.7.2 and 0.10.2",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+
+
+def cleaned(x):
+    return jnp.where(x == jnp.nan, 0.0, x)
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+
+
+def cleaned(x):
+    return jnp.where(jnp.isnan(x), 0.0, x)
+""",
+    ),
+)

@@ -1,0 +1,117 @@
+"""NNX753: functions made in a loop that all see its last round."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.syntax import inside
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope in scopes(context):
+        nodes = context.bodies.nodes(scope)
+        for node in nodes:
+            if isinstance(node, ast.ListComp | ast.DictComp):
+                made = node.elt if isinstance(node, ast.ListComp) else node.value
+                names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+                late = _late(made, names) if isinstance(made, ast.Lambda) else ""
+                if late and isinstance(made, ast.Lambda):
+                    yield _found(scope, made, late)
+            elif isinstance(node, ast.For):
+                names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+                for function, kept in _kept(node):
+                    late = _late(function, names)
+                    if late and not _read(nodes, kept, node):
+                        yield _found(scope, function, late)
+
+
+def _found(scope: Scope, made: ast.Lambda | ast.FunctionDef, name: str) -> Finding:
+    return finding(
+        RULE.code,
+        scope,
+        made,
+        f"every function of the loop sees the `{name}` of the last round",
+        f"give it as a default, `{name}={name}`, or by functools.partial",
+    )
+
+
+def _late(made: ast.Lambda | ast.FunctionDef, names: set[str]) -> str:
+    """Return a variable of the loop that a function reads when it is called; empty if there is none."""
+    args = made.args
+    own = {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg) if a is not None}
+    body = [made.body] if isinstance(made, ast.Lambda) else made.body
+    inner = [n for part in body for n in ast.walk(part)]
+    own |= {n.id for n in inner if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    own |= {a.arg for n in inner if isinstance(n, ast.arguments) for a in (*n.args, *n.kwonlyargs, *n.posonlyargs)}
+    return next((n.id for n in inner if isinstance(n, ast.Name) and n.id in names - own), "")
+
+
+def _kept(loop: ast.For) -> Iterator[tuple[ast.Lambda | ast.FunctionDef, str]]:
+    """Yield the functions that the rounds of a loop put into a list or dict, and its name."""
+    defined = {n.name: n for n in loop.body if isinstance(n, ast.FunctionDef) and not n.decorator_list}
+    for statement in loop.body:
+        value: ast.expr | None = None
+        kept = ""
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            func = statement.value.func
+            if isinstance(func, ast.Attribute) and func.attr == "append" and isinstance(func.value, ast.Name):
+                value, kept = next(iter(statement.value.args), None), func.value.id
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+            if isinstance(statement.targets[0].value, ast.Name):
+                value, kept = statement.value, statement.targets[0].value.id
+        if isinstance(value, ast.Lambda):
+            yield value, kept
+        elif isinstance(value, ast.Name) and value.id in defined:
+            yield defined[value.id], kept
+
+
+def _read(nodes: tuple[ast.AST, ...], name: str, loop: ast.For) -> bool:
+    """Say whether a list is made or read in the round that puts a function into it."""
+    stores = {n.func.value for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+              and n.func.attr == "append"}  # fmt: skip
+    stores |= {n.targets[0].value for n in ast.walk(loop) if isinstance(n, ast.Assign)
+               and isinstance(n.targets[0], ast.Subscript)}  # fmt: skip
+    return any(isinstance(n, ast.Name) and n.id == name and n not in stores and inside(n, loop) for n in nodes)
+
+
+RULE = lint_rule(
+    "NNX753",
+    "late-binding",
+    "functions put into a list in a loop read its variable",
+    why="""\
+A function looks its outer variables up when it is called. By the time `jax.lax.switch` runs the branches, or a chain
+its layers, the loop is over, and all of them see the value of the last round.
+""",
+    source="Python FAQ; Stack Overflow on branches of lax.switch that are all the same; measured: the same results",
+    check=_check,
+    bad=(
+        """\
+import jax
+
+scales = [1.0, 10.0, 100.0]
+branches = [lambda x: x * scale for scale in scales]
+
+
+def scaled(i, x):
+    return jax.lax.switch(i, branches, x)
+""",
+    ),
+    clean=(
+        """\
+import jax
+
+scales = [1.0, 10.0, 100.0]
+branches = [lambda x, scale=scale: x * scale for scale in scales]
+
+
+def scaled(i, x):
+    return jax.lax.switch(i, branches, x)
+""",
+    ),
+)

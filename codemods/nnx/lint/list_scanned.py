@@ -1,0 +1,138 @@
+"""NNX756: a list of arrays where a loop or ``vmap`` goes along the first axis of one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.loop_bodies import bodies
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import shown
+from codemods.nnx.values import Call, Changed, Comprehension, Loop, Sequence, Value
+
+_PLACES = {"jax.lax.scan": ((2, "xs"), 1), "jax.lax.map": ((1, "xs"), 0)}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for body in bodies(context):
+        if body.loop not in _PLACES or body.event.scope.module not in context.asked:
+            continue
+        (place, word), index = _PLACES[body.loop]
+        given = body.event.value.argument(place, word)
+        if given is not None and body.free is not None and len(body.free) > index:
+            yield from _judged(context, body.event, given, body.function, body.free[index], last(body.loop))
+    for event in context.bodies.named("vmap"):
+        yield from _mapped(context, event)
+
+
+def _mapped(context: Context, made: CallEvent) -> Iterator[Finding]:
+    """Yield the calls of a mapped function that get a list, as in ``jax.vmap(f)([a, b])``."""
+    if context.flow.calls.name(made) not in {"jax.vmap", "flax.nnx.vmap"} or not made.value.args:
+        return
+    callees = context.flow.calls.callables(context.flow.here(made.value.args[0], made.scope))
+    if len(callees) != 1 or callees[0].args or callees[0].keywords or callees[0].receiver is not None:
+        return
+    function = callees[0].function
+    for event in context.bodies.calls.get(made.scope, ()):
+        if event.value.callee is made.value and not event.value.starred:
+            for given, name in zip(event.value.args, list(function.params)[: function.positional], strict=False):
+                yield from _judged(context, event, given, function, name, "vmap")
+
+
+def _judged(
+    context: Context, event: CallEvent, given: Value, function: FunctionFacts, param: str, word: str
+) -> Iterator[Finding]:
+    if context.bodies.evidence(function).get(param) != "array" or not _list_of_arrays(context, event, given):
+        return
+    if param in function.annotations or context.bodies.guarded(event.node, event.scope):
+        return
+    if any(
+        isinstance(n, ast.Call) and getattr(n.func, "id", "") in {"isinstance", "len"}
+        for n in context.bodies.nodes(function.scope)
+    ):
+        return
+    yield finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        f"{word} takes the list for a tree of arrays: {shown(function)} gets a list of slices for `{param}`",
+        "join it into one array: jnp.stack(...)",
+    )
+
+
+def _list_of_arrays(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a value is a list of arrays: a display, a comprehension, or what a loop appends to."""
+    found = context.flow.resolve(context.flow.here(value, event.scope)).value
+    while isinstance(found, Changed | Loop):
+        if isinstance(found, Changed) and getattr(getattr(found.node, "func", None), "attr", "") not in {"append", ""}:
+            return False
+        found = found.before
+    if isinstance(found, Comprehension):
+        node = getattr(found.loop, "ifs", None)
+        element = found.element
+        return (
+            found.key is None
+            and node is not False
+            and (made_by_jax(context, element, event.scope) or _drawn(context, event, element))
+        )
+    if not isinstance(found, Sequence) or not isinstance(found.node, ast.List) or not found.items:
+        return False
+    return all(made_by_jax(context, item, event.scope) for item in found.items)
+
+
+def _drawn(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether numbers are drawn from a stream of NNX, as ``rngs.params.normal((3, 3))`` does."""
+    return (
+        isinstance(value, Call)
+        and getattr(value.callee, "name", "") in {"normal", "uniform", "truncated_normal"}
+        and bool(value.args)
+    )
+
+
+RULE = lint_rule(
+    "NNX756",
+    "list-scanned",
+    "a list of arrays where scan, map or vmap goes along an axis",
+    why="""\
+`jax.lax.scan(f, init, [a, b, c])` does not go through the list: a list is a tree of three arrays, and every round gets
+a list of their slices. A body that computes with it raises a TypeError. `jnp.stack` makes one array of the list.
+""",
+    source="jax discussions on scan over a list of layers; measured on JAX 0.6.2 and 0.10.2: TypeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def body(h, w):
+    return jnp.tanh(h @ w), None
+
+
+def run(h):
+    layers = [jnp.eye(3) for _ in range(4)]
+    return jax.lax.scan(body, h, layers)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def body(h, w):
+    return jnp.tanh(h @ w), None
+
+
+def run(h):
+    layers = [jnp.eye(3) for _ in range(4)]
+    return jax.lax.scan(body, h, jnp.stack(layers))
+""",
+    ),
+)

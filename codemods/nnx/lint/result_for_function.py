@@ -1,0 +1,139 @@
+"""NNX759: a transform that gets the result of a function instead of the function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arrays import UNKNOWN, Arrays, made_by_jax
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import BODIES, last
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.values import Call, Const, Function, Value
+
+_FIRST = frozenset(
+    f"{home}.{word}"
+    for home in ("jax", "flax.nnx")
+    for word in ("grad", "value_and_grad", "jit", "vmap", "pmap", "jacfwd", "jacrev", "hessian", "checkpoint", "remat",
+                 "make_jaxpr", "linearize", "eval_shape")
+)  # fmt: skip
+_BRANCHED = frozenset({"jax.lax.cond", "flax.nnx.cond", "jax.lax.switch", "flax.nnx.switch"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, *sorted({last(n) for n in (*_FIRST, *BODIES)})):
+        if event.value.starred or context.bodies.guarded(event.node, event.scope):
+            continue
+        for node in _functions(context, event, name):
+            value = event.scope.module.values.get(node)
+            if isinstance(node, ast.Call) and isinstance(value, Call) and _result(context, event, value):
+                yield _found(event, node, name, f"give it the function: {ast.unparse(node.func)}")
+                break
+            if name in _BRANCHED and _number(context, event, value):
+                yield _found(event, node, name, f"give it a function: lambda *_: {ast.unparse(node)}")
+                break
+
+
+def _found(event: CallEvent, node: ast.expr, name: str, way: str) -> Finding:
+    return finding(
+        RULE.code, event.scope, node, f"`{last(name)}` takes a function, and `{ast.unparse(node)}` is a result", way
+    )
+
+
+def _functions(context: Context, event: CallEvent, name: str) -> list[ast.expr]:
+    """Return the arguments that have to be functions; of the older forms of ``cond`` none."""
+    args = event.node.args
+    if name in _FIRST:
+        return args[:1]
+    if name not in BODIES or (last(name) == "cond" and len(args) == 5 and _callable(context, event, args[2])):
+        return []
+    if any(_callable(context, event, one) for i, one in enumerate(args) if i not in BODIES[name][0]):
+        return []  # NNX882 says that the order is another one
+    found: list[ast.expr] = []
+    for place in BODIES[name][0]:
+        given = args[place] if place < len(args) else None
+        if last(name) == "switch":
+            found += given.elts if isinstance(given, ast.List | ast.Tuple) else []
+        elif given is not None:
+            found.append(given)
+    return found
+
+
+def _callable(context: Context, event: CallEvent, node: ast.expr) -> bool:
+    value = event.scope.module.values.get(node)
+    found = context.flow.resolve(context.flow.here(value, event.scope)).value if value is not None else None
+    return isinstance(found, Function)
+
+
+def _number(context: Context, event: CallEvent, value: Value | None) -> bool:
+    """Say whether a branch is a number or an array."""
+    if value is None:
+        return False
+    found = context.flow.resolve(context.flow.here(value, event.scope)).value
+    if isinstance(found, Const):
+        return isinstance(found.value, int | float)
+    return made_by_jax(context, value, event.scope)
+
+
+def _result(context: Context, event: CallEvent, value: Call) -> bool:
+    """Say whether a call gives an array, a number or a tuple of such, and no function."""
+    if made_by_jax(context, value, event.scope) or Arrays(context, {}).of(value, event.scope) != UNKNOWN:
+        return True
+    callees = context.flow.calls.callables(context.flow.here(value.callee, event.scope))
+    if context.flow.calls.callee_name(context.flow.here(value, event.scope)) or len(callees) != 1:
+        return False
+    function = callees[0].function
+    if callees[0].gradient or function.generator or not function.returns or function.decorators:
+        return False
+    return all(_computed(context, one, function) for one in function.returns)
+
+
+def _computed(context: Context, value: Value, function: FunctionFacts) -> bool:
+    node = getattr(value, "node", None)
+    operation = isinstance(node, ast.BinOp | ast.Compare)
+    return operation or made_by_jax(context, value, function.scope)
+
+
+RULE = lint_rule(
+    "NNX759",
+    "result-for-function",
+    "a transform or branch gets a result where it takes a function",
+    why="""\
+`jax.grad(loss(params, x))` runs the loss and asks for the gradient of a number: a TypeError. So do `lax.cond` and
+`lax.switch` with values for their branches. They take the function, and its arguments come later.
+""",
+    source="Stack Overflow on grad and lax.cond; measured on JAX 0.6.2, 0.7.2 and 0.10.2: TypeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+
+
+def step(w, x):
+    return w - 0.1 * jax.grad(loss(w, x))
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+
+
+def step(w, x):
+    return w - 0.1 * jax.grad(loss)(w, x)
+""",
+    ),
+)

@@ -1,0 +1,87 @@
+"""NNX751: another number of names than what is unpacked into them has parts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.values import Const, Star, Value
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "split", "array_split"):
+        statement = event.statement
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node or event.value.starred:
+            continue
+        if context.bodies.guarded(event.node, event.scope):
+            continue
+        names = [
+            len(target.elts)
+            for target in statement.targets
+            if isinstance(target, ast.Tuple | ast.List) and not any(isinstance(e, ast.Starred) for e in target.elts)
+        ]
+        parts = _parts(context, event, name)
+        if parts is not None and any(count != parts for count in names):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{last(name)}` gives {parts} parts here, and {names[0]} names take them",
+                "give as many names as there are parts",
+            )
+
+
+def _parts(context: Context, event: CallEvent, name: str) -> int | None:
+    """Return how many parts a call gives; None if that is not known."""
+    call = event.value
+    if name == "flax.nnx.split":
+        return None if any(isinstance(a, Star) for a in call.args) or not call.args else 1 + max(1, len(call.args) - 1)
+    if name == "jax.random.split":
+        given = call.argument(1, "num")
+        return 2 if given is None else _number(context, event, given)
+    if name in {"jax.numpy.split", "jax.numpy.array_split"}:
+        given = call.argument(1, "indices_or_sections")
+        return None if given is None else _number(context, event, given)
+    return None
+
+
+def _number(context: Context, event: CallEvent, value: Value) -> int | None:
+    found = context.flow.resolve(context.flow.here(value, event.scope)).value
+    return found.value if isinstance(found, Const) and type(found.value) is int else None
+
+
+RULE = lint_rule(
+    "NNX751",
+    "split-count",
+    "another number of names than a split gives parts",
+    why="""\
+`jax.random.split(key, 3)` gives three keys, without a number two; `nnx.split(model, A, B)` gives the graph and a state
+for each filter. Another number of names on the left raises a ValueError.
+""",
+    source="jax and flax discussions; measured on Flax 0.10.7, 0.11.2 and 0.12.8: ValueError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+
+key = jax.random.key(0)
+data_key, noise_key = jax.random.split(key, 3)
+""",
+    ),
+    clean=(
+        """\
+import jax
+
+key = jax.random.key(0)
+data_key, *others = jax.random.split(key, 3)
+one, two = jax.random.split(data_key)
+""",
+    ),
+)

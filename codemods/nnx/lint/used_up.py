@@ -1,0 +1,171 @@
+"""NNX752: a generator that the first round of a loop uses up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test, resolved, scopes
+from codemods.nnx.lint.syntax import inside
+from codemods.nnx.values import Call
+
+# functions of Python that give iterators, and those of them that only hand on what an argument gives
+_ITERATORS = frozenset({"builtins.zip", "builtins.map", "builtins.filter", "builtins.enumerate", "builtins.iter"})
+_LEAVING = (ast.Break, ast.Return, ast.Raise)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope in scopes(context):
+        if in_test(scope):
+            continue
+        nodes = context.bodies.nodes(scope)
+        for inner in nodes:
+            if not isinstance(inner, ast.For) or not isinstance(inner.iter, ast.Name) or _left(inner):
+                continue
+            name = inner.iter.id
+            made = _made_once(nodes, name)
+            if made is None or not _finite(context, made.value, scope):
+                continue
+            outer = [
+                loop
+                for loop in nodes
+                if isinstance(loop, ast.For | ast.While)
+                and loop is not inner
+                and inside(inner, loop)
+                and not inside(made, loop)
+            ]
+            path = {block for block, _ in context.bodies.paths(scope).get(inner, ())}
+            if not outer or any(isinstance(b, ast.If | ast.Try) and inside(b, outer[-1]) for b in path):
+                continue
+            if _leaves(outer[-1], inner):
+                continue
+            yield finding(
+                RULE.code,
+                scope,
+                inner.iter,
+                f"`{name}` is used up after the first round of the loop around: later rounds get nothing",
+                "make it anew in every round, or keep a list",
+                related=[(made, "made once, here")],
+            )
+
+
+def _made_once(nodes: tuple[ast.AST, ...], name: str) -> ast.Assign | None:
+    """Return what binds a variable, if only one statement does and nothing else can change it."""
+    found: ast.Assign | None = None
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+            if found is not None:
+                return None
+            found = next(
+                (n for n in nodes if isinstance(n, ast.Assign) and len(n.targets) == 1 and n.targets[0] is node), None
+            )
+            if found is None:
+                return None
+    return found
+
+
+def _left(loop: ast.For) -> bool:
+    """Say whether a loop may stop before the end, so that the next round goes on where it stopped."""
+    return any(isinstance(node, _LEAVING) for part in loop.body for node in ast.walk(part))
+
+
+def _leaves(outer: ast.AST, inner: ast.For) -> bool:
+    """Say whether the first round of a loop is always the last one."""
+    return any(isinstance(node, _LEAVING) for part in getattr(outer, "body", ()) if part is not inner
+               for node in ast.walk(part))  # fmt: skip
+
+
+def _finite(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression makes an iterator that ends."""
+    if isinstance(node, ast.GeneratorExp):
+        found = resolved(context, node.generators[0].iter, scope)
+        name = context.flow.calls.callee_name(found) if found is not None and isinstance(found.value, Call) else ""
+        return not name.startswith("itertools.") and not isinstance(node.generators[0].iter, ast.Call)
+    value = scope.module.values.get(node)
+    if not isinstance(value, Call):
+        return False
+    bound = context.flow.here(value, scope)
+    name = context.flow.calls.callee_name(bound)
+    if name in _ITERATORS:
+        return bool(node.args) and any(_ends(context, a, scope) for a in node.args)  # type: ignore[attr-defined]
+    callees = [callee.function for callee, _ in context.flow.calls.invoked(bound)]
+    return not name and bool(callees) and all(function.generator and _ending(context, function) for function in callees)
+
+
+def _ends(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an argument certainly has an end: a display, a range, or an array."""
+    found = resolved(context, node, scope)
+    if found is None or not isinstance(found.value, Call):
+        return isinstance(node, ast.List | ast.Tuple | ast.ListComp)
+    name = context.flow.calls.callee_name(found)
+    return name == "builtins.range" or name.startswith(("jax.numpy.", "numpy.", "jax.random."))
+
+
+def _ending(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a generator has an end: it loops over ranges, displays and parameters only, and never without one."""
+    if function.decorators:
+        return False
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.While | ast.YieldFrom):
+            return False
+        if isinstance(node, ast.For):
+            found = resolved(context, node.iter, function.scope)
+            name = context.flow.calls.callee_name(found) if found is not None and isinstance(found.value, Call) else ""
+            if name not in {"builtins.range", "builtins.enumerate", "builtins.zip"} and not name.startswith(
+                ("jax.numpy.", "numpy.")
+            ):
+                return False
+            if name != "builtins.range" and any("count" in ast.dump(a) or "cycle" in ast.dump(a)
+                                                for a in ast.walk(node.iter)):  # fmt: skip
+                return False
+    return True
+
+
+RULE = lint_rule(
+    "NNX752",
+    "used-up-iterator",
+    "a generator made before a loop, and gone through in each of its rounds",
+    why="""\
+A generator, `zip` or `map` can be gone through once. Where every epoch loops over the same one, the first epoch trains
+and all later ones run no step at all, without an error.
+""",
+    source="Stack Overflow on loaders that are empty in the second epoch; measured: no batches after the first round",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+
+
+def batches(x, size):
+    for i in range(0, x.shape[0], size):
+        yield x[i : i + size]
+
+
+def train(step, x):
+    loader = batches(x, 4)
+    for epoch in range(3):
+        for batch in loader:
+            step(batch)
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+
+
+def batches(x, size):
+    for i in range(0, x.shape[0], size):
+        yield x[i : i + size]
+
+
+def train(step, x):
+    for epoch in range(3):
+        for batch in batches(x, 4):
+            step(batch)
+""",
+    ),
+)

@@ -1,0 +1,123 @@
+"""NNX760: a condition of ``while_loop`` or ``cond`` that is an array of several truth values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.arrays import Array, Arrays
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.loop_bodies import bodies
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Const, Item, Sequence, Value
+
+_ELEMENTWISE = frozenset({"abs", "square", "sqrt", "exp", "log", "sin", "cos", "tanh", "isnan", "isfinite", "sign",
+                          "logical_not", "logical_and", "logical_or", "negative", "greater", "less"})  # fmt: skip
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for body in bodies(context):
+        if body.role != "cond_fun" or body.init is None or body.event.scope.module not in context.asked:
+            continue
+        function = body.function
+        if not body.free or len(function.returns) != 1 or function.generator:
+            continue
+        carry = function.params[body.free[0]]
+        init = context.flow.resolve(context.flow.here(body.init, body.event.scope))
+        given: dict[Value, Array] = {}
+        if isinstance(init.value, Sequence) and isinstance(init.value.node, ast.Tuple):
+            for i, item in enumerate(init.value.items):
+                given[Item(carry, Const(i))] = Arrays(context, {}).of_bound(context.flow.follow(init, item))
+        else:
+            given[carry] = Arrays(context, {}).of_bound(init)
+        node = getattr(function.returns[0], "node", None)
+        if isinstance(node, ast.expr) and _axes(context, node, function.scope, given) > 0:
+            yield _found(function.scope, node, "while_loop", shown(function))
+    for event, name in foreign(context, "cond"):
+        if name in {"jax.lax.cond", "flax.nnx.cond"} and event.node.args:
+            test = event.node.args[0]
+            if _axes(context, test, event.scope, {}) > 0:
+                yield _found(event.scope, test, last(name), f"`{ast.unparse(test)}`")
+
+
+def _found(scope: Scope, node: ast.AST, word: str, what: str) -> Finding:
+    return finding(
+        RULE.code,
+        scope,
+        node,
+        f"{word} takes one truth value, and {what} gives one for each element",
+        "reduce it with jnp.any or jnp.all; to choose for each element, use jnp.where",
+    )
+
+
+def _axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Value, Array]) -> int:
+    """Return how many axes an expression has at least."""
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.MatMult):
+            return 0
+        return max(_axes(context, part, scope, given) for part in (node.left, node.right))
+    if isinstance(node, ast.Compare):
+        if not all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in node.ops):
+            return 0
+        return max(_axes(context, part, scope, given) for part in (node.left, *node.comparators))
+    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+        return _axes(context, node.operand, scope, given)
+    value = scope.module.values.get(node)
+    if isinstance(node, ast.Call) and value is not None:
+        name = context.flow.calls.callee_name(context.flow.here(value, scope))
+        if last_word(node.func) in _ELEMENTWISE and name.startswith("jax.numpy.") and not node.keywords:
+            return max((_axes(context, part, scope, given) for part in node.args), default=0)
+    return Arrays(context, dict(given)).of(value, scope).axes or 0 if value is not None else 0
+
+
+RULE = lint_rule(
+    "NNX760",
+    "vector-condition",
+    "a condition of while_loop or cond that is no single truth value",
+    why="""\
+`jax.lax.while_loop` and `cond` decide once, for all elements: a condition such as `jnp.abs(new - old) > tolerance` of
+vectors raises a TypeError. `jnp.any(...)` or a norm makes one of it; `jnp.where` chooses element by element.
+""",
+    source="jax documentation of while_loop and cond; measured on JAX 0.6.2 and 0.10.2: TypeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def solve(tolerance):
+    def going(carry):
+        old, new = carry
+        return jnp.abs(old - new) > tolerance
+
+    def body(carry):
+        return carry[1], carry[1] * 0.5
+
+    return jax.lax.while_loop(going, body, (jnp.ones(3), jnp.zeros(3)))
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def solve(tolerance):
+    def going(carry):
+        old, new = carry
+        return jnp.max(jnp.abs(old - new)) > tolerance
+
+    def body(carry):
+        return carry[1], carry[1] * 0.5
+
+    return jax.lax.while_loop(going, body, (jnp.ones(3), jnp.zeros(3)))
+""",
+    ),
+)

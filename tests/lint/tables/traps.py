@@ -1,0 +1,209 @@
+"""Comparisons, numbers, loops and optimizers that do something else than they seem to."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_GENERATOR = "def parts(v):\n    for i in range(0, 3):\n        yield v[i]\n"
+_SHARDED = """\
+from jax.sharding import Mesh, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+"""
+_CARRY = "def body(c):\n    return c[1], c[1] * 0.5\n"
+
+CASES = {
+    "NNX750": Cases(
+        bad=(
+            "y = jnp.where(x == jnp.nan, 0.0, x)  # NNX750\n",
+            "def broken(loss):\n    return loss != np.nan  # NNX750\n",
+            "from math import nan\ny = float(x[0]) == nan  # NNX750\n",
+            "y = jnp.equal(x, float('nan'))  # NNX750\n",
+        ),
+        clean=(
+            "y = jnp.where(jnp.isnan(x), 0.0, x)\n",
+            "y = x == jnp.inf\n",
+            "y = x != x\n",
+            "class Nan:\n    nan = 3.0\ny = x == Nan.nan\n",
+            "same = jnp.nan is np.nan\n",
+        ),
+    ),
+    "NNX751": Cases(
+        bad=(
+            "a, b = jax.random.split(key, 3)  # NNX751\n",
+            "count = 4\na, b = jax.random.split(key, num=count)  # NNX751\n",
+            "graph, state = nnx.split(model, nnx.Param, ...)  # NNX751\n",
+            "a, b, c = jax.random.split(key)  # NNX751\n",
+            "a, b = jnp.split(jnp.ones(3), 3)  # NNX751\n",
+        ),
+        clean=(
+            "a, b = jax.random.split(key)\n",
+            "a, *b = jax.random.split(key, 3)\n",
+            "keys = jax.random.split(key, 3)\n",
+            "graph, params, rest = nnx.split(model, nnx.Param, ...)\n",
+            "def draw(n):\n    a, b = jax.random.split(key, n)\n    return a, b\n",
+            "a, b = 'p q'.split(' ')\n",
+        ),
+    ),
+    "NNX752": Cases(
+        bad=(
+            _GENERATOR + "made = parts(x)\nfor epoch in range(3):\n    for p in made:  # NNX752\n        print(p)\n",
+            "pairs = zip(range(3), range(3))\n"
+            "for epoch in range(3):\n    for p in pairs:  # NNX752\n        print(p)\n",
+            "def run(n):\n    rows = (b * 2 for b in batches)\n    for _ in range(n):\n"
+            "        for row in rows:  # NNX752\n            print(row)\n",
+        ),
+        clean=(
+            _GENERATOR + "for epoch in range(3):\n    for p in parts(x):\n        print(p)\n",
+            _GENERATOR + "made = list(parts(x))\nfor epoch in range(3):\n    for p in made:\n        print(p)\n",
+            _GENERATOR + "made = parts(x)\nfor epoch in range(3):\n    for p in made:\n        break\n",
+            "pairs = range(3)\nfor epoch in range(3):\n    for p in pairs:\n        print(p)\n",
+            "def forever():\n    while True:\n        yield x\nstream = forever()\n"
+            "for epoch in range(3):\n    for p in stream:\n        break\n",
+        ),
+    ),
+    "NNX753": Cases(
+        bad=(
+            "fs = [lambda v: v * s for s in (1.0, 2.0)]  # NNX753\n",
+            "fs = []\nfor s in (1.0, 2.0):\n    fs.append(lambda v: v * s)  # NNX753\n",
+            "fs = {}\nfor s in (1.0, 2.0):\n    def scale(v):  # NNX753\n        return v * s\n    fs[s] = scale\n",
+            "fs = {n: lambda v: v + n for n in range(3)}  # NNX753\n",
+        ),
+        clean=(
+            "fs = [lambda v, s=s: v * s for s in (1.0, 2.0)]\n",
+            "fs = [partial(jnp.multiply, s) for s in (1.0, 2.0)]\n",
+            "fs = [lambda s: s * 2 for s in (1.0, 2.0)]\n",
+            "for s in (1.0, 2.0):\n    print(jax.tree.map(lambda v: v * s, x))\n",
+            "fs = []\nfor s in (1.0, 2.0):\n    fs.append(lambda v: v * s)\n    print(fs[-1](x))\n",
+        ),
+    ),
+    "NNX754": Cases(
+        bad=(
+            "h = x.astype(jnp.float16)\ny = h / (h.std() + 1e-8)  # NNX754\n",
+            "h = jnp.zeros(3, dtype=jnp.float16)\ny = jnp.where(h > 0, h, -1e9)  # NNX754\n",
+            "image = jnp.zeros((2, 2), jnp.uint8)\ny = image - 128  # NNX754\n",
+            "a, b = np.zeros(2, np.uint8), np.ones(2, np.uint8)\ny = a - b  # NNX754\n",
+        ),
+        clean=(
+            "h = x.astype(jnp.bfloat16)\ny = h / (h.std() + 1e-8)\n",
+            "h = x.astype(jnp.float16)\ny = h / (h.std() + 1e-4)\n",
+            "image = jnp.zeros((2, 2), jnp.uint8)\ny = 255 - image\n",
+            "image = jnp.zeros((2, 2), jnp.uint8)\ny = image.astype(jnp.float32) - 128\n",
+            "image = jnp.zeros((2, 2), jnp.uint8)\ny = image - 128.0\n",
+            "h = x.astype(jnp.float16)\ny = h.astype(jnp.float32) / (h.astype(jnp.float32).std() + 1e-8)\n",
+        ),
+    ),
+    "NNX755": Cases(
+        bad=(
+            "tx = optax.chain(optax.scale_by_adam(), optax.scale(1e-3))  # NNX755\n"
+            "o = nnx.Optimizer(model, tx, wrt=nnx.Param)\n",
+            "o = nnx.Optimizer(model, optax.chain(optax.clip(1.0), optax.scale_by_rms()), wrt=nnx.Param)  # NNX755\n",
+            "def made(rate):\n    return optax.chain(optax.scale_by_adam(), optax.scale(rate))  # NNX755\n"
+            "o = nnx.Optimizer(model, made(0.1), wrt=nnx.Param)\n",
+        ),
+        clean=(
+            "o = nnx.Optimizer(model, optax.chain(optax.scale_by_adam(), optax.scale(-1e-3)), wrt=nnx.Param)\n",
+            "o = nnx.Optimizer(model, optax.chain(optax.clip(1.0), optax.adam(1e-3)), wrt=nnx.Param)\n",
+            "tx = optax.chain(optax.scale_by_adam(), optax.scale_by_learning_rate(1e-3))\n"
+            "o = nnx.Optimizer(model, tx, wrt=nnx.Param)\n",
+            "direction = optax.chain(optax.scale_by_adam(), optax.add_decayed_weights(1e-4))\n",
+            "def made(rate):\n    return optax.chain(optax.scale_by_adam(), optax.scale(rate))\n"
+            "o = nnx.Optimizer(model, made(-0.1), wrt=nnx.Param)\n",
+        ),
+    ),
+    "NNX756": Cases(
+        bad=(
+            "def body(h, w):\n    return h @ w, None\ny = jax.lax.scan(body, x, [jnp.eye(3), jnp.eye(3)])  # NNX756\n",
+            "rows = [jnp.ones(3) for _ in range(4)]\ny = jax.lax.map(lambda r: r * 2 - 1, rows)  # NNX756\n",
+            "y = jax.vmap(lambda r: r * 2 - 1)([jnp.ones(3), jnp.ones(3)])  # NNX756\n",
+        ),
+        clean=(
+            "def body(h, w):\n    return h @ w, None\ny = jax.lax.scan(body, x, jnp.stack([jnp.eye(3), jnp.eye(3)]))\n",
+            "def body(h, ws):\n    a, b = ws\n    return h @ a + b, None\n"
+            "y = jax.lax.scan(body, x, [jnp.ones((4, 3, 3)), jnp.ones((4, 3))])\n",
+            "y = jax.lax.map(lambda r: jax.tree.map(jnp.sum, r), [jnp.ones((2, 3)), jnp.ones(2)])\n",
+            "y = jax.vmap(lambda r: r[0] + r[1])([jnp.ones(3), jnp.ones(3)])\n",
+        ),
+    ),
+    "NNX757": Cases(
+        bad=(
+            _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())\n'
+            "def f(v):\n    return jnp.mean(v)  # NNX757\n",
+            _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P())\n'
+            "def f(v, w):\n    return ((v - w) ** 2).sum()  # NNX757\n",
+            _SHARDED + "def f(v):\n    squares = v**2\n    return jnp.max(squares)  # NNX757\n"
+            'g = jax.shard_map(f, mesh=mesh, in_specs=(P("data"),), out_specs=P())\n',
+        ),
+        clean=(
+            _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())\n'
+            'def f(v):\n    return jax.lax.pmean(jnp.mean(v), "data")\n',
+            _SHARDED + "@partial(jax.shard_map, mesh=mesh, in_specs=P(), out_specs=P())\n"
+            "def f(v):\n    return jnp.mean(v)\n",
+            _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P("data"))\n'
+            "def f(v):\n    return v - jnp.mean(v)\n",
+            _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P())\n'
+            "def f(v, w):\n    return jnp.mean(w)\n",
+        ),
+    ),
+    "NNX758": Cases(
+        bad=(
+            "counts = {}\nfor one in jnp.argmax(jnp.ones((3, 2)), axis=-1):\n    counts[one] = 1  # NNX758\n",
+            "names = {0: 'a', 1: 'b'}\nbest = jnp.argmax(x)\nprint(names[best])  # NNX758\n",
+            "print(len(set(jnp.arange(3))))  # NNX758\n",
+            "seen = set()\nseen.add(jnp.sum(x))  # NNX758\n",
+        ),
+        clean=(
+            "counts = {}\nfor one in jnp.argmax(jnp.ones((3, 2)), axis=-1).tolist():\n    counts[one] = 1\n",
+            "names = {0: 'a', 1: 'b'}\nbest = jnp.argmax(x)\nprint(names[int(best)])\n",
+            "rows = jnp.ones((3, 2))\nprint(rows[jnp.argmax(x)])\n",
+            "counts = {}\nfor one in np.arange(3):\n    counts[one] = 1\n",
+            "values = {'a': jnp.sum(x)}\nprint(values['a'])\n",
+        ),
+    ),
+    "NNX759": Cases(
+        bad=(
+            "def loss(w):\n    return jnp.sum(w**2)\ng = jax.grad(loss(x))  # NNX759\n",
+            "y = jax.lax.cond(x[0] > 0, 1.0, 0.0)  # NNX759\n",
+            "y = jax.lax.switch(0, [lambda v: v, jnp.ones(3)], x)  # NNX759\n",
+            "step = jax.jit(jnp.sum(x))  # NNX759\n",
+        ),
+        clean=(
+            "def loss(w):\n    return jnp.sum(w**2)\ng = jax.grad(loss)(x)\n",
+            "y = jax.lax.cond(x[0] > 0, lambda: 1.0, lambda: 0.0)\n",
+            "def loss_for(size):\n    return lambda w: jnp.sum(w**2) * size\ng = jax.grad(loss_for(2))(x)\n",
+            "y = jax.lax.switch(0, [jnp.sin, jnp.cos], x)\n",
+            "step = jax.jit(partial(jnp.sum, axis=0))\n",
+        ),
+    ),
+    "NNX760": Cases(
+        bad=(
+            "def going(c):\n    return jnp.abs(c[0] - c[1]) > 0.1  # NNX760\n"
+            + _CARRY
+            + "y = jax.lax.while_loop(going, body, (jnp.ones(3), jnp.zeros(3)))\n",
+            "y = jax.lax.while_loop(lambda c: c > 0.1, lambda c: c / 2, jnp.ones(3))  # NNX760\n",
+            "v = jnp.zeros(3)\ny = jax.lax.cond(v > 0, lambda a: a, lambda a: -a, v)  # NNX760\n",
+        ),
+        clean=(
+            "def going(c):\n    return jnp.max(jnp.abs(c[0] - c[1])) > 0.1\n"
+            + _CARRY
+            + "y = jax.lax.while_loop(going, body, (jnp.ones(3), jnp.zeros(3)))\n",
+            "y = jax.lax.while_loop(lambda c: c > 0.1, lambda c: c / 2, 1.0)\n",
+            "v = jnp.zeros(3)\ny = jax.lax.cond(v[0] > 0, lambda a: a, lambda a: -a, v)\n",
+            "y = jax.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, jnp.ones(3)))\n",
+        ),
+    ),
+    "NNX761": Cases(
+        bad=(
+            "v = jnp.array([])\nfor i in range(50):\n    v = jnp.append(v, i)  # NNX761\n",
+            "v = jnp.zeros((0, 2))\nn = 0\nwhile n < 40:\n"
+            "    v = jnp.concatenate([v, jnp.ones((1, 2))])  # NNX761\n    n += 1\n",
+            "def collected(run, n):\n    v = jnp.zeros((0, 2))\n    for i in range(n):\n"
+            "        v = jnp.vstack((v, run(i)))  # NNX761\n    return v\n",
+        ),
+        clean=(
+            "v = []\nfor i in range(50):\n    v.append(i)\ny = jnp.array(v)\n",
+            "v = jnp.array([])\nfor i in range(3):\n    v = jnp.append(v, i)\n",
+            "v = jnp.ones(1)\nfor i in range(50):\n    v = jnp.append(v, v.sum())\n",
+            "for i in range(50):\n    v = jnp.append(x, i)\n",
+        ),
+    ),
+}
