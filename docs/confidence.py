@@ -115,8 +115,8 @@ def table(read: Sequence[Verdict]) -> str:
     lines = [
         "# How often the lint rules are right",
         "",
-        "Every finding of the default rules on mistakes in public projects, read by hand. Those that a rule no longer makes",
-        "are left out. *Of no use* is what holds but nobody would change. A rule of which fewer than 95 % of at least",
+        "Every finding of the default rules on mistakes in public projects, read by hand. Those that a rule no longer",
+        "makes are left out. *Of no use* is what holds but nobody would change. A rule of which fewer than 95 % of at least",
         "ten findings hold does not run unless it is selected.",
         "",
         f"All together: {total}.",
