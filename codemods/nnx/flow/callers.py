@@ -101,12 +101,16 @@ class CallSites:
         """Return the parameter on which a value depends and whose argument is not settled; None if there is none."""
         if depth > 20:
             return None
-        known = self.flow.answers.opened
+        known, closed = self.flow.answers.opened, self.flow.answers.closed
         if bound in known:
             return known[bound]
+        if depth >= closed.get(bound, 21):
+            return None
         param = self._open_param(bound, depth)
-        if param is not None or depth < 10:  # the depth may have hidden one further in
+        if param is not None or depth < 10:
             known[bound] = param
+        else:  # the depth may have hidden one further in
+            closed[bound] = depth
         return param
 
     def _open_param(self, bound: Bound, depth: int) -> Param | None:

@@ -35,6 +35,8 @@ class Answers:
         classes: the project's class that a value is an instance of.
         elements: what a container may hold.
         opened: the parameter that a value depends on and whose argument is not settled.
+        closed: of values for which no such parameter was found when the way to them was long already, how long it was
+            at the shortest: none is found at the end of a longer one.
     """
 
     resolved: dict[Bound, Bound] = field(default_factory=dict)
@@ -42,6 +44,7 @@ class Answers:
     classes: dict[Bound, ClassFacts | None] = field(default_factory=dict)
     elements: dict[Bound, tuple[Bound, ...]] = field(default_factory=dict)
     opened: dict[Bound, Param | None] = field(default_factory=dict)
+    closed: dict[Bound, int] = field(default_factory=dict)
 
 
 class Questions:

@@ -53,7 +53,20 @@ def _eager(context: Context, event: CallEvent, loop: ast.For | ast.While) -> boo
         return False
     if context.bodies.sometimes(event.node, event.scope, loop) or jit_of(context, event):
         return False
-    return not _compiled(context, event) and not _trains(context, event, loop)
+    return not _compiled(context, event) and not _trains(context, event, loop) and not _counts(context, event)
+
+
+def _counts(context: Context, event: CallEvent) -> bool:
+    """Say whether what is called is no model and only keeps count, as a metric does: nobody takes what it gives, or
+    it can be asked for a result and be reset."""
+    if isinstance(event.statement, ast.Expr) and event.statement.value is event.node:
+        return True
+    callee = context.flow.here(event.value.callee, event.scope)
+    made = [context.flow.classes.class_of(one) for one in context.sources.originals(callee)]
+    return bool(made) and all(
+        cls is not None and all(context.flow.classes.method(cls, name) is not None for name in ("compute", "reset"))
+        for cls in made
+    )
 
 
 def _few(loop: ast.For | ast.While) -> bool:

@@ -774,6 +774,34 @@ for dtype in (jnp.float32, jnp.float16):
     print(model(x.astype(dtype)).dtype)
 """,
             """\
+class Hits(nnx.Module):
+    def __init__(self):
+        self.share = nnx.metrics.Average("hits")
+    def __call__(self, hits):
+        self.share.update(hits=hits)
+hits = Hits()
+for batch in batches:
+    hits(batch)
+print(hits.share.compute())
+""",
+            """\
+class Total(nnx.Metric):
+    def __init__(self):
+        self.total = nnx.BatchStat(jnp.zeros(()))
+    def reset(self):
+        self.total.value = jnp.zeros(())
+    def update(self, **losses):
+        self.total.value = self.total.value + losses["loss"]
+    def compute(self):
+        return self.total.value
+    def __call__(self, loss):
+        self.update(loss=loss)
+        return self.compute()
+total = Total()
+for batch in batches:
+    print(total(batch.mean()))
+""",
+            """\
 for width in range(2, 9):
     net = nnx.Linear(3, width, rngs=nnx.Rngs(width))
     print(net(x).shape)
