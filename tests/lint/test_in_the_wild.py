@@ -22,6 +22,18 @@ from flax import nnx
 """
 
 RIGHT = {
+    "a length that is no array in the way it is asked for": """\
+def longest(rows, known=None):
+    if known is None:
+        return jnp.max(rows)
+    return known
+
+@functools.partial(jax.jit, static_argnames="length")
+def padded(x, length):
+    return jnp.pad(x, (0, length - x.shape[0]))
+
+print(padded(jnp.ones(2), length=longest(jnp.ones(2), known=4)).shape, longest(jnp.ones(2)))
+""",
     "a tree that a scan stacks, changed by its names": """\
 @jax.jit
 def train(batch):

@@ -27,6 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
         ):
             continue
         seen: set[str] = set()
+        names: list[ast.Name] = []
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 text = _captured_field(context, function, node)
@@ -43,13 +44,20 @@ def _check(context: Context) -> Iterator[Finding]:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
                 if _captured(context, function, node):
                     seen.add(node.id)
-                    yield finding(
-                        RULE.code,
-                        function.scope,
-                        node,
-                        f"compiled code captures `{node.id}`: {shown(function)} goes on using its first values",
-                        f"pass `{node.id}` as an argument",
-                    )
+                    names.append(node)
+        if names:
+            names.sort(key=lambda name: (name.lineno, name.col_offset))
+            texts = [f"`{name.id}`" for name in names]
+            listed = ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else texts[0]
+            yield finding(
+                RULE.code,
+                function.scope,
+                names[0],
+                f"compiled code captures {listed}: {shown(function)} goes on using "
+                f"{'their' if len(names) > 1 else 'its'} first values",
+                f"pass {listed} as {'arguments' if len(names) > 1 else 'an argument'}",
+                related=[(name, "captured here") for name in names[1:]],
+            )
 
 
 def _at_once(context: Context, function: FunctionFacts) -> bool:

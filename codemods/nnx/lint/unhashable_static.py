@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import fix, kinds_of, resolved
+from codemods.nnx.lint.places import fix, resolved
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.values import Call, Class, Mapping, Sequence, Unknown, Value
@@ -38,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         value = event.scope.module.values[node]
         array = (
-            Kind.ARRAY in kinds_of(context, value, event.scope)
+            context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY
             or _from_numpy(context, value, event.scope)
             or made_by_jax(context, value, event.scope)
         )

@@ -45,7 +45,7 @@ def predict(x):
 @nnx.jit
 def step(x):
     grads = nnx.grad(lambda m: m(x).sum())(model)  # NNX801
-    optimizer.update(model, grads)  # NNX801
+    optimizer.update(model, grads)
 """,
             """\
 def train(net: nnx.Module, batches):
