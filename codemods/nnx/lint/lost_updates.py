@@ -95,7 +95,15 @@ def _dropped(context: Context, event: CallEvent, state: ast.expr) -> bool:
     given = event.node.args[1]
     if loop is None or not isinstance(given, ast.Name):
         return False
-    return not any(
+    steps = any(
+        isinstance(n, ast.Assign)
+        and isinstance(n.value, ast.Call)
+        and last_word(n.value.func) == "apply_updates"
+        and n.value.args
+        and ast.unparse(n.value.args[0]) in {ast.unparse(t) for t in n.targets}
+        for n in ast.walk(loop)
+    )
+    return steps and not any(
         isinstance(n, ast.Name) and n.id in {given.id, state.id} and (n.id == state.id) is isinstance(n.ctx, ast.Load)
         for n in ast.walk(loop)
     )

@@ -11,9 +11,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.exact_types import ExactTypes
 from codemods.nnx.lint.places import foreign, in_test, scopes
+from codemods.nnx.nodes import last_word
 
 _SMALLEST, _LARGEST = 2.0**-25, 65520.0  # what float16 takes for zero, and what for infinity
-_UNSIGNED = {"uint8": 255, "uint16": 65535}
+_MIDDLE = (127, 128)  # what images of uint8 are centred by; smaller numbers are often first labels or characters
 _WITH_NUMBER = {"where": (1, 2), "maximum": (0, 1), "minimum": (0, 1), "add": (0, 1)}
 
 
@@ -34,7 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for place, other in ((one, two), (two, one)):
             number = types.weak(event.node.args[place], event.scope)
             if number is not None and types.node(event.node.args[other], event.scope) == "float16":
-                if problem := _half(number):
+                if abs(number) < 1 and (problem := _half(number)):  # minus infinity is what a mask may well take
                     yield _found(event.scope, event.node.args[place], problem)
 
 
@@ -45,21 +46,23 @@ def _operation(types: ExactTypes, node: ast.BinOp, scope: Scope) -> Iterator[Fin
     if kind == "float16" and number is not None:
         if problem := _half(number):
             yield _found(scope, node, problem)
-    elif kind in _UNSIGNED and isinstance(node.op, ast.Sub):
-        if number is None:
-            wraps = types.node(node.right, scope) == kind
-        elif left is not None:
-            wraps = isinstance(left, int) and left < _UNSIGNED[kind]
-        else:
-            wraps = isinstance(right, int) and right > 0
-        if wraps:
+    elif kind == "uint8" and isinstance(node.op, ast.Sub) and not _ordered(node):
+        if (number is None and types.node(node.right, scope) == kind) or (isinstance(right, int) and right in _MIDDLE):
             yield finding(
                 RULE.code,
                 scope,
                 node,
-                f"a difference of {kind} that is below zero wraps around: 1 - 2 gives {_UNSIGNED[kind]}",
+                "a difference of uint8 that is below zero wraps around: 1 - 2 gives 255",
                 "convert it first: x.astype(jnp.float32)",
             )
+
+
+def _ordered(node: ast.BinOp) -> bool:
+    """Say whether a difference is that to the smallest or from the largest number, which is never below zero."""
+    words = {last_word(n.func) for n in ast.walk(node.right) if isinstance(n, ast.Call)}
+    return bool(words & {"min", "minimum"}) or any(
+        isinstance(n, ast.Call) and last_word(n.func) in {"max", "maximum"} for n in ast.walk(node.left)
+    )
 
 
 def _half(number: float) -> str:

@@ -12,7 +12,7 @@ from codemods.nnx.lint.arrays import UNKNOWN, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Call, Const, Function, Value
+from codemods.nnx.values import Call, Const, Function, Ref, Value
 
 _FIRST = frozenset(
     f"{home}.{word}"
@@ -65,7 +65,7 @@ def _functions(context: Context, event: CallEvent, name: str) -> list[ast.expr]:
 def _callable(context: Context, event: CallEvent, node: ast.expr) -> bool:
     value = event.scope.module.values.get(node)
     found = context.flow.resolve(context.flow.here(value, event.scope)).value if value is not None else None
-    return isinstance(found, Function)
+    return isinstance(found, Function | Ref)
 
 
 def _number(context: Context, event: CallEvent, value: Value | None) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.arrays import Array, Arrays
+from codemods.nnx.lint.arrays import UNKNOWN, Array, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
@@ -29,20 +29,33 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         carry = function.params[body.free[0]]
         init = context.flow.resolve(context.flow.here(body.init, body.event.scope))
-        given: dict[Value, Array] = {}
+        given = _mapped(context, body.event.scope)
+        before = Arrays(context, dict(given))
         if isinstance(init.value, Sequence) and isinstance(init.value.node, ast.Tuple):
             for i, item in enumerate(init.value.items):
-                given[Item(carry, Const(i))] = Arrays(context, {}).of_bound(context.flow.follow(init, item))
+                given[Item(carry, Const(i))] = before.of_bound(context.flow.follow(init, item))
         else:
-            given[carry] = Arrays(context, {}).of_bound(init)
+            given[carry] = before.of_bound(init)
         node = getattr(function.returns[0], "node", None)
         if isinstance(node, ast.expr) and _axes(context, node, function.scope, given) > 0:
             yield _found(function.scope, node, "while_loop", shown(function))
     for event, name in foreign(context, "cond"):
         if name in {"jax.lax.cond", "flax.nnx.cond"} and event.node.args:
             test = event.node.args[0]
-            if _axes(context, test, event.scope, {}) > 0:
+            if _axes(context, test, event.scope, _mapped(context, event.scope)) > 0:
                 yield _found(event.scope, test, last(name), f"`{ast.unparse(test)}`")
+
+
+def _mapped(context: Context, scope: Scope) -> dict[Value, Array]:
+    """Return the parameters of traced functions around a place: of what their callers give ``vmap`` may take slices."""
+    found: dict[Value, Array] = {}
+    around: Scope | None = scope
+    while around is not None:
+        function = around.function
+        if function is not None and function in context.traced:
+            found.update(dict.fromkeys(function.params.values(), UNKNOWN))
+        around = around.parent
+    return found
 
 
 def _found(scope: Scope, node: ast.AST, word: str, what: str) -> Finding:

@@ -79,7 +79,7 @@ CASES = {
     "NNX754": Cases(
         bad=(
             "h = x.astype(jnp.float16)\ny = h / (h.std() + 1e-8)  # NNX754\n",
-            "h = jnp.zeros(3, dtype=jnp.float16)\ny = jnp.where(h > 0, h, -1e9)  # NNX754\n",
+            "h = jnp.zeros(3, dtype=jnp.float16)\ny = 1.0 / jnp.maximum(h, 1e-9)  # NNX754\n",
             "image = jnp.zeros((2, 2), jnp.uint8)\ny = image - 128  # NNX754\n",
             "a, b = np.zeros(2, np.uint8), np.ones(2, np.uint8)\ny = a - b  # NNX754\n",
         ),
@@ -87,6 +87,9 @@ CASES = {
             "h = x.astype(jnp.bfloat16)\ny = h / (h.std() + 1e-8)\n",
             "h = x.astype(jnp.float16)\ny = h / (h.std() + 1e-4)\n",
             "image = jnp.zeros((2, 2), jnp.uint8)\ny = 255 - image\n",
+            "image = jnp.zeros((2, 2), jnp.uint8)\ny = image - image.min()\n",
+            "labels = jnp.ones(2, dtype=jnp.uint8)\nfrom_zero = labels - 1\n",
+            "h = jnp.zeros(3, dtype=jnp.float16)\ny = jnp.where(h > 0, h, -1e9)\n",
             "image = jnp.zeros((2, 2), jnp.uint8)\ny = image.astype(jnp.float32) - 128\n",
             "image = jnp.zeros((2, 2), jnp.uint8)\ny = image - 128.0\n",
             "h = x.astype(jnp.float16)\ny = h.astype(jnp.float32) / (h.astype(jnp.float32).std() + 1e-8)\n",
@@ -187,6 +190,9 @@ CASES = {
             + _CARRY
             + "y = jax.lax.while_loop(going, body, (jnp.ones(3), jnp.zeros(3)))\n",
             "y = jax.lax.while_loop(lambda c: c > 0.1, lambda c: c / 2, 1.0)\n",
+            "y = jax.vmap(lambda v: jax.lax.cond(v > 0, lambda: v, lambda: -v))(jnp.ones(3))\n",
+            "@jax.vmap\ndef halved(v):\n    return jax.lax.while_loop(lambda c: c > 0.1, lambda c: c / 2, v)\n"
+            "print(halved(jnp.ones(3)))\n",
             "v = jnp.zeros(3)\ny = jax.lax.cond(v[0] > 0, lambda a: a, lambda a: -a, v)\n",
             "y = jax.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, jnp.ones(3)))\n",
         ),
