@@ -20,6 +20,7 @@ from tests.lint.programs import (
     known,
     questions,
     recipes,
+    reported,
     research,
     scripts,
     traps,
@@ -39,6 +40,7 @@ PAIRS: dict[str, Pair] = {
     **scripts.PAIRS,
     **recipes.PAIRS,
     **traps.PAIRS,
+    **reported.PAIRS,
 }
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \
 exec(_text, _made.__dict__)\n    sys.modules[_name] = _made\n"

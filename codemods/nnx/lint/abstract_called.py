@@ -60,7 +60,9 @@ def _abstract(context: Context, value: Value | None, scope: Scope, depth: int) -
     if name == "flax.nnx.eval_shape":
         return True
     if name == "flax.nnx.merge":
-        return len(value.args) > 1 and all(_abstract(context, one, scope, depth + 1) for one in value.args[1:])
+        return len(value.args) > 1 and all(
+            _abstract(context, one, scope, depth + 1) and not _filled(context, one, scope) for one in value.args[1:]
+        )
     if name == "flax.nnx.state":
         return bool(value.args) and _abstract(context, value.args[0], scope, depth + 1)
     function = None if name else _function(context, value, scope)
@@ -68,6 +70,15 @@ def _abstract(context: Context, value: Value | None, scope: Scope, depth: int) -
         function is not None
         and len(function.returns) == 1
         and _abstract(context, function.returns[0], function.scope, depth + 1)
+    )
+
+
+def _filled(context: Context, state: Value, scope: Scope) -> bool:
+    """Say whether arrays are put into an abstract state where it is."""
+    return any(
+        event.value.args[:1] == (state,)
+        for event in context.bodies.named("replace_by_pure_dict", "restore_int_paths", "update")
+        if event.scope is scope
     )
 
 

@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
-from codemods.nnx.lint.places import is_test, kinds_of, receiver
+from codemods.nnx.lint.places import is_test, kinds_of
 from codemods.nnx.values import Attr, Free, Param
 
 _EVALUATES = re.compile(
@@ -71,30 +71,6 @@ def _unset(context: Context) -> Iterator[Finding]:
                                 f"`{ast.unparse(node.value)}` is not called, and sets no mode",
                                 f"write {ast.unparse(node.value)}()",
                             )
-    for event in context.bodies.named("eval", "train"):
-        callee, statement = event.value.callee, event.statement
-        if not isinstance(callee, Attr) or not event.used or event.node.args or event.scope.module not in context.asked:
-            continue
-        called = isinstance(statement, ast.Assign) and statement.value is event.node and _called(event, statement)
-        if called and context.kinds.only(context.flow.here(callee.base, event.scope)) is Kind.MODULE:
-            cls = context.flow.classes.class_of(context.flow.resolve(context.flow.here(callee.base, event.scope)))
-            if cls is None or context.flow.classes.method(cls, callee.name) is None:
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    event.node,
-                    f"`{callee.name}()` changes the model itself and returns None",
-                    f"call it on a line of its own, and go on with `{ast.unparse(receiver(event))}`",
-                )
-
-
-def _called(event: CallEvent, statement: ast.Assign) -> bool:
-    """Say whether what a call gave is called itself."""
-    target = statement.targets[0]
-    return isinstance(target, ast.Name) and any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == target.id
-        for node in ast.walk(event.scope.node)
-    )
 
 
 def _runs(context: Context, event: CallEvent, function: FunctionFacts) -> bool:

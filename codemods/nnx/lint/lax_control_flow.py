@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, resolved
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Const, Free, Sequence
 
 _TRANSFORMS = frozenset(
@@ -22,6 +23,8 @@ _TRANSFORMS = frozenset(
 )  # fmt: skip
 _NAMES = {"checkpoint": "remat", "map": "scan"}  # of the transforms that NNX calls otherwise
 _STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})
+_MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
+_OF_RNGS = frozenset({"fork", "split", "items", "keys", "values", "copy"})
 _UPDATED = ({Kind.OPTIMIZER}, {Kind.METRIC})
 _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "update", "flax.nnx.MultiMetric": "update"}
 
@@ -33,6 +36,16 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *sorted({last(name) for name in _TRANSFORMS})):
         if name in _TRANSFORMS and not event.value.starred:
             yield from _layers(context, event, name)
+    for root in _gradients(context):
+        held = _updated(context, root.function.scope)
+        if held:
+            yield finding(
+                RULE.code,
+                root.scope,
+                root.node,
+                f"`{root.transform}` differentiates a function that changes the captured object `{held}`",
+                f"return what it needs with has_aux=True, and change `{held}` afterwards",
+            )
     for event, name in foreign(context, "eval_shape"):
         if name == "jax.eval_shape" and event.value.args:
             for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
@@ -72,9 +85,64 @@ def _found(context: Context, function: FunctionFacts, transform: str, scope: Sco
         )
 
 
+def _gradients(context: Context) -> Iterator[Root]:
+    """Yield the functions of the modules asked about that are differentiated, whatever else traces them."""
+    seen = set()
+    for root in context.traced.gradients:
+        if root.scope.module in context.asked and (root.function, root.node) not in seen:
+            seen.add((root.function, root.node))
+            yield root
+
+
+def _updated(context: Context, scope: Scope) -> str | None:
+    """Return the name of a captured metric, optimizer or Variable that a body gives new values."""
+    for node in context.bodies.nodes(scope):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            held = _stored(context, node, scope)
+            if held:
+                return held
+        func = node.func if isinstance(node, ast.Call) else None
+        base = func.value if isinstance(func, ast.Attribute) else func
+        if not isinstance(base, ast.Name) or not isinstance(scope.module.values.get(base), Free):
+            continue
+        made = resolved(context, base, scope)
+        if made is None:
+            continue
+        if isinstance(func, ast.Attribute) and func.attr == "update" and context.kinds.of(made) in _UPDATED:
+            return base.id
+        drawn = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and func.attr not in _OF_RNGS)
+        if drawn and context.kinds.only(made) is Kind.RNGS:
+            return base.id
+        if func is base and not any(word in scope.module.source.data for word in _MODES):
+            if isinstance(made.value, Call) and draws(context, made):
+                return base.id
+    return None
+
+
+def _stored(context: Context, node: ast.Assign | ast.AugAssign, scope: Scope) -> str | None:
+    """Return the text of the Variable of a captured object that an assignment gives a new value."""
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if isinstance(target, ast.Attribute) and target.attr != "value":
+            continue
+        held = target.value if isinstance(target, ast.Attribute | ast.Subscript) else None
+        root: ast.expr | None = held
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if held is None or not isinstance(root, ast.Name) or not isinstance(scope.module.values.get(root), Free):
+            continue
+        value = scope.module.values.get(held)
+        if value is not None and context.kinds.only(context.flow.here(value, scope)) is Kind.VARIABLE:
+            return ast.unparse(held)
+    return None
+
+
 def _changed(context: Context, scope: Scope) -> str | None:
     """Return the name of a captured object that the body of a transform changes."""
     for node in context.bodies.nodes(scope):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            stored = _stored(context, node, scope)
+            if stored:
+                return stored
         if not isinstance(node, ast.Call):
             continue
         func = node.func

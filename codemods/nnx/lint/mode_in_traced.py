@@ -32,6 +32,8 @@ def _check(context: Context) -> Iterator[Finding]:
         root = next(iter(_roots(context, param)), None)
         if root is None or _set_anew(context, event, root):
             continue
+        if func.attr == "train" and root.transform != "jax.jit" and not _turned_off(context):
+            continue
         yield finding(
             RULE.code,
             event.scope,
@@ -44,6 +46,12 @@ def _check(context: Context) -> Iterator[Finding]:
             ),
             "set the mode where the function is called, or keep two views of the model",
         )
+
+
+def _turned_off(context: Context) -> bool:
+    """Say whether anything in the project leaves training mode, so that it matters who sets it again."""
+    words = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b"training")
+    return any(word in module.source.data for module in context.project.modules for word in words)
 
 
 def _set_anew(context: Context, event: CallEvent, root: Root) -> bool:

@@ -131,7 +131,10 @@ def _lacking(context: Context, event: CallEvent) -> bool:
 def _draws(context: Context, event: CallEvent) -> bool:
     """Say whether a dropout draws masks, and nothing that can be seen gives it streams or turns it off."""
     rate = event.value.argument(0, "rate")
-    if not isinstance(rate, Const) or not rate.value or len(event.node.args) > 1:
+    if rate is None or len(event.node.args) > 1:
+        return False
+    rates = [source.value for source in context.sources.of(context.flow.here(rate, event.scope))]
+    if not rates or not all(isinstance(one, Const) and one.value for one in rates):
         return False
     if keyword(event.node, "deterministic") is not None:
         return constant(keyword(event.node, "deterministic")) is False

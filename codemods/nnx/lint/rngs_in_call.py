@@ -50,7 +50,9 @@ def _check(context: Context) -> Iterator[Finding]:
         given = arguments.get(event.value, [])
         if given and all(_abstract(context, call, event.scope) for call in given):
             continue  # nothing is drawn
-        if (given or _streams(context, event)) and not any(_constructs(context, call, function) for call in given):
+        if (given or _streams(context, event)) and not any(
+            _carry(call) or _constructs(context, call, function) for call in given
+        ):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -143,6 +145,11 @@ def _abstract(context: Context, call: ast.Call, scope: Scope) -> bool:
     """Say whether a call only asks for shapes."""
     value = scope.module.values.get(call)
     return value is not None and context.flow.calls.callee_name(context.flow.here(value, scope)) in _SHAPES
+
+
+def _carry(call: ast.Call) -> bool:
+    """Say whether a call makes the first carry of a cell, which are zeros unless asked for otherwise."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "initialize_carry"
 
 
 def _constructs(context: Context, call: ast.Call, function: FunctionFacts) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, shown
 from codemods.nnx.lint.syntax import added_keyword, keyword
@@ -15,10 +16,16 @@ from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Const, Param, Value
 
+_REMATS = frozenset({"jax.checkpoint", "jax.remat", "flax.nnx.checkpoint", "flax.nnx.remat"})
+
+
+_FLAGS = frozenset({"train", "training", "is_training", "deterministic", "decode", "is_train"})
+
 
 def _check(context: Context) -> Iterator[Finding]:
     seen: set[tuple[FunctionFacts, str]] = set()
-    for root in compiled_roots(context):
+    remats = [root for root in context.traced.roots if root.transform in _REMATS]
+    for root in (*compiled_roots(context), *remats):
         names = {name for name in flags_of(context, root) if (root.function, name) not in seen}
         seen |= {(root.function, name) for name in names}
         for node in context.bodies.nodes(root.function.scope) if names else ():
@@ -30,7 +37,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     root.function.scope,
                     tests[0],
                     f"{shown(root.function)} branches on `{hit}`, which is traced: its value is not known",
-                    f'add static_argnames="{hit}"',
+                    _help(root, hit),
                     _fix(root, hit),
                 )
                 names.discard(hit)
@@ -44,7 +51,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     root.scope,
                     root.node,
                     f"{shown(root.function)} hands `{name}`, which is traced, to {shown(place)}, which branches on it",
-                    f'add static_argnames="{name}"',
+                    _help(root, name),
                     _fix(root, name),
                 )
 
@@ -82,7 +89,7 @@ def flags_of(context: Context, root: Root) -> set[str]:
         if name in root.static:
             continue
         if note is None:
-            flag = _literal(default) if default is not None else _given(context, root, name)
+            flag = _literal(default) if default is not None else _named(root, name) or _given(context, root, name)
         else:
             flag = isinstance(note, ast.Name) and note.id in {"bool", "str"}
         if flag and (default is None or context.traced.passes(root, name)):
@@ -97,7 +104,20 @@ def _literal(value: Value | None) -> bool:
 def _given(context: Context, root: Root, name: str) -> bool:
     """Say whether the project's calls give a parameter literals of truth or text, and nothing else."""
     given = [context.flow.argument(frame, name) for frame in context.flow.sites.entries(root.function)]
-    return bool(given) and all(one is not None and _literal(original(one).value) for one in given)
+    return bool(given) and all(one is not None and _always_literal(context, one) for one in given)
+
+
+def _named(root: Root, name: str) -> bool:
+    """Say whether a parameter of a checkpointed layer is a flag by its name: nobody computes one from arrays there."""
+    return root.transform in _REMATS and name in _FLAGS and root.function.name == "__call__"
+
+
+def _always_literal(context: Context, given: Bound) -> bool:
+    """Say whether an argument is a literal of truth or text, also where it is handed on from further out."""
+    if _literal(original(given).value):
+        return True
+    sources = list(context.sources.originals(given))
+    return bool(sources) and all(_literal(source.value) for source in sources)
 
 
 def _tested(test: ast.expr, function: FunctionFacts) -> Iterator[str]:
@@ -119,8 +139,16 @@ def _tested(test: ast.expr, function: FunctionFacts) -> Iterator[str]:
                 yield part.id
 
 
+def _help(root: Root, name: str) -> str:
+    if root.transform in _REMATS:
+        return f"add static_argnums=({list(root.function.params).index(name)},), and pass it by position"
+    return f'add static_argnames="{name}"'
+
+
 def _fix(root: Root, name: str) -> Fix | None:
     """Return the addition of ``static_argnames``; None where arguments are static already."""
+    if root.transform in _REMATS:  # which know positions only, and every call would have to fit
+        return None
     source = root.scope.module.source
     if root.options is not None:
         if any(keyword(root.options, word) for word in ("static_argnums", "static_argnames")):
@@ -141,7 +169,8 @@ RULE = lint_rule(
     "a compiled function branches on a bool or str that is not static",
     why="""\
 Arguments of a compiled function are traced, flags too: `if train:` raises TracerBoolConversionError, and a string is
-refused with a TypeError. As a static argument each value is compiled on its own.
+refused with a TypeError. As a static argument each value is compiled on its own. `nnx.remat` and `jax.checkpoint` trace
+their arguments as well, and know static ones by their position.
 """,
     source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     check=_check,

@@ -105,13 +105,17 @@ class Traced:
         """Functions that nothing traces but ``grad`` and the like: Python may branch on their values, not more."""
         if self._graded is None:
             self._graded = {}
-            for root in self._gradients():
+            for root in self.gradients:
                 if root.function not in self.known:
                     self._graded.setdefault(root.function, Tracing(root.function, BATCHED)).roots.append(root)
         return self._graded
 
+    @cached_property
+    def gradients(self) -> tuple[Root, ...]:
+        """The functions that are differentiated, with the parameters of which no derivative is taken."""
+        return tuple(self._gradients())
+
     def _gradients(self) -> Iterator[Root]:
-        """Yield the functions that are differentiated, with the parameters of which no derivative is taken."""
         flow = self._flow
         for event in flow.project.calls():
             func = event.node.func

@@ -12,12 +12,14 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import is_test, kinds_of
-from codemods.nnx.values import Attr, Call, Changed, Sequence
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Changed, Sequence, Unknown, Value
 
 _WEIGHT = re.compile(
     r"log_?std|log_sigma|kernel|weights?|bias|gamma|beta|cls_token|class_token|mask_token|pos_emb(ed(ding)?s?)?|"
     r"position(al)?_emb(ed(ding)?s?)?|pos_embedding|embeddings?|codebook|queries|query_tokens|alpha|temperature"
 )
+_SHORT = re.compile(r"[wWb]\d?|[wWb]_(in|out|q|k|v|o|x|h|xh|hh|hy|ih)")
 _PLAIN = frozenset({"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full"})
 
 
@@ -62,9 +64,10 @@ def _shared(context: Context, cls: ClassFacts) -> Iterator[Finding]:
 def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[Finding]:
     """Yield the arrays that go by the name of a weight and are no Param, in a class whose other weights are."""
     for name, stores in cls.stores.items():
-        if len(stores) != 1 or not _WEIGHT.fullmatch(name) or stores[0][0] is not init:
+        short = _SHORT.fullmatch(name) is not None and not _fixed_features(cls)
+        if len(stores) != 1 or not (short or _WEIGHT.fullmatch(name)) or stores[0][0] is not init:
             continue
-        value = stores[0][1]
+        value = _scaled(stores[0][1], init)
         if not isinstance(value, Call) or len(context.flow.fields.stores().get(name, ())) > 1:
             continue
         made = context.flow.calls.callee_name(context.flow.here(value, init.scope))
@@ -78,6 +81,24 @@ def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[F
             f"`{name}` is a plain array: no optimizer trains it, and nnx.state(model, nnx.Param) leaves it out",
             "make it a parameter, nnx.Param(...), or if it is none a Variable of another type",
         )
+
+
+def _scaled(value: Value, init: FunctionFacts) -> Value:
+    """Return the array that a value is a multiple of, as ``normal(key, shape) * 0.02``; other values as they are."""
+    node = value.node if isinstance(value, Unknown) else None
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        sides = [node.left, node.right] if isinstance(node.op, ast.Mult) else [node.left]
+        held = next((side for side in sides if isinstance(side, ast.Call | ast.BinOp)), None)
+        found = init.scope.module.values.get(held) if isinstance(held, ast.Call) else None
+        if isinstance(found, Call) and last_word(found.node.func) != "sqrt":
+            return found
+        node = held
+    return value
+
+
+def _fixed_features(cls: ClassFacts) -> bool:
+    """Say whether a class makes features of fixed random directions, which are not meant to be trained."""
+    return any(isinstance(n, ast.Attribute) and n.attr in {"sin", "cos", "stop_gradient"} for n in ast.walk(cls.node))
 
 
 def _read(cls: ClassFacts, name: str) -> bool:

@@ -620,7 +620,7 @@ print(stats.mean(), len(jax.tree.leaves(nnx.state(stats, Count))))
 ''',
     ),
     "the result of model.eval() is used": lined(
-        "NNX815",
+        "NNX711",
         r"""
 import jax.numpy as jnp
 from flax import nnx

@@ -1,0 +1,168 @@
+"""NNX717: a checkpoint that is written to the same path again and again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.orbax_calls import checkpointer_calls, path_of
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import inside, keyword
+from codemods.nnx.nodes import last_word
+
+_EMPTYING = frozenset({"rmtree", "erase_and_create_empty", "unlink", "rename", "replace", "move", "TemporaryDirectory"})
+_PARTS = (ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.Div, ast.Attribute, ast.JoinedStr, ast.FormattedValue,
+          ast.Call)  # fmt: skip
+_OF_PATHS = frozenset({"join", "Path", "str", "abspath", "resolve", "absolute", "fspath", "getcwd", "cwd"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, _, _ in checkpointer_calls(context, "save"):
+        path = path_of(event)
+        if path is None or keyword(event.node, "force") is not None or in_test(event.scope):
+            continue
+        if context.bodies.guarded(event.node, event.scope) or _emptied(event) or len(event.node.args) > 2:
+            continue
+        if event.loops:
+            again = _fixed(path[0], event, event.loops[-1]) and not _once(context, event)
+        else:
+            again = _constant(path[0], event) and _in_loop(context, event)
+        if again:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{ast.unparse(path[0])}` exists when this runs again, and Orbax overwrites nothing unless asked to",
+                "give every checkpoint a path of its own, or pass force=True",
+            )
+
+
+def _fixed(path: ast.expr, event: CallEvent, loop: ast.AST) -> bool:
+    """Say whether a path is the same in every round of a loop."""
+    changed = {
+        name.id
+        for name in ast.walk(event.scope.node)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) and _in(name, loop)
+    }
+    fields = {
+        node.attr
+        for node in ast.walk(event.scope.node)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    return _plain(path) and not any(
+        (isinstance(node, ast.Name) and node.id in changed) or (isinstance(node, ast.Attribute) and node.attr in fields)
+        for node in ast.walk(path)
+    )
+
+
+def _in(node: ast.AST, loop: ast.AST) -> bool:
+    return isinstance(loop, ast.For | ast.While | ast.AsyncFor) and inside(node, loop)
+
+
+def _plain(path: ast.expr) -> bool:
+    """Say whether a path is put together of names and texts alone, and of nothing that counts or tells the time."""
+    return all(
+        isinstance(node, _PARTS) and not (isinstance(node, ast.Call) and last_word(node.func) not in _OF_PATHS)
+        for node in ast.walk(path)
+    )
+
+
+def _constant(path: ast.expr, event: CallEvent) -> bool:
+    """Say whether a path in a function is the same in every call: texts, and names of the module in capitals."""
+    names = {n.id for n in ast.walk(path) if isinstance(n, ast.Name) and n.id not in {"os", "pathlib", "str", "Path"}}
+    if event.scope.function is None or any(isinstance(n, ast.Attribute) and n.attr.islower() and not _module(n)
+                                           for n in ast.walk(path)):  # fmt: skip
+        return False
+    return _plain(path) and all(name.isupper() and name not in event.scope.bindings for name in names)
+
+
+def _module(node: ast.Attribute) -> bool:
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return isinstance(root, ast.Name) and root.id in {"os", "pathlib"}
+
+
+def _in_loop(context: Context, event: CallEvent) -> bool:
+    """Say whether a function is called in every round of a loop."""
+    function = event.scope.function
+    if function is None or _conditional(context, event):
+        return False
+    return any(
+        call.loops and not _once(context, call) and not _emptied(call) for call in context.flow.sites.callers(function)
+    )
+
+
+def _conditional(context: Context, event: CallEvent) -> bool:
+    return any(isinstance(b, ast.If | ast.IfExp | ast.Try) for b, _ in context.bodies.paths(event.scope)[event.node])
+
+
+def _once(context: Context, event: CallEvent) -> bool:
+    """Say whether a condition may let a call in a loop run in one round only, or the loop ends behind it."""
+    for block, _ in context.bodies.paths(event.scope).get(event.node, ()):
+        if isinstance(block, ast.If | ast.IfExp) and inside(block, event.loops[-1]):
+            test = block.test
+            every = isinstance(test, ast.Compare) and (
+                all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in test.ops)
+                or (isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod))
+            )
+            if not every:
+                return True
+            if any(isinstance(n, ast.Break | ast.Return) for n in ast.walk(block)):
+                return True
+        elif isinstance(block, ast.Try | ast.Match):
+            return True
+    loop = event.loops[-1]
+    return not isinstance(loop, ast.For | ast.While) or any(
+        isinstance(statement, ast.Break | ast.Return) for statement in loop.body
+    )
+
+
+def _emptied(event: CallEvent) -> bool:
+    """Say whether the scope around a call takes directories away."""
+    return any(isinstance(n, ast.Call) and last_word(n.func) in _EMPTYING for n in ast.walk(event.scope.node))
+
+
+RULE = lint_rule(
+    "NNX717",
+    "checkpoint-again",
+    "a checkpoint is saved to the same path in every round, without force=True",
+    why="""\
+A checkpointer of Orbax refuses to write to a path that exists: the second save raises "Destination already exists". A
+path with the step in its name, a CheckpointManager, or `force=True` is what is meant.
+""",
+    source="google/orbax issues; measured with Orbax: ValueError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import orbax.checkpoint as ocp
+from flax import nnx
+
+
+def fit(model, train, root, epochs):
+    checkpointer = ocp.StandardCheckpointer()
+    for epoch in range(epochs):
+        train(model)
+        checkpointer.save(root / "last", nnx.state(model))
+""",
+    ),
+    clean=(
+        """\
+import orbax.checkpoint as ocp
+from flax import nnx
+
+
+def fit(model, train, root, epochs):
+    checkpointer = ocp.StandardCheckpointer()
+    for epoch in range(epochs):
+        train(model)
+        checkpointer.save(root / f"epoch-{epoch}", nnx.state(model))
+        checkpointer.save(root / "last", nnx.state(model), force=True)
+""",
+    ),
+)

@@ -1,0 +1,149 @@
+"""NNX711: the result of a method or function of NNX that changes its object and gives nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, receiver
+from codemods.nnx.values import Attr
+
+_METHODS = {"train": Kind.MODULE, "eval": Kind.MODULE, "set_attributes": Kind.MODULE, "reset": Kind.METRIC}
+_FUNCTIONS = frozenset({"flax.nnx.update", "flax.nnx.reseed"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named(*_METHODS):
+        callee = event.value.callee
+        if event.scope.module not in context.asked or not event.used or not isinstance(callee, Attr):
+            continue
+        if not isinstance(event.node.func, ast.Attribute) or not _wanted(context, event):
+            continue
+        if _gives_nothing(context, context.flow.here(callee.base, event.scope), callee.name):
+            text = ast.unparse(receiver(event))
+            shown = text if len(text) < 30 else "the object"
+            yield _found(event, f"`{callee.name}()` changes `{shown}` itself and gives None", "call it on a line alone")
+    for event, name in foreign(context, "update", "reseed"):
+        if name in _FUNCTIONS and event.used and event.value.args and _wanted(context, event):
+            first = ast.unparse(event.node.args[0]) if event.node.args else "the object"
+            word = name.removeprefix("flax.")
+            yield _found(event, f"`{word}` changes `{first}` itself and gives None", f"go on with `{first}`")
+
+
+def _found(event: CallEvent, message: str, help: str) -> Finding:
+    return finding(RULE.code, event.scope, event.node, message, help)
+
+
+def _wanted(context: Context, event: CallEvent) -> bool:
+    """Say whether a result is used as if it were something: bound to a name that is read, called, or handed on."""
+    if isinstance(event.scope.node, ast.Lambda) or context.bodies.guarded(event.node, event.scope):
+        return False
+    statement = event.statement
+    if isinstance(statement, ast.Return) and statement.value is event.node:
+        return _read(context, event)
+    if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is event.node:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if len(targets) != 1:
+            return False
+        target = targets[0]
+        if isinstance(target, ast.Attribute):
+            return True
+        return isinstance(target, ast.Name) and any(
+            isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno >= target.lineno
+            for n in ast.walk(event.scope.node)
+        )
+    return any(
+        (isinstance(node, ast.Call) and (node.func is event.node or event.node in node.args))
+        or (isinstance(node, ast.Attribute) and node.value is event.node)
+        for node in context.bodies.nodes(event.scope)
+        if node is not event.node
+    )
+
+
+def _read(context: Context, event: CallEvent) -> bool:
+    """Say whether a caller of a function takes what it returns."""
+    function = event.scope.function
+    return function is not None and any(call.used for call in context.flow.sites.callers(function))
+
+
+def _gives_nothing(context: Context, base: Bound, method: str) -> bool:
+    """Say whether a method is certainly that of NNX, in every object that it may be called on."""
+    flow = context.flow
+    sources = list(context.sources.of(base))
+    if not sources:
+        return False
+    for source in sources:
+        cls = flow.classes.class_of(source)
+        if cls is None:
+            name = flow.calls.callee_name(source)
+            if not name.startswith("flax.nnx.") or context.kinds.only(source) is not _METHODS[method]:
+                return False
+            continue
+        parents, names = flow.classes.mro(cls)
+        if not names or not all(name.startswith("flax.nnx.") or name in _PLAIN for name in names):
+            return False
+        if context.kinds.only(source) is not _METHODS[method]:
+            return False
+        if any(method in parent.methods or method in parent.scope.env for parent in parents):
+            return False
+    return True
+
+
+_PLAIN = frozenset({"typing.Generic", "abc.ABC", "builtins.object", "typing.Protocol"})
+
+RULE = lint_rule(
+    "NNX711",
+    "nothing-given",
+    "the result of model.eval(), model.train(), nnx.update() and the like, which is None",
+    why="""\
+`model.eval()` and `model.train()` switch the model itself, and unlike in PyTorch give None; so do `nnx.update(model,
+state)`, `nnx.reseed(model)` and `metrics.reset()`. What is done with the result raises, often far from there.
+""",
+    source="measured on Flax 0.10.7 and 0.12.8: None",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0)).eval()
+print(model(jnp.ones((1, 4))))
+""",
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+def restored(state):
+    model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+    model = nnx.update(model, state)
+    return model(jnp.ones((1, 4)))
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+
+    def eval(self):
+        super().eval()
+        return self
+
+
+model = Net(nnx.Rngs(0)).eval()
+print(model.out(jnp.ones((1, 4))))
+""",
+    ),
+)

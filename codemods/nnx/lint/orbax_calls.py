@@ -1,0 +1,101 @@
+"""Calls of Orbax that write and read checkpoints, and what is known of their paths."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Unknown, Value
+
+CHECKPOINTERS = frozenset({"StandardCheckpointer", "PyTreeCheckpointer", "Checkpointer", "AsyncCheckpointer"})
+ASYNC = frozenset({"StandardCheckpointer", "AsyncCheckpointer"})
+_PATHS = frozenset({"pathlib.Path", "pathlib.PosixPath", "etils.epath.Path", "pathlib.PurePath"})
+_WHOLE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\|[a-z0-9]+://")
+
+
+def checkpointer_calls(context: Context, *methods: str) -> Iterator[tuple[CallEvent, str, Bound]]:
+    """Yield the calls of methods of checkpointers that take a path first, with the class and the checkpointer.
+
+    Args:
+        context: the analysis.
+        methods: their names.
+    """
+    if not any(b"orbax" in module.source.data for module in context.project.modules):
+        return
+    for event in context.bodies.named(*methods):
+        callee = event.value.callee
+        if event.scope.module not in context.asked or not isinstance(callee, Attr) or event.value.starred:
+            continue
+        sources = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
+        names = {context.flow.calls.callee_name(source) for source in sources}
+        if len(sources) == 1 and all(n.startswith("orbax.checkpoint") and last(n) in CHECKPOINTERS for n in names):
+            yield event, last(names.pop()), sources[0]
+
+
+def path_of(event: CallEvent) -> tuple[ast.expr, Value] | None:
+    """Return the path that a call is given, as an expression and a value."""
+    value = event.value.argument(0, "directory")
+    node = event.node.args[0] if event.node.args else keyword(event.node, "directory")
+    return None if value is None or node is None else (node, value)
+
+
+def relative(context: Context, bound: Bound, depth: int = 0) -> bool:
+    """Say whether a path is certainly relative to the working directory, in whatever way it comes here."""
+    if depth > 6:
+        return False
+    sources = list(context.sources.originals(bound))
+    return bool(sources) and all(_relative(context, source, depth) for source in sources)
+
+
+def _relative(context: Context, source: Bound, depth: int) -> bool:
+    value = source.value
+    if isinstance(value, Const):
+        return _starts(value.value)
+    if isinstance(value, Call):
+        name = context.flow.calls.callee_name(source)
+        if name == "os.path.join" and len(value.args) > 1:
+            if not all(_piece(node) for node in value.node.args[1:]):
+                return False
+        elif not (name in _PATHS or name in {"builtins.str", "os.fspath"}) or len(value.args) != 1:
+            return False
+        return relative(context, context.flow.with_value(source, value.args[0]), depth + 1)
+    if isinstance(value, Unknown):
+        node = value.node
+        if isinstance(node, ast.JoinedStr):
+            first = node.values[0] if node.values else None
+            return isinstance(first, ast.Constant) and _starts(first.value)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add) and _piece(node.right):
+            for module in context.project.modules:
+                if node.left in module.values:
+                    left = context.flow.with_value(source, module.values[node.left])
+                    return relative(context, left, depth + 1)
+    return False
+
+
+def _starts(text: object) -> bool:
+    return isinstance(text, str) and bool(text) and not _WHOLE.match(text)
+
+
+def _piece(node: ast.expr) -> bool:
+    """Say whether a part of a path is certainly none that starts anew."""
+    if isinstance(node, ast.Constant):
+        return _starts(node.value)
+    if isinstance(node, ast.JoinedStr):
+        first = node.values[0] if node.values else None
+        return isinstance(first, ast.Constant) and _starts(first.value)
+    return isinstance(node, ast.Call) and last_word(node.func) in {"str", "format"}
+
+
+def managers(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls that make something for a directory of checkpoints."""
+    for event, name in foreign(context, "CheckpointManager", "save_checkpoint"):
+        if name.startswith(("orbax.checkpoint", "flax.training.checkpoints")) and not event.value.starred:
+            yield event, name

@@ -1,0 +1,95 @@
+"""NNX716: a checkpoint that is read before it is written."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.orbax_calls import ASYNC, checkpointer_calls, path_of
+from codemods.nnx.nodes import last_word
+
+_WAITING = frozenset({"wait_until_finished", "close", "sleep", "join", "sync_global_devices"})
+_LOOKING = frozenset({"exists", "listdir", "iterdir", "copytree", "is_dir", "isdir", "make_archive", "rglob", "glob"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    calls = list(checkpointer_calls(context, "save", "restore"))
+    readers = {event: source for event, _, source in calls if last_word(event.node.func) == "restore"}
+    for event, word, source in calls:
+        if last_word(event.node.func) != "save" or word not in ASYNC or event.loops:
+            continue
+        path = path_of(event)
+        if path is None:
+            continue
+        text = ast.unparse(path[0])
+        for other in context.bodies.calls.get(event.scope, ()):
+            if other.node.lineno <= event.node.lineno or not _behind(context, event, other):
+                continue
+            method = last_word(other.node.func)
+            if method in _WAITING:
+                break
+            given = [ast.unparse(argument) for argument in other.node.args[:1]]
+            reads = other in readers and readers[other] != source and given == [text]
+            looks = method in _LOOKING and (
+                given == [text]
+                or (isinstance(other.node.func, ast.Attribute) and ast.unparse(other.node.func.value) == text)
+            )
+            if reads or looks:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    other.node,
+                    "the checkpoint is still being written: this checkpointer saves in the background",
+                    f"call {ast.unparse(event.node.func).rpartition('.')[0]}.wait_until_finished() before",
+                    related=[(event.node, "saved here")],
+                )
+                break
+
+
+def _behind(context: Context, save: CallEvent, other: CallEvent) -> bool:
+    """Say whether a call comes after a save, within its ``with`` block if it stands in one that waits at its end."""
+    paths = context.bodies.paths(save.scope)
+    around = [block for block, _ in paths.get(save.node, ())]
+    return around == [block for block, _ in paths.get(other.node, ())]
+
+
+RULE = lint_rule(
+    "NNX716",
+    "unfinished-checkpoint",
+    "a checkpoint is read while it is still being written",
+    why="""\
+`StandardCheckpointer.save` and `AsyncCheckpointer.save` return at once and write in the background: the directory gets
+its name when all is there. Another checkpointer, or the rest of the program, finds nothing until then.
+""",
+    source="Orbax documentation on asynchronous checkpointing; measured with Orbax: FileNotFoundError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import orbax.checkpoint as ocp
+from flax import nnx
+
+
+def copied(model, path):
+    ocp.StandardCheckpointer().save(path, nnx.state(model))
+    return ocp.StandardCheckpointer().restore(path)
+""",
+    ),
+    clean=(
+        """\
+import orbax.checkpoint as ocp
+from flax import nnx
+
+
+def copied(model, path):
+    checkpointer = ocp.StandardCheckpointer()
+    checkpointer.save(path, nnx.state(model))
+    checkpointer.wait_until_finished()
+    return ocp.StandardCheckpointer().restore(path)
+""",
+    ),
+)

@@ -1,0 +1,164 @@
+"""Cases of the rules on how layers are made and called, and on where checkpoints are written."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_ORBAX = "import os\nimport tempfile\nimport orbax.checkpoint as ocp\nroot = tempfile.mkdtemp()\n"
+
+CASES: dict[str, Cases] = {
+    "NNX710": Cases(
+        bad=(
+            "layer = nnx.Linear(64, rngs=nnx.Rngs(0))  # NNX710\n",
+            "layer = nnx.Conv(3, 8, kernel_size=(3, 3), padding=1, stride=2, rngs=nnx.Rngs(0))  # NNX710\n",
+            "net = nnx.Sequential(model, nnx.relu())  # NNX710\n",
+            "def norm(rngs):\n    return nnx.BatchNorm(rngs=rngs)  # NNX710\n",
+        ),
+        clean=(
+            "layer = nnx.Linear(in_features=3, out_features=64, rngs=nnx.Rngs(0))\n",
+            "sizes = (3, 4)\nlayer = nnx.Linear(*sizes, rngs=nnx.Rngs(0))\n",
+            "options = {'in_features': 3, 'out_features': 4}\nlayer = nnx.Linear(**options, rngs=nnx.Rngs(0))\n",
+            "make = partial(nnx.Linear, out_features=4)\nlayer = make(3, rngs=nnx.Rngs(0))\n",
+            "net = nnx.Sequential(model, partial(nnx.leaky_relu, negative_slope=0.1))\nprint(net(x))\n",
+            "try:\n    nnx.Linear(64, rngs=nnx.Rngs(0))\nexcept TypeError as error:\n    print(error)\n",
+        ),
+    ),
+    "NNX711": Cases(
+        bad=(
+            "net = nnx.Linear(3, 3, rngs=nnx.Rngs(0)).train()  # NNX711\nprint(net(x))\n",
+            "def load(state):\n    net = nnx.update(model, state)  # NNX711\n    return net(x)\n",
+            "def ready():\n    net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\n    return net.eval()  # NNX711\n"
+            "print(ready()(x))\n",
+            "def run(net):\n    return net(x)\nrun(nnx.Linear(3, 3, rngs=nnx.Rngs(0)).eval())  # NNX711\n",
+        ),
+        clean=(
+            "net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))\nnet.eval()\nprint(net(x))\n",
+            "class Own(nnx.Module):\n    def __init__(self, rngs):\n        self.out = nnx.Linear(3, 3, rngs=rngs)\n"
+            "    def eval(self):\n        super().eval()\n        return self\nnet = Own(nnx.Rngs(0)).eval()\n"
+            "print(net.out(x))\n",
+            "import ast\nvalue = ast.literal_eval('[1]')\nprint(value[0])\n",
+            "modes = {'off': lambda net: net.eval(), 'on': lambda net: net.train()}\nmodes['off'](model)\n",
+            "def finish(net):\n    return net.eval()\nfinish(nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\n",
+        ),
+    ),
+    "NNX712": Cases(
+        bad=(
+            "class Block(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.attn = nnx.MultiHeadAttention(2, 4, rngs=rngs)\n"
+            "    def __call__(self, h):\n        return self.attn(h)  # NNX712\n",
+            "class Block(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.cross = nnx.MultiHeadAttention(num_heads=2, in_features=4, dropout_rate=0.1, rngs=rngs)\n"
+            "    def __call__(self, h, other, mask):\n"
+            "        h = h + self.cross(h, other, mask=mask)  # NNX712\n        return h\n",
+            "attention = nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(0))\n"
+            "print(attention(jnp.ones((1, 2, 4))).shape)  # NNX712\n",
+        ),
+        clean=(
+            "class Block(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.attn = nnx.MultiHeadAttention(2, 4, decode=False, rngs=rngs)\n"
+            "    def __call__(self, h):\n        return self.attn(h)\n"
+            "print(Block(nnx.Rngs(0))(jnp.ones((1, 2, 4))).shape)\n",
+            "class Block(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.attn = nnx.MultiHeadAttention(2, 4, rngs=rngs)\n"
+            "    def __call__(self, h):\n        return self.attn(h, decode=False)\n"
+            "print(Block(nnx.Rngs(0))(jnp.ones((1, 2, 4))).shape)\n",
+            "class Block(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.attn = nnx.MultiHeadAttention(2, 4, rngs=rngs)\n"
+            "    def __call__(self, h, **options):\n        return self.attn(h, **options)\n"
+            "print(Block(nnx.Rngs(0))(jnp.ones((1, 2, 4)), decode=False).shape)\n",
+            "class Block(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.attn = nnx.MultiHeadAttention(2, 4, rngs=rngs)\n"
+            "        self.attn.set_attributes(decode=False)\n"
+            "    def __call__(self, h):\n        return self.attn(h)\n"
+            "print(Block(nnx.Rngs(0))(jnp.ones((1, 2, 4))).shape)\n",
+        ),
+    ),
+    "NNX713": Cases(
+        bad=(
+            "class Encoder(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.cell = nnx.GRUCell(3, 3, rngs=rngs)\n"
+            "    def __call__(self, xs, carry):\n        for v in xs:\n"
+            "            out, carry = self.cell(carry, v)  # NNX713\n        return out\n",
+            "cell = nnx.LSTMCell(3, 3, rngs=nnx.Rngs(0))\ndef run(xs, state):\n"
+            "    h, state = cell(state, xs[0])  # NNX713\n    return h, state\n",
+            "class Encoder(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.cell = nnx.SimpleCell(3, 3, rngs=rngs)\n"
+            "    def __call__(self, xs, h):\n        for v in xs:\n"
+            "            h = self.cell(h, v)  # NNX713\n        return h\n",
+        ),
+        clean=(
+            "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))\ncarry = jnp.zeros((1, 3))\nfor v in (x[None], x[None]):\n"
+            "    carry, out = cell(carry, v)\nprint(out.shape)\n",
+            "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))\npair = cell(jnp.zeros((1, 3)), x[None])\n"
+            "print(pair[1].shape)\n",
+            "class Cell(nnx.Module):\n    def __call__(self, state, v):\n        return v, state + v\ncell = Cell()\n"
+            "state = x\nfor v in (x, x):\n    out, state = cell(state, v)\nprint(state)\n",
+            "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))\nh = jnp.zeros((1, 3))\nfor v in (x[None], x[None]):\n"
+            "    h = cell(h, v)\n    h = h[0]\nprint(h.shape)\n",
+        ),
+    ),
+    "NNX715": Cases(
+        bad=(
+            "import orbax.checkpoint as ocp\n"
+            "ocp.StandardCheckpointer().save('runs/last', nnx.state(model))  # NNX715\n",
+            "import os\nimport orbax.checkpoint as ocp\n"
+            "manager = ocp.CheckpointManager(os.path.join('runs', 'a'))  # NNX715\n",
+            "from pathlib import Path\nimport orbax.checkpoint as ocp\nFOLDER = Path('runs')\n"
+            "def load(step):\n    return ocp.PyTreeCheckpointer().restore(FOLDER / f'step-{step}')  # NNX715\n",
+        ),
+        clean=(
+            _ORBAX + "ocp.PyTreeCheckpointer().save(os.path.join(root, 'last'), {'a': x})\n",
+            _ORBAX + "folder = os.path.abspath(os.path.relpath(root))\n"
+            "ocp.PyTreeCheckpointer().save(os.path.join(folder, 'last'), {'a': x})\n",
+            "import orbax.checkpoint as ocp\ndef save(path):\n    ocp.PyTreeCheckpointer().save(path, {'a': x})\n",
+            "import orbax.checkpoint as ocp\ndef manager(bucket='gs://bucket/run'):\n"
+            "    return ocp.CheckpointManager(bucket)\n",
+            "class Store:\n    def save(self, path, tree):\n        print(path, tree)\nStore().save('runs/last', 1)\n",
+        ),
+    ),
+    "NNX716": Cases(
+        bad=(
+            "import orbax.checkpoint as ocp\ndef copied(path):\n    saver = ocp.StandardCheckpointer()\n"
+            "    saver.save(path, nnx.state(model))\n"
+            "    return ocp.StandardCheckpointer().restore(path)  # NNX716\n",
+            "import os\nimport orbax.checkpoint as ocp\ndef checked(path):\n    saver = ocp.StandardCheckpointer()\n"
+            "    saver.save(path, nnx.state(model))\n    assert os.path.exists(path)  # NNX716\n",
+            "import shutil\nimport orbax.checkpoint as ocp\ndef moved(path, other):\n"
+            "    saver = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler())\n"
+            "    saver.save(path, nnx.state(model))\n    shutil.copytree(path, other)  # NNX716\n",
+        ),
+        clean=(
+            _ORBAX + "path = os.path.join(root, 'a')\nsaver = ocp.StandardCheckpointer()\nsaver.save(path, {'a': x})\n"
+            "saver.wait_until_finished()\nprint(os.path.exists(path))\n",
+            _ORBAX + "path = os.path.join(root, 'a')\nsaver = ocp.PyTreeCheckpointer()\nsaver.save(path, {'a': x})\n"
+            "print(os.path.exists(path), ocp.PyTreeCheckpointer().restore(path))\n",
+            _ORBAX + "path = os.path.join(root, 'a')\nwith ocp.StandardCheckpointer() as saver:\n"
+            "    saver.save(path, {'a': x})\nprint(os.path.exists(path))\n",
+            _ORBAX + "path = os.path.join(root, 'a')\nsaver = ocp.StandardCheckpointer()\nsaver.save(path, {'a': x})\n"
+            "print(saver.restore(path))\n",
+        ),
+    ),
+    "NNX717": Cases(
+        bad=(
+            "import orbax.checkpoint as ocp\ndef fit(path):\n    saver = ocp.StandardCheckpointer()\n"
+            "    for epoch in range(3):\n        saver.save(path, nnx.state(model))  # NNX717\n",
+            "import os\nimport orbax.checkpoint as ocp\ndef fit(root, losses):\n    saver = ocp.PyTreeCheckpointer()\n"
+            "    best = 1.0\n    for loss in losses:\n        if loss < best:\n            best = loss\n"
+            "            saver.save(os.path.join(root, 'best'), nnx.state(model))  # NNX717\n",
+            "import orbax.checkpoint as ocp\nPATH = '/tmp/run'\ndef save():\n"
+            "    ocp.StandardCheckpointer().save(PATH, nnx.state(model))  # NNX717\n"
+            "def fit():\n    for epoch in range(3):\n        save()\n",
+        ),
+        clean=(
+            _ORBAX + "saver = ocp.PyTreeCheckpointer()\nfor epoch in range(2):\n"
+            "    saver.save(os.path.join(root, str(epoch)), {'a': x})\n",
+            _ORBAX + "saver = ocp.PyTreeCheckpointer()\nfor epoch in range(2):\n"
+            "    saver.save(os.path.join(root, 'a'), {'a': x}, force=True)\n",
+            _ORBAX + "saver = ocp.PyTreeCheckpointer()\nfor epoch in range(2):\n    if epoch == 1:\n"
+            "        saver.save(os.path.join(root, 'a'), {'a': x})\n",
+            _ORBAX + "import shutil\nsaver = ocp.PyTreeCheckpointer()\nfor epoch in range(2):\n"
+            "    shutil.rmtree(os.path.join(root, 'a'), ignore_errors=True)\n"
+            "    saver.save(os.path.join(root, 'a'), {'a': x})\n",
+        ),
+    ),
+}  # fmt: skip
