@@ -22,6 +22,16 @@ def places(events: Iterable[AttrEvent | CallEvent], home: ModuleFacts) -> str:
     return _named(((event.scope.module.source.path, event.node.lineno) for event in events), home.source.path)
 
 
+def listed(events: Iterable[AttrEvent | CallEvent], home: ModuleFacts) -> str:
+    """Return all places as :func:`places` does; those of more than a few files in a line for each file."""
+    by_file: dict[str, list[AttrEvent | CallEvent]] = {}
+    for event in events:
+        by_file.setdefault(event.scope.module.source.path, []).append(event)
+    if len(by_file) <= _FEW:
+        return places([event for inside in by_file.values() for event in inside], home)
+    return "".join(f"\n- {places(inside, home)}" for inside in by_file.values())
+
+
 def once(project: Project, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield findings; of many that say the same only the first, with the places of the others.
 

@@ -44,7 +44,7 @@ def _entry(one: Diagnostic) -> str:
     places = (  # those aside that the message names
         f"{other.where}: {other.message}" for other in one.related if other.where not in one.message
     )
-    return "\n    ".join(filter(None, (head, one.help, *places)))
+    return "\n    ".join(filter(None, (head, *one.help.split("\n"), *places)))
 
 
 def _failures(outcome: Outcome) -> Iterator[str]:

@@ -89,6 +89,23 @@ TAKEN = {
         "",
         "'b'",
     ),
+    "taken apart": (
+        f"self.layers = [{LINEAR} for _ in range(2)]",
+        "one, two = self.layers\n        return two(one(x))",
+        "",
+        "1",
+    ),
+    "a name of other classes too": (
+        f"self.layers = [{LINEAR} for _ in range(2)]",
+        LOOP,
+        "class Stack(nnx.Module):\n    def __init__(self, rngs):\n"
+        "        self.layers = nnx.Sequential(nnx.Linear(2, 2, rngs=rngs), nnx.relu)\n\n"
+        "    def __call__(self, x):\n        return self.layers(x)\n\n\n"
+        "class Plan:\n    layers = (1, 2)\n\n\n"
+        "stack = Stack(nnx.Rngs(1))\n"
+        "print(stack(jnp.ones((1, 2))).sum(), Plan().layers + (3,), len(stack.layers.layers + []))\n",
+        "1",
+    ),
     "trained": (
         f"self.layers = [{LINEAR} for _ in range(2)]",
         LOOP,
@@ -107,6 +124,19 @@ KEPT = {
     "joined": (
         f"self.layers = [{LINEAR}]",
         "for f in self.layers + [nnx.relu]:\n            x = f(x)\n        return x", "", "0",
+    ),
+    "joined in a class below": (
+        f"self.layers = [{LINEAR}]", LOOP,
+        "class Below(Net):\n    def all(self):\n        return self.layers + [nnx.relu]\n\n\n"
+        "print(len(Below(nnx.Rngs(1)).all()))\n", "0",
+    ),
+    "joined by a mixin": (
+        f"self.layers = [{LINEAR}]", LOOP,
+        "class Joining:\n    def all(self):\n        return self.layers + [nnx.relu]\n\n\n"
+        "class Both(Joining, Net):\n    pass\n\n\nprint(len(Both(nnx.Rngs(1)).all()))\n", "0",
+    ),
+    "joined by whoever has one": (
+        f"self.layers = [{LINEAR}]", LOOP, "def f(a):\n    return a.layers + []\n\n\nprint(len(f(net)))\n", "0",
     ),
     "asked": (f"self.layers = [{LINEAR}]", LOOP, "print(isinstance(net.layers, list))\n", "0"),
     "handed on": (f"self.layers = [{LINEAR}]", LOOP, "def f(a):\n    return type(a)\n\n\nprint(f(net.layers))\n", "0"),

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.nodes import last_word
 from codemods.nnx.source import Source
 from codemods.nnx.v012.attributes import DATA, Attribute, Store
-from codemods.nnx.values import Ref
+from codemods.nnx.values import Call, Param, Ref
 
 #: Builtins that take any sequence or mapping.
 _TAKING = frozenset({"all", "any", "dict", "enumerate", "iter", "len", "list", "map", "reversed", "tuple", "zip"})
@@ -51,7 +51,10 @@ class Containers:
         name = names.pop()
         if names or any(attribute.name in cls.fields for cls in self.flow.classes.mro(attribute.owner)[0]):
             return "data"
-        return name if all(self._harmless(use, name) for use in self._uses.get(attribute.name, ())) else "data"
+        uses = self._uses.get(attribute.name, ())
+        return (
+            name if all(self._harmless(use, name) or self._elsewhere(use, attribute.owner) for use in uses) else "data"
+        )
 
     def _made(self, store: Store, attribute: Attribute) -> str:
         """Return what may stand for the list or dict that one assignment writes out."""
@@ -130,20 +133,40 @@ class Containers:
         return any(last_word(part) in _EVERY for part in ast.walk(node) if isinstance(part, ast.expr))
 
     @cached_property
-    def _uses(self) -> dict[str, list[tuple[Source, ast.Attribute]]]:
-        found: dict[str, list[tuple[Source, ast.Attribute]]] = {}
+    def _uses(self) -> dict[str, list[AttrEvent]]:
+        found: dict[str, list[AttrEvent]] = {}
         for event in self.context.project.attributes():
-            found.setdefault(event.node.attr, []).append((event.scope.module.source, event.node))
+            found.setdefault(event.node.attr, []).append(event)
         return found
 
-    def _harmless(self, use: tuple[Source, ast.Attribute], name: str) -> bool:
+    def _elsewhere(self, use: AttrEvent, owner: ClassFacts) -> bool:
+        """Say whether an attribute of this name is certainly that of an object which is no ``owner``."""
+        base = use.base
+        if isinstance(base, Param) and base is base.function.self_param and base.function.owner is not None:
+            return not self._related(base.function.owner, owner)
+        sources = self.context.sources.of(self.flow.here(base, use.scope))
+        classes = [self.flow.classes.class_of(source) for source in sources]
+        return bool(classes) and all(
+            not self._related(cls, owner)
+            if cls is not None
+            else isinstance(source.value, Call) and self.flow.calls.callee_name(source).startswith("flax.")
+            for cls, source in zip(classes, sources, strict=True)
+        )
+
+    def _related(self, cls: ClassFacts, owner: ClassFacts) -> bool:
+        """Say whether an object may be of both classes."""
+        return any(owner in self.flow.classes.mro(heir)[0] for heir in (cls, *self.flow.classes.heirs(cls)))
+
+    def _harmless(self, use: AttrEvent, name: str) -> bool:
         """Say whether a use is the same for a list and an ``nnx.List``."""
-        source, node = use
+        source, node = use.scope.module.source, use.node
         if isinstance(node.ctx, ast.Store):
             return True
         parent = self._parent(source, node)
         if isinstance(parent, ast.For | ast.comprehension):
             return parent.iter is node
+        if isinstance(parent, ast.Assign):
+            return all(isinstance(target, ast.Tuple | ast.List) for target in parent.targets)
         if isinstance(parent, ast.Call):
             if isinstance(parent.func, ast.Attribute):
                 return parent.func.attr in _COUNTING and bool(parent.args) and parent.args[0] is node

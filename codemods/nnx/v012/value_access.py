@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import AttrEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.places import places
+from codemods.nnx.places import listed
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.source import Source
 from codemods.nnx.v012.value_mutation import mutated
@@ -65,7 +65,7 @@ def check(context: Context) -> Iterator[Finding]:
 def _kept(sure: list[AttrEvent], doubtful: list[AttrEvent]) -> Finding:
     """Return what is said once where some places cannot be rewritten, so that none is."""
     first = sure[0]
-    rest = places(doubtful, first.scope.module)
+    rest = listed(doubtful, first.scope.module)
     return finding(
         "NNX603",
         first.scope,
