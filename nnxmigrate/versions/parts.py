@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from codemods.nnx.options import VERSIONS
 from nnxmigrate.files.discovery import NOTEBOOK, display
 from nnxmigrate.files.document import Document
 from nnxmigrate.files.roots import common_folder
 from nnxmigrate.project import Project, groups
 from nnxmigrate.versions.choose import Chosen, choose
-from nnxmigrate.versions.code import Traces, traces
+from nnxmigrate.versions.code import traces
 from nnxmigrate.versions.environment import active
 from nnxmigrate.versions.pins import Statement, climb, locked, of_notebook, pinned
 
@@ -49,10 +50,20 @@ def parts(
         settled = pins is not None and len(pins.allowed) == 1 and lock is None
         folder = _folder(project, names)
         installed = None if settled or lock is not None else active(climb(folder))
-        for code, some in _by_age(every, sorted([*names, *beside.get((pins, lock), ())])):
+        shown = sorted([*names, *beside.get((pins, lock), ())])
+
+        def of(some: Sequence[str]) -> Chosen:
+            return choose(pins, lock, installed, traces(every, some), origin=origin, targets=targets)  # noqa: B023
+
+        whole = of(shown)
+        ways: list[tuple[Chosen, AbstractSet[str]]] = [(whole, set(shown))]
+        old = _older(every, shown) if origin is None and whole.origin != VERSIONS[0] else set()
+        if old:
+            ways = [(replace(of(sorted(old)), targets=whole.targets), old)]
+            ways += [(of(rest), set(rest))] if (rest := [name for name in shown if name not in old]) else []
+        for one, some in ways:
             mine = [name for name in names if name in some]
             if mine:
-                one = choose(pins, lock, installed, code, origin=origin, targets=targets)
                 chosen.setdefault((one.origin, one.targets), (one, []))[1].extend(mine)
     if len(chosen) < 2:
         return [(one, project) for one, _ in chosen.values()]
@@ -63,22 +74,21 @@ def parts(
     ]
 
 
-def _by_age(documents: Mapping[str, Document], names: Sequence[str]) -> list[tuple[Traces, AbstractSet[str]]]:
-    """Return what files show, with the files, apart for those that only an older Flax runs.
+def _older(documents: Mapping[str, Document], names: Sequence[str]) -> AbstractSet[str]:
+    """Return the files that only the oldest Flax runs, for a project whose pins leave that out.
 
     Where a project is half migrated, some of its files show the old form and some the new one. A file with the old form
     is taken as old together with those that imports connect with it, unless the way leads through a new one.
     """
     code = traces(documents, names)
     if code.needs is None or code.old is None:
-        return [(code, frozenset(names))]
+        return frozenset()
     new = {name for name in names if traces(documents, [name]).needs is not None}
     old: set[str] = set()
     for group in groups({name: documents[name] for name in names if name not in new}):
         if traces(documents, group).old is not None:
             old.update(group)
-    apart = [(traces(documents, sorted(some)), some) for some in (old, set(names) - old)]
-    return [(shown, some) for shown, some in apart if some]
+    return old
 
 
 def _said(path: str) -> _Said:

@@ -192,6 +192,11 @@ def test_what_projects_say(
     assert why in one.why
 
 
+def test_without_pins_a_half_migrated_project_is_not_divided(tree: Tree) -> None:
+    tree({"a.py": OLD, "b.py": NEW})
+    assert [(one.origin, one.targets) for one in chosen()] == [("0.10", ("0.12",))]
+
+
 SNAPSHOT = """\
 
 
