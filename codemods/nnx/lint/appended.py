@@ -79,7 +79,9 @@ def _outside(context: Context, function: FunctionFacts, tracing: Tracing, contai
     while isinstance(container, ast.Subscript):
         container = container.value
     if isinstance(container, ast.Attribute):
-        return held(context, function, container.value) and _attribute(context, function, container)
+        return _own(context, function, container) or (
+            held(context, function, container.value) and _attribute(context, function, container)
+        )
     if not isinstance(container, ast.Name):
         return False
     value = function.scope.module.values.get(container)
@@ -93,6 +95,29 @@ def _outside(context: Context, function: FunctionFacts, tracing: Tracing, contai
     if not isinstance(value, Free) or value.scope.function in context.traced:
         return False
     return any(_container(context, bound, value.scope) for bound in value.scope.bindings.get(value.name, ()))
+
+
+def _own(context: Context, function: FunctionFacts, node: ast.Attribute) -> bool:
+    """Say whether a container is a plain list or dict of a module, which NNX takes for static since Flax 0.12."""
+    owner = function.owner
+    base = function.scope.module.values.get(node.value)
+    if owner is None or base is not function.self_param or context.options.target < "0.12":
+        return False
+    stores = owner.stores.get(node.attr, ())
+    made = [value for method, value in stores if method.name == "__init__"]
+    return (
+        len(made) == 1
+        and isinstance(made[0], Sequence | Mapping)
+        and isinstance(made[0].node, ast.List | ast.Dict)
+        and not made[0].items
+        and "flax.nnx.Module" in context.flow.classes.mro(owner)[1]
+        and not any(
+            isinstance(n, ast.Attribute) and n.attr == node.attr and isinstance(n.ctx, ast.Store)
+            for method in owner.methods.values()
+            if method.name != "__init__"
+            for n in ast.walk(method.node)
+        )
+    )
 
 
 def _attribute(context: Context, function: FunctionFacts, node: ast.Attribute) -> bool:

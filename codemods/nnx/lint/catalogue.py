@@ -140,6 +140,7 @@ from codemods.nnx.lint import (
     update_params,
     used_up,
     vector_condition,
+    whole_state,
     wrong_kind,
 )
 from codemods.nnx.rule import Rule
@@ -166,7 +167,7 @@ RULES: tuple[Rule, ...] = tuple(
         split_in_loop, split_per_round, stale_global, state_anew, state_first, static_flag, static_module,
         static_varies, stream_names, stuck_eval, timed_compilation, timing, traced_print, transform_labels,
         tree_arithmetic, unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights,
-        unmapped_statistics, unreduced, unrolled, untraceable, update_params, used_up, vector_condition, wrong_kind,
-        cached_partial, split_merge,
+        unmapped_statistics, unreduced, unrolled, untraceable, update_params, used_up, vector_condition, whole_state,
+        wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

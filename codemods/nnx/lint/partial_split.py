@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.merge_parts import unmerged
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.values import Call, Const, Param, Ref, Sequence, Star
 
@@ -22,6 +23,16 @@ _DEPTH = 3
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, split, parts in unmerged(context, lambda split: _held_by(context, split)):
+        listed = " and ".join(f"`{part}`" for part in parts)
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"{listed} of the split {'is' if len(parts) == 1 else 'are'} not merged again: nnx.merge wants every part",
+            "give it all parts, in the order of the filters",
+            related=[(split.node, "split here")] if split.scope.module is event.scope.module else [],
+        )
     for event, name in foreign(context, "split", "state", "pop", "variables"):
         if name not in _SPLITTING or len(event.value.args) < 2 or context.bodies.guarded(event.node, event.scope):
             continue
@@ -56,6 +67,16 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def held_besides(context: Context, model: Bound) -> set[str]:
+    """Return the kinds of Variables besides parameters that a model certainly holds, whatever way it comes here."""
+    held = [_held(context, source, 0) for source in context.sources.originals(model)]
+    return set.intersection(*held) if held else set()
+
+
+def _held_by(context: Context, event: CallEvent) -> set[str]:
+    return held_besides(context, context.flow.here(event.value.args[0], event.scope)) if event.value.args else set()
+
+
 def _filters(context: Context, event: CallEvent) -> list[Bound] | None:
     """Return the filters of a call; None if they are not all known."""
     flow = context.flow
@@ -77,16 +98,12 @@ def _takes_all(one: Bound) -> bool:
 
 def _left_over(context: Context, event: CallEvent, names: set[str]) -> set[str]:
     """Return what every object that is split here holds and no filter takes."""
-    sources = list(context.sources.originals(context.flow.here(event.value.args[0], event.scope)))
-    held = [_held(context, source, 0) for source in sources]
-    if not held:
-        return set()
     taken = set()
     if "flax.nnx.BatchStat" in names:
         taken.add("nnx.BatchStat")
     if "flax.nnx.RngState" in names or {"flax.nnx.RngKey", "flax.nnx.RngCount"} <= names:
         taken.add("nnx.RngState")
-    return set.intersection(*held) - taken
+    return _held_by(context, event) - taken
 
 
 def _held(context: Context, made: Bound, depth: int) -> set[str]:
@@ -134,10 +151,11 @@ def _sometimes(context: Context, cls: ClassFacts, stored: Call) -> bool:
 RULE = lint_rule(
     "NNX895",
     "split-leaves-over",
-    "filters of nnx.split that do not take everything, or stand behind `...`",
+    "filters of nnx.split that do not take everything, or stand behind `...`, and merges without all parts",
     why="""\
 `nnx.split` with filters must place every Variable: a model with batch norm or dropout also holds BatchStat or RngState.
-`...` takes all that is left, so that it can only be the last filter. Both raise a ValueError.
+`...` takes all that is left, so that it can only be the last filter. `nnx.merge` wants all the parts again. All of
+these raise a ValueError.
 """,
     source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: ValueError",
     check=_check,

@@ -67,6 +67,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
     yield from _twins(context)
     yield from _split_inside(context)
+    yield from _never_split(context)
     for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
         function = event.scope.function
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
@@ -98,6 +99,48 @@ def _split_inside(context: Context) -> Iterator[Finding]:
                 f"{shown(root.function)} splits its streams within the map, when every member has its own already",
                 "put @nnx.split_rngs above @nnx.vmap",
             )
+
+
+def _never_split(context: Context) -> Iterator[Finding]:
+    """Yield the mapped functions that are given streams along an axis that nothing gave them."""
+    for root in context.traced.roots:
+        function = root.function
+        if root.transform != "flax.nnx.vmap" or not root.decorator or in_test(root.scope) or root.bound:
+            continue
+        if any(_splits(context, value) for value in function.decorators):
+            continue
+        axes = option(root, "in_axes", 1)
+        parts = list(axes.elts) if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(function.params)
+        for param, axis in zip(function.params.values(), parts, strict=False):
+            if axis is not None and not (isinstance(axis, ast.Constant) and type(axis.value) is int):
+                continue
+            calls = [c for c in context.flow.sites.callers(function) if c.node is not root.node]
+            place = list(function.params).index(param.name)
+            given = [call.value.argument(place, param.name) for call in calls]
+            if calls and all(
+                value is not None and not call.value.starred and _plain_streams(context, value, call)
+                for value, call in zip(given, calls, strict=True)
+            ):
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    root.node,
+                    f"`{param.name}` of {shown(function)} has no axis to be mapped over: its streams are never split",
+                    "put @nnx.split_rngs(splits=n) above @nnx.vmap",
+                )
+
+
+def _plain_streams(context: Context, value: Value, call: CallEvent) -> bool:
+    """Say whether an argument is an nnx.Rngs as it was made of a seed, outside of a block that splits it."""
+    if any(isinstance(block, ast.With) for block, _ in context.bodies.paths(call.scope).get(call.node, ())):
+        return False
+    sources = list(context.sources.originals(context.flow.here(value, call.scope)))
+    return bool(sources) and all(
+        isinstance(one.value, Call)
+        and context.flow.calls.callee_name(one) == "flax.nnx.Rngs"
+        and all(isinstance(v, Const) for v in (*one.value.args, *(v for _, v in one.value.keywords)))
+        for one in sources
+    )
 
 
 def _decorator(value: Value) -> str:

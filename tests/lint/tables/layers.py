@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from tests.lint.tables import Cases
 
+_DROPS = (
+    "class Drops(nnx.Module):\n    def __init__(self, rngs):\n        self.fc = nnx.Linear(3, 3, rngs=rngs)\n"
+    "        self.drop = nnx.Dropout(0.1, rngs=rngs)\n"
+    "    def __call__(self, v):\n        return self.drop(self.fc(v))\nnet = Drops(nnx.Rngs(0))\n"
+)
 _ORBAX = "import os\nimport tempfile\nimport orbax.checkpoint as ocp\nroot = tempfile.mkdtemp()\n"
 
 CASES: dict[str, Cases] = {
@@ -95,6 +100,24 @@ CASES: dict[str, Cases] = {
             "state = x\nfor v in (x, x):\n    out, state = cell(state, v)\nprint(state)\n",
             "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))\nh = jnp.zeros((1, 3))\nfor v in (x[None], x[None]):\n"
             "    h = cell(h, v)\n    h = h[0]\nprint(h.shape)\n",
+        ),
+    ),
+    "NNX714": Cases(
+        bad=(
+            _DROPS + "def l2(net):\n"
+            "    return sum(jnp.sum(p**2) for p in jax.tree.leaves(nnx.state(net)))  # NNX714\nprint(l2(net))\n",
+            _DROPS + "_, params = nnx.split(net)\n"
+            "print(sum(p.size for p in jax.tree.leaves(params)))  # NNX714\n",
+            _DROPS + "state = nnx.state(net)\nhalf = jax.tree.map(lambda p: p * 0.5, state)  # NNX714\n"
+            "nnx.update(net, half)\n",
+        ),
+        clean=(
+            _DROPS + "print(sum(jnp.sum(p**2) for p in jax.tree.leaves(nnx.state(net, nnx.Param))))\n",
+            _DROPS + "_, params, rest = nnx.split(net, nnx.Param, ...)\n"
+            "print(sum(p.size for p in jax.tree.leaves(params)))\n",
+            "print(sum(p.size for p in jax.tree.leaves(nnx.state(model))))\n",
+            "half = jax.tree.map(lambda p: p * 0.5, nnx.state(model))\nprint(half)\n",
+            _DROPS + "print([p.shape for p in jax.tree.leaves(nnx.state(net))])\n",
         ),
     ),
     "NNX715": Cases(
