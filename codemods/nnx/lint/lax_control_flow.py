@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, resolved
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Const, Free, Sequence
 
@@ -25,6 +26,7 @@ _NAMES = {"checkpoint": "remat", "map": "scan"}  # of the transforms that NNX ca
 _STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
 _OF_RNGS = frozenset({"fork", "split", "items", "keys", "values", "copy"})
+_OFF = frozenset({"deterministic", "use_running_average"})  # nothing changes where a call says so
 _UPDATED = ({Kind.OPTIMIZER}, {Kind.METRIC})
 _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "update", "flax.nnx.MultiMetric": "update"}
 
@@ -143,7 +145,7 @@ def _changed(context: Context, scope: Scope) -> str | None:
             stored = _stored(context, node, scope)
             if stored:
                 return stored
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or any(constant(k.value) is True and k.arg in _OFF for k in node.keywords):
             continue
         func = node.func
         method = ""

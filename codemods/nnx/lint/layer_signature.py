@@ -40,6 +40,7 @@ _ELSEWHERE = {
     "groups": "feature_group_count",
     "bias": "use_bias",
     "eps": "epsilon",
+    "num_channels": "num_features",
     "num_embedding": "num_embeddings",
     "embedding_dim": "features",
     "embed_dim": "in_features",
