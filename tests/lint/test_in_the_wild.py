@@ -557,6 +557,24 @@ def test_step(x):
 """
 
 
+GRADIENT = """\
+import jax
+from flax import nnx
+
+
+def finite(model: nnx.Module, x):
+    grads = jax.grad(lambda m: m(x).sum())(model)
+    assert all(leaf.any() for leaf in jax.tree.leaves(grads))
+"""
+
+
+def test_gradients_in_tests() -> None:
+    """A test that takes gradients of a whole module shows by running that it may."""
+    given = Options(origin="0.12", targets=("0.12",), lint=True)
+    assert not look({"tests/test_gradients.py": GRADIENT}, given).findings
+    assert [f.code for f in look({"gradients.py": GRADIENT}, given).findings] == ["NNX817"]
+
+
 def test_counted_in_tests() -> None:
     """A test may count calls, and does so on purpose."""
     given = Options(origin="0.12", targets=("0.12",), lint=True)
