@@ -93,10 +93,13 @@ print(len(jax.tree.leaves(nnx.state(Block(2, rngs=nnx.Rngs(0)).lazily()))))
     "an implementation chosen on first use": """\
 chosen = None
 
+sine = jax.custom_jvp(lambda x: jnp.sin(x))
+sine.defjvp(lambda x, dx: (jnp.sin(x[0]), jnp.cos(x[0]) * dx[0]))
+
 def choose():
     global chosen
-    if jax.default_backend() == "gpu":
-        chosen = jnp.sin
+    if jax.default_backend() == "cpu":
+        chosen = sine
     else:
         chosen = jnp.cos
     return chosen

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Class, Function, ModuleRef, Ref
+from codemods.nnx.values import Class, Free, Function, ModuleRef, Ref
 
 _CHOSEN = (Class, Function, ModuleRef, Ref)
 
@@ -54,6 +54,8 @@ def _once(context: Context, node: ast.stmt, name: str, scope: Scope) -> bool:
     value = scope.module.values.get(node.value)
     if value is not None and isinstance(context.flow.resolve(context.flow.here(value, scope)).value, _CHOSEN):
         return True  # an implementation, whichever suits the machine
+    if isinstance(value, Free) and value.of_global and value.name not in {*value.scope.rebound, *value.scope.remote}:
+        return True  # another global, which stays what it is
     tests = [n.test for n in context.bodies.nodes(scope) if isinstance(n, ast.If)]
     return any(isinstance(n, ast.Name) and n.id in scope.globals for test in tests for n in ast.walk(test))
 
