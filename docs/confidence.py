@@ -34,8 +34,8 @@ _FIRST = (
     "The rules were mended on what was found, so the share of the first look counts more. On the 48 projects that",
     "were added last there were 139 findings, 102 right, 22 of no use, 15 false; on the 20 projects before them",
     "79 findings, 53 right, 7 of no use, 19 false (8 of them results shown in a script that was exported from a",
-    "notebook); on the 19 projects before those 106 findings, 35 right, 46 of no use (25 of them NNX845, which no longer",
-    "runs unless it is selected), 25 false.",
+    "notebook); on the 19 projects before those 106 findings, 35 right, 46 of no use (25 of them NNX845, which no",
+    "longer runs unless it is selected), 25 false.",
 )
 
 
