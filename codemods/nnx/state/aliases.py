@@ -109,7 +109,10 @@ def _follow(summaries: Summaries, relevance: Relevance) -> None:
             names |= relevance.named(part.owner)
             if part.binding == "instance":
                 classes[part.owner] = None
+        if isinstance(part.node, ast.Lambda):
+            todo.append(around[0] if around else part.scope.module)  # which gives it a name, or hands it on
         todo += relevance.users(names)
+        todo += relevance.listing(part)
     for part in seen:
         if isinstance(part, ModuleFacts):
             _run_module(summaries, part)
@@ -160,4 +163,4 @@ def _call(run: Execution, methods: list[FunctionFacts], instance: Thing) -> None
         mine = {instance} if method.binding == "instance" else set()
         names = [name for name in method.params if not (mine and name == next(iter(method.params)))]
         given = {name: {run.summaries.parameter(method, name)} for name in names}
-        run.calls.enter(ast.Pass(), method, [], given, mine)  # each call is a place of its own
+        run.calls.method(ast.Pass(), method, [], given, mine)  # each call is a place of its own

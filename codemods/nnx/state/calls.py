@@ -123,7 +123,7 @@ class Calls:
             inner = run.flow.classes.method(thing.cls, method) if thing.cls is not None else None
             if thing.cls is not None and inner is not None and method not in thing.fields:
                 known = True
-                found |= self.enter(node, inner, args, keywords, {thing} if inner.binding == "instance" else set())
+                found |= self.method(node, inner, args, keywords, {thing} if inner.binding == "instance" else set())
                 if method == "__call__" and thing.given and run.summaries.heirs_change(thing.cls):
                     run.mutate({thing}, node, others_only=True)
                 continue
@@ -140,6 +140,31 @@ class Calls:
                     for callee in run.flow.calls.callables(target.partial[0]):
                         found |= self.enter(node, callee.function, [*target.partial[1], *args], keywords, set())
         return found, known
+
+    def method(
+        self, site: ast.AST, method: FunctionFacts, args: Args, keywords: Keywords, receiver: set[Thing]
+    ) -> set[Thing]:
+        """Run a method, or what decorators of the project made of it."""
+        callees = self._decorated(method)
+        if not callees:
+            return self.enter(site, method, args, keywords, receiver)
+        given = [receiver, *args] if method.binding == "instance" else args
+        found: set[Thing] = set()
+        for callee in callees[:_WAYS]:
+            around = {k: v for k, v in self._around(callee.closure).items() if k not in callee.function.params}
+            found |= self.enter(site, callee.function, given, keywords, set(), around)
+        return found
+
+    def _decorated(self, method: FunctionFacts) -> list[Callee]:
+        """Return the functions by which decorators replace a method; none if they run it as it is."""
+        scope = method.scope.parent
+        if not method.decorators or scope is None or method.is_property:
+            return []
+        values = [value for value in scope.bindings.get(method.name, ()) if isinstance(value, Call)]
+        if not values:
+            return []
+        callees = self.run.flow.calls.callables(self.run.flow.here(values[-1], scope))
+        return [] if any(callee.function is method for callee in callees) else callees
 
     def _held(self, thing: Thing, name: str) -> set[Thing]:
         """Return the objects in a field of an instance that are called by its name, as in ``self.layer(x)``."""
@@ -252,8 +277,9 @@ class Calls:
         if init is not None:
             self.enter(node, init, args, keywords, {made})
         else:
-            for name, things in zip(run.flow.classes.dataclass_fields(cls), args, strict=False):
+            for index, (name, things) in enumerate(zip(run.flow.classes.dataclass_fields(cls), args, strict=False)):
                 made.hold(name, things)
+                made.hold(str(index), things)  # of a named tuple
             for name, things in keywords.items():
                 made.hold(name, things)
         if made.kind is Kind.OPTIMIZER:

@@ -121,7 +121,14 @@ class Execution:
 
     def attribute(self, things: set[Thing], name: str) -> set[Thing]:
         """Return what an attribute of objects holds."""
-        return {found for thing in things for found in self._taken(thing, name, True)}
+        if name == "__dict__":
+            return things
+        found: set[Thing] = set()
+        for thing in things:
+            if ANY in thing.fields and thing.cls is not None:  # set under a name that is not known
+                found |= thing.fields[ANY]
+            found |= self._taken(thing, name, True)
+        return found
 
     def item(self, things: set[Thing], key: str) -> set[Thing]:
         """Return what objects hold under a key."""
@@ -139,6 +146,11 @@ class Execution:
         """Return everything that containers hold; of an object that is no known container a part stands for all."""
         found: set[Thing] = set()
         for thing in things:
+            if thing.cls is not None:
+                method = self.flow.classes.method(thing.cls, "__iter__")
+                if method is not None:
+                    found |= self.elements(self.calls.enter(method.node, method, [], {}, {thing}))
+                    continue
             for values in thing.fields.values():
                 found |= values
             if not thing.fields or (ANY not in thing.fields and (thing.given or thing.kind in _TREES)):
@@ -152,7 +164,10 @@ class Execution:
         if thing.cls is not None and attribute:
             method = self.flow.classes.method(thing.cls, name)
             if method is not None:
-                return self.calls.enter(method.node, method, [], {}, {thing}) if method.is_property else set()
+                found = self.calls.enter(method.node, method, [], {}, {thing}) if method.is_property else set()
+                if method.is_cached:
+                    self.put({thing}, name, found)
+                return found
         if name in _PLAIN:
             return set()
         if thing.depth > _DEPTH:  # of what is so far inside, one object stands for all

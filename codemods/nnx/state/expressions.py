@@ -76,6 +76,14 @@ class Expressions:
             return self.value(node.value)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             return self.value(node.left) | self.value(node.right)  # states are joined with `|`
+        if isinstance(node, ast.BinOp):
+            left, right = self.value(node.left), self.value(node.right)
+            joined = run.library.containers.joined(node, left, right)
+            if joined is not None:
+                return joined
+            run.read(left, node.left)
+            run.read(right, node.right)
+            return set()
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 run.read(self.value(child), child)
@@ -83,13 +91,15 @@ class Expressions:
 
     def _display(self, node: ast.Tuple | ast.List | ast.Set) -> Thing:
         whole = Thing(display=True)
+        shifted = False  # behind a star an element may have any index
         for index, element in enumerate(node.elts):
             if isinstance(element, ast.Starred):
+                shifted = True
                 whole.hold(ANY, self.run.elements(self.value(element.value)))
             else:
                 things = self.value(element)
                 if things:
-                    whole.hold(str(index), things)
+                    whole.hold(ANY if shifted else str(index), things)
         return whole
 
     def _mapping(self, node: ast.Dict) -> Thing:

@@ -266,6 +266,11 @@ def may_be_variable(thing: Thing) -> bool:
     return thing.kind is Kind.VARIABLE or (thing.kind is None and thing.cls is None and bool(thing.key))
 
 
+def is_container(thing: Thing) -> bool:
+    """Say whether an object is a list, a tuple or a dictionary that the code makes."""
+    return thing.kind is None and thing.cls is None and thing.parent is None and (thing.display or ANY in thing.fields)
+
+
 def narrowed(things: set[Thing]) -> set[Thing]:
     """Return objects with few that stand for the many of which nothing is known."""
     if len(things) <= _MANY:

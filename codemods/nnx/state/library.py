@@ -11,6 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.kinds import Kind, result_kind
 from codemods.nnx.known import CALLS_BODY, OPERANDS
 from codemods.nnx.pytree.functions import tree_function
+from codemods.nnx.state.containers import Containers
 from codemods.nnx.state.events import Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing
 from codemods.nnx.state.methods import STREAMS
@@ -26,15 +27,14 @@ Keywords = dict[str, set[Thing]]
 #: Functions whose result holds the very objects that they are given, or views of them.
 _SAME = frozenset(
     {
-        "builtins.list", "builtins.tuple", "builtins.dict", "builtins.sorted", "builtins.reversed", "builtins.iter",
-        "builtins.next", "builtins.zip", "builtins.enumerate", "builtins.set", "copy.copy",
+        "builtins.sorted", "builtins.reversed", "builtins.iter", "builtins.next", "copy.copy",
         "optax.LookaheadParams", "optax.LookaheadParams.init_synced",
         "typing.cast",
         "flax.nnx.variables",  # live in 0.10 already
         "flax.nnx.State", "flax.nnx.State.from_flat_path",
         "flax.nnx.filter_state", "flax.nnx.merge_state", "flax.nnx.split_state",
         "flax.nnx.to_flat_state", "flax.nnx.from_flat_state", "flax.nnx.FlatState", "jax.block_until_ready",
-        "builtins.getattr", "types.SimpleNamespace", "collections.OrderedDict", "flax.nnx.data",
+        "flax.nnx.data", "contextlib.nullcontext", "contextlib.closing",
         "flax.traverse_util.flatten_dict", "flax.traverse_util.unflatten_dict", "flax.nnx.List", "flax.nnx.Dict",
         "jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree.flatten", "jax.tree_util.tree_flatten",
     }
@@ -53,6 +53,7 @@ class Library:
     def __init__(self, execution: Execution) -> None:
         self.run = execution
         self.scope = execution.scope  # where the call stands that runs
+        self.containers = Containers(execution)
         #: copies with the values of other objects, and how many changes there had been when they were made
         self._laid: dict[Thing, tuple[set[Thing], int]] = {}
         self._applied: set[Thing] = set()  # objects that GraphDef.apply merged
@@ -63,6 +64,9 @@ class Library:
         known = self._FLAX.get(name)
         if known is not None:
             return known(self, node, args, keywords)
+        contained = self.containers.call(name, node, args, keywords)
+        if contained is not None:
+            return contained
         everything = {thing for things in (*args, *keywords.values()) for thing in things}
         if name == "copy.copy":
             if any(thing.given and thing.kind is None for thing in everything):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.nnx.kinds import Kind
+from codemods.nnx.state.containers import with_fields
 from codemods.nnx.state.heap import ANY, Thing
 
 if TYPE_CHECKING:
@@ -18,9 +18,13 @@ Keywords = dict[str, set[Thing]]
 STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
 #: Layers that change Variables when they are called.
 _STATEFUL = frozenset({"BatchNorm", "Dropout", "MultiHeadAttention", "SpectralNorm", "WeightNorm", "RNN", "ToNNX"})
-_VIEWS = frozenset({"items", "values", "keys", "get", "flat_state", "filter", "split", "raw_mapping", "merge", "copy"})
-_FILLING = frozenset({"append", "add", "insert", "extend", "setdefault", "appendleft", "put"})
-_EMPTYING = frozenset({"pop", "popleft", "popitem"})
+_VIEWS = frozenset(
+    {"items", "values", "keys", "get", "flat_state", "filter", "split", "raw_mapping", "merge", "copy", "_asdict"}
+)
+_FILLING = frozenset(
+    {"append", "add", "insert", "extend", "setdefault", "appendleft", "extendleft", "put", "put_nowait"}
+)
+_EMPTYING = frozenset({"pop", "popleft", "popitem", "get_nowait"})
 _SETTING = frozenset({"set_value", "copy_from", "update_from_state", "copy_from_state"})
 
 
@@ -56,11 +60,13 @@ class Methods:
                 run.mutate({thing}, node)
             elif name in _FILLING and thing.kind is None:
                 last = args[-1] if args else set()
-                run.put({thing}, ANY, run.elements(last) if name == "extend" else last)
+                run.put({thing}, ANY, run.elements(last) if name in {"extend", "extendleft"} else last)
+                if name == "setdefault":
+                    found |= run.elements({thing})
             elif name in _EMPTYING and thing.kind is None:
                 found |= run.elements({thing})
-            elif name == "replace" and thing.cls is not None:
-                found.add(replace(thing, fields={**thing.fields, **keywords}, holders=set()))
+            elif name in {"replace", "_replace"} and (thing.cls is not None or name == "_replace"):
+                found.add(with_fields(thing, keywords))
             elif name in _VIEWS and thing.kind in {None, Kind.STATE}:
                 found |= self._view(name, thing, node)
             elif name == "__call__":
@@ -89,6 +95,8 @@ class Methods:
         if name == "copy" and (thing.kind is not None or thing.parent is not None):
             self.run.read({thing}, node)  # of a Variable; that of a dict holds the same objects
             return {Thing()}
+        if name == "get" and not node.args and thing.kind is None:  # of a queue
+            return self.run.elements({thing})
         if name == "get" and node.args:
             return self.run.item({thing}, self.run.expressions.key(node.args[0]))
         if name == "items":

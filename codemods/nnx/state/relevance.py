@@ -33,6 +33,7 @@ class Relevance:
         )
         self._users: dict[str, dict[Part, None]] | None = None
         self._derived: dict[str, set[str]] | None = None
+        self._tables: set[str] | None = None
         self._decorated: dict[str, set[str]] | None = None
 
     def _shares(self, event: CallEvent) -> bool:
@@ -51,6 +52,25 @@ class Relevance:
                         if name:
                             self._users.setdefault(name, {})[user] = None
         return {user: None for name in names for user in self._users.get(name, ())}
+
+    def listing(self, function: FunctionFacts) -> list[Part]:
+        """Return the modules that know a function which a decorator or a table of functions may hand out."""
+        if not function.decorators and not self._listed(function):
+            return []
+        word = function.name.encode()
+        return [m for m in self.context.project.modules if m is function.scope.module or word in m.source.data]
+
+    def _listed(self, function: FunctionFacts) -> bool:
+        """Say whether a list or dictionary of the project has a function's name among its elements."""
+        if self._tables is None:
+            self._tables = set()
+            for module in self.context.project.modules:
+                for node in module.values:
+                    if isinstance(node, ast.Dict):
+                        self._tables |= {short(value) for value in node.values}
+                    elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+                        self._tables |= {short(value) for value in node.elts}
+        return function.name in self._tables
 
     def named(self, cls: ClassFacts) -> set[str]:
         """Return the names of a class and of those that derive from it."""

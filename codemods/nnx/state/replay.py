@@ -131,7 +131,10 @@ class Replay:
         found: set[Thing] = set()
         if thing.variable is not None:
             name = thing.variable[1]
-            found = self.captured[name] if name in self.captured else self.run.around(thing.variable)
+            if name in self.captured:  # as it was, or as a function set it since
+                found = self.captured[name] | self.run.names.get(thing.variable, set())
+            else:
+                found = self.run.around(thing.variable)
         elif thing.parent is not None:
             base = self.thing(thing.parent)
             found = self.run.attribute(base, thing.key) if thing.attribute else self.run.item(base, thing.key)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from codemods.nnx.kinds import Kind
-from codemods.nnx.state.heap import Change, Thing
+from codemods.nnx.state.heap import ANY, Change, Thing, is_container
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -64,14 +64,24 @@ class Statements:
         elif isinstance(node, ast.With | ast.AsyncWith):
             return self.within(node.items, node.body)
         elif isinstance(node, ast.Match):
-            value(node.subject)
+            things = value(node.subject)
             for case in node.cases:
+                self._captured(case.pattern, things)
                 self.maybe(case.body)
         else:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     value(child)
         return False
+
+    def _captured(self, pattern: ast.pattern, things: set[Thing]) -> None:
+        """Bind the names of a pattern to what it may match, or parts of that."""
+        run = self.run
+        if isinstance(pattern, ast.MatchAs) and pattern.name is not None:
+            run.bind(run.variable(pattern.name), things)
+        for part in ast.iter_child_nodes(pattern):
+            if isinstance(part, ast.pattern):
+                self._captured(part, things if isinstance(pattern, ast.MatchAs | ast.MatchOr) else run.elements(things))
 
     def maybe(self, body: list[ast.stmt]) -> None:
         """Run a branch that may not be taken."""
@@ -156,13 +166,23 @@ class Statements:
     def _defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         function = self.run.summaries.defined(self.run.scope.module, node)
         if function is not None:
-            self.run.names[self.run.variable(node.name)] = {self.run.closure(function)}
+            made = {self.run.closure(function)}
+            self.run.names[self.run.variable(node.name)] = made
+            for decorator in node.decorator_list:  # which may keep it somewhere
+                for thing in self.run.expressions.value(decorator):
+                    if thing.function is not None:
+                        self.run.calls.enter(node, thing.function, [made], {}, set(), thing.fields)
 
     def augmented(self, node: ast.AugAssign) -> None:
         """Run ``target += value``."""
         run = self.run
-        run.read(run.expressions.value(node.value), node)
-        target = node.target
+        added, target = run.expressions.value(node.value), node.target
+        into = run.expressions.value(target) if isinstance(target, ast.Name | ast.Attribute) else set[Thing]()
+        into = {thing for thing in into if is_container(thing)}
+        if into:
+            run.put(into, ANY, run.elements(added))
+            return
+        run.read(added, node)
         if isinstance(target, ast.Name):
             things = run.expressions.value(target)
             run.mutate({t for t in things if t.kind is Kind.VARIABLE}, node)
@@ -194,6 +214,8 @@ class Statements:
             run.expressions.value(target.slice)
             base = run.expressions.value(target.value)
             run.put(base, run.expressions.key(target.slice), things)
+            if isinstance(target.slice, ast.Slice):
+                run.put(base, ANY, run.elements({thing for thing in things if is_container(thing)}))
             if isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
                 return  # of a state or a dictionary
             run.mutate({t for t in base if is_variable(t)}, target)
