@@ -65,6 +65,11 @@ def choose(
     together = _together(named, program, wishes)
     if together:
         return Chosen(together, shared=True)
+    if not alone:  # nothing holds RNG state: what fits the model is as it should be
+        plans = {item.name: _planned(item, tree, program, wishes, eager) for item, tree in named}
+        fitting = {name: plan for name, plan in plans.items() if not plan.problems}
+        if fitting and all(plan.needless for plan in fitting.values()):
+            return Chosen(fitting)
     if len(alone) == 1:
         return Chosen(alone)
     names = ", ".join(item.name for item, _ in trees)
@@ -81,7 +86,34 @@ def _planned(item: Item, tree: StoredTree, program: Program, wishes: Wishes, eag
     if plan.unexpected and hidden and program.may_hide_arrays and eager is None:
         program.build("Flax 0.12 hides plain array attributes from a traced model, so it is really built")
         plan = make_plan(tree, program.target, wishes, same)
-    return plan
+    return _part_alone(plan, tree, program, wishes) or plan
+
+
+def _part_alone(plan: Plan, tree: StoredTree, program: Program, wishes: Wishes) -> Plan | None:
+    """Return the plan for a tree that holds a part of the model and no RNG state, as ``nnx.state(model, nnx.Param)``.
+
+    Such a part is as the new program has it. Which it is must follow from the classes of Flax's Variables: it has all
+    of some and none of the others.
+    """
+    strange = plan.unexpected or plan.reshaped or plan.streams or plan.mounted or not program.plain
+    if strange or not plan.missing or plan.problems == len(program.target[plan.layout]) or wishes != Wishes():
+        return None
+    from flax import nnx
+
+    target = program.target
+    there = {target[plan.layout][kept.path].variable for kept in plan.kept}
+    absent = {leaf.variable for leaf in plan.missing}
+    if not there or not all(hasattr(nnx, name) for name in there | absent):
+        return None
+    stored = tuple(getattr(nnx, name) for name in there)
+    if any(issubclass(getattr(nnx, name), stored) for name in absent):
+        return None
+    part = {
+        layout: {path: leaf for path, leaf in leaves.items() if leaf.variable in there and not leaf.rng}
+        for layout, leaves in target.items()
+    }
+    found = make_plan(tree, part, wishes)
+    return replace(found, part_of=tuple(sorted(there))) if found.needless and not found.problems else None
 
 
 def _comparison(program: Program, place: Callable[[Leaf], tuple[Item, StoredTree]]) -> SameValue:

@@ -57,6 +57,7 @@ class Program:
         target: its leaves.
         eager: whether the model was really built, instead of traced.
         plain: whether the program saves the state of a single NNX object, not a tree of several.
+        unsharded: whether it was made without the shardings of its Variables, for want of a mesh.
         notes: what the user should know, a line each.
         sizes: what the compiled function needs; None until it ran, and for a model that was really built.
     """
@@ -79,6 +80,7 @@ class Program:
         self.notes: tuple[str, ...] = ()
         self.sizes: CompiledSizes | None = None
         self.plain = True
+        self.unsharded = False
         self.eager = bool(eager)
         if self.eager:
             self.build()
@@ -107,6 +109,8 @@ class Program:
             raise _ended(error) from error
         except Exception as error:
             hint = _ALONE if self._with_optimizer else ""
+            if "No RngStream named" in str(error):
+                hint = "--rngs names all streams that the model draws from, such as params=0,dropout=1"
             raise CheckpointError(f"building the model failed: {_said(error)}", hint) from error
         self.eager = True
         self.target = _target_of(self._built)
@@ -210,6 +214,7 @@ class Program:
             if unsharded is None or "mesh" not in str(error):
                 raise
             self._make = unsharded
+            self.unsharded = True
             self.notes = ("Variables have shardings but the factory sets no mesh, so the model is made without them",)
             return self._traced()
 

@@ -39,7 +39,7 @@ def loading_code(job: Job, maker: Maker | None) -> str:
         maker: how the model is made; None if the user did not say.
     """
     one, plan = job.converted[0]
-    made = maker or UNKNOWN
+    made = _made_where(job, maker)
     lines = ["import orbax.checkpoint as ocp", "from flax import nnx"]
     lines += [made.imports] if made.imports else []
     lines.append("")
@@ -54,6 +54,13 @@ def loading_code(job: Job, maker: Maker | None) -> str:
     return "\n".join([*lines, *_item_lines(job, one, plan, made)])
 
 
+def _made_where(job: Job, maker: Maker | None) -> Maker:
+    """Return how the model is made, with what the printed call alone lacks."""
+    if maker and job.program and job.program.unsharded:
+        return Maker(maker.imports, f"{maker.call}  # in your program's mesh: Variables have shardings")
+    return maker or UNKNOWN
+
+
 def partial_code(job: Job, maker: Maker | None) -> str:
     """Return Python code that loads the source of ``job`` as it is; the new program's RNG state stays its own.
 
@@ -62,7 +69,7 @@ def partial_code(job: Job, maker: Maker | None) -> str:
         maker: how the model is made; None if the user did not say.
     """
     one, plan = job.converted[0]
-    made = maker or UNKNOWN
+    made = _made_where(job, maker)
     lines = ["import orbax.checkpoint as ocp", "from flax import nnx", *([made.imports] if made.imports else []), ""]
     if job.program and not job.program.plain:
         lines += [f"saved = {made.call}", "target = ...  # the tree that your program saves, made from it"]
@@ -243,9 +250,10 @@ def _object_lines(name: str, job: Job, one: ItemJob, plan: Plan, part: str) -> l
     """Return the lines that fill one object."""
     lines = [] if job.program else _stored_streams(plan, part)
     # without a model nothing could be initialised, so the checkpoint holds the RNG state that stays and no other
-    lines.append(
-        f"state = nnx.state({name})" if job.program else f"state = nnx.state({name}, {_stored_filter(plan, part)})"
-    )
+    filters = "" if job.program else f", {_stored_filter(plan, part)}"
+    if plan.part_of:
+        filters = f", {_filter_text(set(plan.part_of))}"
+    lines.append(f"state = nnx.state({name}{filters})")
     if plan.layout is Layout.PURE:
         lines += _restored("pure", "nnx.to_pure_dict(state)", job, one, part)
         lines.append("nnx.replace_by_pure_dict(state, pure)")

@@ -62,6 +62,7 @@ class Plan:
         streams: the RNG streams found in the checkpoint.
         notes: what the user should know, a line each.
         compared: whether the tree was compared with the new program's.
+        part_of: the classes of the Variables that are stored, if it is a part of the program's state and complete.
     """
 
     layout: Layout
@@ -79,6 +80,7 @@ class Plan:
     opened: tuple[TargetLeaf, ...] = ()
     elsewhere: tuple[str, ...] = ()
     mount: Path = ()
+    part_of: tuple[str, ...] = ()
 
     @property
     def mounted(self) -> bool:
@@ -156,10 +158,17 @@ class Plan:
             items = ", ".join(self.elsewhere)
             return f"missing leaves are stored in {items}: leave --item out, or name all items that share the state"
         nodes = _kept_below(self.unexpected, self.missing)
+        nodes = _with_streams(nodes, self.streams) or nodes
         if nodes:
             places = " and ".join(map(dotted, nodes))
-            trees = " and ".join(nested(node, MODEL) for node in nodes)
-            return f"the model is stored below {places}: let the factory return the tree that was saved, with {trees}"
+            tree = nested_all(nodes, MODEL)
+            return f"the model is stored below {places}: let the factory return the tree that was saved, with {tree}"
+        parts = _parts_below(self.unexpected, self.missing)
+        if parts:
+            return (
+                f"the model's state is stored in parts, below {' and '.join(parts)}: let the factory return the tree "
+                f"that was saved, made of what nnx.split gives"
+            )
         renames = suggested_renames(self.unexpected, self.missing)
         if renames:
             return "perhaps: " + " ".join(f"--rename {old}={new}" for old, new in renames.items())
@@ -174,11 +183,17 @@ class Plan:
                 f"nothing is stored for {_named(self.missing)}"
             )
         elif self.unexpected:
+            if all(self._beside(leaf) for leaf in self.unexpected):
+                ways.append(f"let the factory return the tree that was saved, with {_named(self.unexpected)} in it")
             ways.append(
                 f"if the program really has fewer now: --drop PATTERN leaves stored leaves out; "
                 f"the values of {_named(self.unexpected)} will be lost"
             )
         return "; ".join(ways)
+
+    def _beside(self, leaf: Leaf) -> bool:
+        """Say whether a leaf is in no Variable, so that it stood beside what NNX saved, as a step's number does."""
+        return len(leaf.path) == 1 or (self.layout is Layout.STATE and leaf.path[-1] != "value")
 
 
 @dataclass(frozen=True)
@@ -202,6 +217,7 @@ class Wishes:
 
 MODEL = "model"
 OPTIMIZER = "optimizer"
+OPT_STATE = "opt_state"
 
 
 def holds_optimizer(leaves: Mapping[Path, Leaf]) -> bool:
@@ -236,6 +252,7 @@ def make_plan(
     Raises:
         CheckpointError: if a wish concerns no leaf, or two leaves would have the same name.
     """
+    _require_nested(tree)
     optimizer = holds_optimizer(tree.leaves)
     if wishes.split and not optimizer:
         raise CheckpointError("only the checkpoint of an nnx.Optimizer of 0.10 (with model and step) can be split")
@@ -252,16 +269,53 @@ def make_plan(
                 for layout in Layout
                 for mount in _mounts(tree, target[layout])
             ]
+        nodes = {plan.mount for plan in plans}
+        known = [(*node, *path) for node in nodes for leaves in target.values() for path in leaves]
+        _require_used("--allow-missing", wishes.allow_missing, known, "leaf of the model")
     return min(plans, key=lambda plan: plan.problems)
+
+
+def _require_nested(tree: StoredTree) -> None:
+    """Refuse RNG state under names in which the keys were joined by the program.
+
+    Raises:
+        CheckpointError: naming a stream.
+    """
+    for separator in "/.":
+        apart = {
+            tuple(key for name in path for key in name.split(separator)): leaf for path, leaf in tree.leaves.items()
+        }
+        if any(separator in name for path in tree.leaves for name in path) and len(apart) == len(tree.leaves):
+            known = {stream.key.path for stream in find_streams(tree.leaves)}
+            leaves = {path: replace(leaf, path=path) for path, leaf in apart.items()}
+            keys = (apart[stream.key.path] for stream in find_streams(leaves))
+            joined = [key.name for key in keys if key.path not in known]
+            if joined:
+                raise CheckpointError(
+                    f"the program joined the names of its state by {separator!r}, as in {joined[0]}; such trees are "
+                    "not converted",
+                    "load it as it is, leave out the names of RNG state, and the model keeps the one it was made with",
+                )
 
 
 def _mounts(tree: StoredTree, wanted: Mapping[Path, TargetLeaf]) -> list[Path]:
     """Return the only node, if there is one, below which a checkpoint has all leaves of the new program.
 
-    So are those of dicts in which a program saved its model beside other things.
+    So are those of dicts in which a program saved its model beside other things. Of several, it is the only one with
+    RNG state, if the model has some.
     """
     found = _nodes_above(tree.leaves, [path for path, leaf in wanted.items() if not (leaf.rng or leaf.empty)])
+    if len(found) > 1 and any(leaf.rng for leaf in wanted.values()):
+        found = _with_streams(found, find_streams(tree.leaves))
     return found if len(found) == 1 and found != [()] else []
+
+
+def _with_streams(nodes: Iterable[Path], streams: Iterable[Stream]) -> list[Path]:
+    """Return the nodes below which there is RNG state.
+
+    Averages of a model's parameters and what an optimizer remembers of each have the names of the model, but none.
+    """
+    return [node for node in nodes if any(is_below(stream.path, node) for stream in streams)]
 
 
 def _nodes_above(stored: Collection[Path], wanted: Collection[Path]) -> list[Path]:
@@ -295,12 +349,34 @@ def suggested_renames(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> di
 
 def _kept_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[Path]:
     """Return the nodes below which a checkpoint holds all that is missing."""
-    # pure dicts do not name the value of a Variable
-    stored, wanted = (
-        {path[:-1] if path[-1] == "value" else path for path in (leaf.path for leaf in leaves) if path}
-        for leaves in (unexpected, missing)
-    )
+    stored, wanted = ({_bare(leaf.path) for leaf in leaves} for leaves in (unexpected, missing))
     return _nodes_above(stored, wanted)
+
+
+def _parts_below(unexpected: Iterable[Leaf], missing: Iterable[Leaf]) -> list[str]:
+    """Return the keys, more than one, below which the missing leaves are stored, each below one of them alone."""
+    held: dict[str, set[tuple[Path, str]]] = {}
+    for leaf in unexpected:
+        held.setdefault(leaf.path[0], set()).add((_bare(leaf.path[1:]), leaf.described))
+    wanted = {(_bare(leaf.path), leaf.described) for leaf in missing}
+    parts = {key: own & wanted for key, own in held.items() if own & wanted}
+    whole = set().union(*parts.values()) == wanted and sum(map(len, parts.values())) == len(wanted)
+    return list(parts) if whole and len(parts) > 1 else []
+
+
+def _bare(path: Path) -> Path:
+    """Return a path as a pure dict has it, which does not name the value of a Variable."""
+    return path[:-1] if path[-1:] == ("value",) else path
+
+
+def nested_all(nodes: Iterable[Path], inner: str) -> str:
+    """Return the dicts that put the same at several nodes of a tree, none below another, as Python."""
+    tree: dict[str, list[Path]] = {}
+    for node in nodes:
+        if not node:
+            return inner
+        tree.setdefault(node[0], []).append(node[1:])
+    return "{" + ", ".join(f"{key!r}: {nested_all(rest, inner)}" for key, rest in tree.items()) + "}"
 
 
 def nested(node: Path, inner: str) -> str:
@@ -310,9 +386,7 @@ def nested(node: Path, inner: str) -> str:
         node: the node.
         inner: what is put there.
     """
-    for key in reversed(node):
-        inner = f"{{{key!r}: {inner}}}"
-    return inner
+    return nested_all([node], inner)
 
 
 def _plan_as(
@@ -384,7 +458,7 @@ def _plan_as(
     there = {one.path for one in empty}
     opened = [leaf for path, leaf in places.items() if path not in there]
     _require_distinct((*kept, *empty))
-    notes += _stay_notes(unseen, staying, wishes)
+    notes += _stay_notes(unseen, staying, wishes, mount if wanted is not None else None)
     _require_used("--drop", wishes.drop, tree.leaves)
     held = {one.path for one in kept}
     absent = [leaf for path, leaf in (wanted or {}).items() if path not in held and not leaf.rng]
@@ -392,6 +466,11 @@ def _plan_as(
     if mount:
         beside = "opt_state and step are" if holds_optimizer(tree.leaves) else f"what is not below {dotted(mount)} is"
         notes.append(f"{beside} kept as stored; the model alone was compared")
+        if mount == (MODEL,) and _masks(tree, (wanted or {}).values()):
+            notes.append(
+                "opt_state holds some parameters only, as that of optax.masked does; Flax 0.12 wants a place for each "
+                "of the others too, which is made if the factory returns the optimizer"
+            )
     return Plan(
         layout=layout,
         kept=tuple(kept),
@@ -481,6 +560,18 @@ def _has_place(
     return not _absent_parameter(path, tree)
 
 
+def _masks(tree: StoredTree, wanted: Iterable[TargetLeaf]) -> bool:
+    """Say whether an optimizer holds something of some parameters only, in the state of a wrapped transformation."""
+    names = {_bare(leaf.path[1:]) for leaf in wanted if leaf.variable == "Param"}
+    held: dict[Path, set[Path]] = {}
+    for path in tree.leaves:
+        if path[0] == OPT_STATE and "inner_state" in path:
+            for length in range(1, len(path)):
+                if _bare(path[length:]) in names:
+                    held.setdefault(path[:length], set()).add(_bare(path[length:]))
+    return any(own < names for own in held.values())
+
+
 _PARAMETERS = {"kernel", "bias", "scale"}
 
 
@@ -507,9 +598,19 @@ def _emptied_note(emptied: Sequence[Leaf], compared: bool) -> str:
     return f"{names}: stored without content; layers have nothing there since Flax 0.10.2, so it is left out"
 
 
-def _stay_notes(streams: Sequence[Stream], staying: set[Path], wishes: Wishes) -> Iterator[str]:
-    if any(stream.path not in staying and not matches(stream.key.path, wishes.drop) for stream in streams):
+def _stay_notes(
+    streams: Sequence[Stream], staying: set[Path], wishes: Wishes, mount: Path | None = None
+) -> Iterator[str]:
+    """Say what becomes of streams that the model does not see; without a model, ``mount`` is None."""
+    left = [one for one in streams if one.path not in staying and not matches(one.key.path, wishes.drop)]
+    if left and mount is None:
         yield "layers' streams are left out; if the program itself draws from one, --model lets it go on where it was"
+    elif left:
+        yield (
+            f"layers' streams that are not below {dotted(mount or ())} are left out too, such as "
+            f"{dotted(left[0].path)}; if another model stands there, let the factory return the tree that was saved, "
+            "with both"
+        )
     for stream in streams:
         if stream.path in staying and not matches(stream.key.path, wishes.keep):
             name = dotted(stream.path)
@@ -559,10 +660,10 @@ def _require_distinct(kept: Iterable[Kept]) -> None:
             raise CheckpointError(f"{other.leaf.name} and {one.leaf.name} would both become {one.name}")
 
 
-def _require_used(option: str, patterns: Iterable[str], leaves: Iterable[Path]) -> None:
+def _require_used(option: str, patterns: Iterable[str], leaves: Iterable[Path], of: str = "stored leaf") -> None:
     for pattern in patterns:
         if not any(matches(path, [pattern]) for path in leaves):
-            raise CheckpointError(f"{option} {pattern}: no stored leaf matches")
+            raise CheckpointError(f"{option} {pattern}: no {of} matches")
 
 
 def _part(path: Path, wishes: Wishes) -> str:

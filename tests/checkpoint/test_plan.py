@@ -469,13 +469,89 @@ def test_a_model_that_is_stored_twice_is_not_guessed() -> None:
     with pytest.raises(MisfitError) as refused:
         make_plan(stored(tree), model).require_fit()
     assert "below best and last" in refused.value.hint
-    assert "{'best': model} and {'last': model}" in refused.value.hint
+    assert "{'best': model, 'last': model}" in refused.value.hint
 
 
-def test_layers_are_not_said_to_be_each_other() -> None:
-    """Below another key, ``layers.0`` is no guess for ``layers.1``, though their leaves are alike."""
-    model = target({f"layers.{n}.w.value": "float32 2" for n in range(2)} | {"head.value": "float32"})
-    tree = {f"net.layers.{n}.w.value": "float32 2" for n in range(2)}
+@pytest.mark.parametrize("value", ["", ".value"])
+def test_of_several_trees_with_the_model_s_names_the_one_with_rng_state_is_the_model(value: str) -> None:
+    """Averages and what an optimizer remembers have the names of the parameters."""
+    model = target({"w.kernel.value": "float32 2"} | {f"d.rngs.{n}.value": f"rng {kind}" for n, kind in STREAM.items()})
+    old = {f"{node}.w.kernel{value}": "float32 2" for node in ("ema", "net", "opt.0.mu", "opt.0.nu")}
+    streams = {f"d.rngs.noise.{n}{value}": kind for n, kind in STREAM.items()}
+    one = old | {f"net.{name}": kind for name, kind in streams.items()}
+    plan = make_plan(stored(one), model)
+    plan.require_fit()
+    assert plan.mount == ("net",)
+    assert {kept.name for kept in plan.kept} == old.keys()
+    two = one | {f"ema.{name}": kind for name, kind in streams.items()}
     with pytest.raises(MisfitError) as refused:
-        make_plan(stored(tree), model).require_fit()
-    assert "layers.0=layers.1" not in refused.value.hint
+        make_plan(stored(two), model).require_fit()
+    assert "below ema and net: " in refused.value.hint
+    assert "{'ema': model, 'net': model}" in refused.value.hint
+
+
+@pytest.mark.parametrize("value", ["", ".value"])
+def test_a_model_in_parts_is_said_to_be_one(value: str) -> None:
+    model = target({"w.kernel.value": "float32 2", "n.mean.value": "float32", "n.scale.value": "float32"})
+    parts = {"params.w.kernel": "float32 2", "params.n.scale": "float32", "rest.n.mean": "float32"}
+    with pytest.raises(MisfitError) as refused:
+        make_plan(stored({f"{name}{value}": kind for name, kind in parts.items()}), model).require_fit()
+    assert "in parts, below params and rest" in refused.value.hint
+    other = {**parts, "rest.n.mean": "float32 3"}
+    with pytest.raises(MisfitError) as refused:  # another shape is no part
+        make_plan(stored({f"{name}{value}": kind for name, kind in other.items()}), model).require_fit()
+    assert "in parts" not in refused.value.hint
+
+
+def test_leaves_to_initialise_must_be_the_model_s() -> None:
+    new = target(W | {"v.value": "int8"})
+    for pattern in ("v", "v.value", "v.*"):
+        assert [leaf.name for leaf in make_plan(stored(W), new, Wishes(allow_missing=[pattern])).added] == ["v.value"]
+    with pytest.raises(CheckpointError, match="--allow-missing u: no leaf of the model matches"):
+        make_plan(stored(W), new, Wishes(allow_missing=["u"]))
+
+
+@pytest.mark.parametrize("separator", ["/", "."])
+@pytest.mark.parametrize("below", ["", "net."])
+def test_joined_names_are_refused(separator: str, below: str) -> None:
+    names = {("w", "kernel"): "float32 2"} | {("d", "rngs", "x", n): kind for n, kind in STREAM.items()}
+    tree = stored({f"{below}{number}": kind for number, kind in enumerate(names.values())})
+    paths = [(*below.split(".")[:-1], separator.join(name)) for name in names]
+    leaves = {path: replace(leaf, path=path) for path, leaf in zip(paths, tree.leaves.values(), strict=True)}
+    with pytest.raises(CheckpointError, match="joined"):
+        make_plan(replace(tree, leaves=leaves), None)
+    make_plan(replace(tree, leaves={path: leaf for path, leaf in leaves.items() if "rngs" not in path[-1]}), None)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_masked_optimizer_is_said_to_need_its_factory(masked: bool) -> None:
+    model = target({"a.kernel.value": "float32 2", "a.bias.value": "float32"})
+    model = {
+        layout: {p: replace(one, variable="Param") for p, one in leaves.items()} for layout, leaves in model.items()
+    }
+    names = ["kernel"] if masked else ["kernel", "bias"]
+    kinds = {"kernel": "float32 2", "bias": "float32"}
+    old = {f"model.a.{name}.value": kind for name, kind in kinds.items()} | {"step.value": "uint32"}
+    old |= {f"opt_state.inner_state.0.mu.a.{name}.value": kinds[name] for name in names}
+    plan = make_plan(stored(old), model)
+    plan.require_fit()
+    assert any("optax.masked" in note for note in plan.notes) is masked
+
+
+def test_what_stands_beside_nnx_state_is_not_said_to_be_lost_alone() -> None:
+    both = target({"a.w.value": "float32", "b.w.value": "float32"})
+    with pytest.raises(MisfitError) as refused:
+        make_plan(stored({"a.w.value": "float32", "b.w.value": "float32", "step": "int64"}), both).require_fit()
+    assert refused.value.hint.startswith("let the factory return the tree that was saved, with step in it; if ")
+
+
+def test_streams_of_another_model_are_named() -> None:
+    streams = {f"d.rngs.noise.{n}": kind for n, kind in STREAM.items()}
+    old = {"gen.g.w": "float32", "disc.c.w": "float32"} | {
+        f"{at}.{n}": k for at in ("gen", "disc") for n, k in streams.items()
+    }
+    new = {"g.w.value": "float32"} | {f"d.rngs.{n}.value": f"rng {kind}" for n, kind in STREAM.items()}
+    plan = make_plan(stored(old), target(new))
+    plan.require_fit()
+    assert any("not below gen are left out too, such as disc.d.rngs.noise" in note for note in plan.notes)
+    assert not any("--model" in note for note in plan.notes)
