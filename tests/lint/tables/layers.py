@@ -9,6 +9,10 @@ _DROPS = (
     "        self.drop = nnx.Dropout(0.1, rngs=rngs)\n"
     "    def __call__(self, v):\n        return self.drop(self.fc(v))\nnet = Drops(nnx.Rngs(0))\n"
 )
+_FORWARD = (
+    "class Mlp(nnx.Module):\n    def __init__(self, rngs):\n        self.fc = nnx.Linear(3, 3, rngs=rngs)\n"
+    "    def forward(self, v):\n        return self.fc(v)\n"
+)
 _ORBAX = "import os\nimport tempfile\nimport orbax.checkpoint as ocp\nroot = tempfile.mkdtemp()\n"
 
 CASES: dict[str, Cases] = {
@@ -182,6 +186,38 @@ CASES: dict[str, Cases] = {
             _ORBAX + "import shutil\nsaver = ocp.PyTreeCheckpointer()\nfor epoch in range(2):\n"
             "    shutil.rmtree(os.path.join(root, 'a'), ignore_errors=True)\n"
             "    saver.save(os.path.join(root, 'a'), {'a': x})\n",
+        ),
+    ),
+    "NNX718": Cases(
+        bad=(
+            "layer = nnx.Linear(3, 3, kernel_init=nnx.initializers.he_normal, rngs=nnx.Rngs(0))  # NNX718\n",
+            "from jax.nn import initializers\nINIT = initializers.normal\n"
+            "layer = nnx.Embed(3, 3, embedding_init=INIT, rngs=nnx.Rngs(0))  # NNX718\n",
+            "w = nnx.Param(nnx.initializers.lecun_normal(jax.random.key(1), (3, 2)))  # NNX718\n",
+        ),
+        clean=(
+            "layer = nnx.Linear(3, 3, kernel_init=nnx.initializers.he_normal(), rngs=nnx.Rngs(0))\n",
+            "layer = nnx.Linear(3, 3, kernel_init=nnx.initializers.zeros, rngs=nnx.Rngs(0))\n",
+            "w = nnx.Param(nnx.initializers.lecun_normal()(jax.random.key(1), (3, 2)))\n",
+            "w = nnx.Param(jax.random.normal(jax.random.key(1), (3, 2)))\n",
+            "def init(key, shape, dtype):\n    return jnp.ones(shape, dtype)\n"
+            "layer = nnx.Linear(3, 3, kernel_init=init, rngs=nnx.Rngs(0))\n",
+        ),
+    ),
+    "NNX719": Cases(
+        bad=(
+            _FORWARD + "net = Mlp(nnx.Rngs(0))\nprint(net(x))  # NNX719\n",
+            _FORWARD + "def run(seed):\n    return Mlp(nnx.Rngs(seed))(x)\n"
+            "def main():\n    net = Mlp(nnx.Rngs(1))\n    return net(x)  # NNX719\n",
+            _FORWARD + "class Outer(nnx.Module):\n    def __init__(self, rngs):\n        self.inner = Mlp(rngs)\n"
+            "    def __call__(self, v):\n        return self.inner(v)  # NNX719\n",
+        ),
+        clean=(
+            _FORWARD + "net = Mlp(nnx.Rngs(0))\nprint(net.forward(x))\n",
+            _FORWARD + "class Own(Mlp):\n    def __call__(self, v):\n        return self.forward(v)\n"
+            "print(Own(nnx.Rngs(0))(x))\n",
+            _FORWARD + "class Own(Mlp):\n    __call__ = Mlp.forward\nnet = Own(nnx.Rngs(0))\nprint(net(x))\n",
+            _FORWARD + "Mlp.__call__ = Mlp.forward\nprint(hasattr(Mlp, '__call__'))\n",
         ),
     ),
 }  # fmt: skip
