@@ -17,6 +17,7 @@ from tests.lint.programs import (
     asked,
     files,
     fresh,
+    habits,
     known,
     questions,
     recipes,
@@ -41,6 +42,7 @@ PAIRS: dict[str, Pair] = {
     **recipes.PAIRS,
     **traps.PAIRS,
     **reported.PAIRS,
+    **habits.PAIRS,
 }
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \
 exec(_text, _made.__dict__)\n    sys.modules[_name] = _made\n"

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Const, Loop, Sequence, Value
 
@@ -53,13 +54,11 @@ def _read(context: Context, event: CallEvent, loop: ast.For | ast.While, grown: 
 
 
 def _few(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:
-    """Say whether a loop goes over a display or a small range."""
+    """Say whether a loop goes over something else than a range, or over a small one."""
     if isinstance(loop, ast.While):
         return False
-    if isinstance(loop.iter, ast.List | ast.Tuple):
-        return True
-    if not isinstance(loop.iter, ast.Call) or not loop.iter.args:
-        return False
+    if not isinstance(loop.iter, ast.Call) or last_word(loop.iter.func) != "range" or not loop.iter.args:
+        return True  # as a rule over a handful of things
     value = event.scope.module.values.get(loop.iter.args[-1])
     found = context.flow.resolve(context.flow.here(value, event.scope)).value if value is not None else None
     return isinstance(found, Const) and isinstance(found.value, int) and found.value <= _FEW

@@ -207,6 +207,8 @@ class Arrays:
             return Array(_reduced(word, first.number), 0 if whole else None)
         if word in _FLOATING:
             return Array(FLOAT, first.axes)
+        if word in {"floor", "ceil", "trunc", "rint"} and first.number == FLOAT:
+            return replace(first, weak=False)
         if word in {"abs", "square", "negative", "zeros_like", "ones_like", "copy"} and value.keyword("dtype") is None:
             return replace(first, weak=False)
         return UNKNOWN

@@ -28,6 +28,15 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         axes = option(root, "in_axes", 1)
         yield from _numbers(context, root, axes)
+        if root.transform.endswith(".vmap") and axes is not None and _none(axes) and option(root, "axis_size") is None:
+            yield finding(
+                RULE.code,
+                root.scope,
+                axes,
+                f"`in_axes` maps no argument of {shown(root.function)}",
+                "give an axis for at least one argument, or axis_size=...",
+            )
+            continue
         count = _length(context, axes, root) if axes is not None else None
         if axes is None or count is None:
             continue
@@ -49,6 +58,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 + _keywords(event),
                 "give one entry for each positional argument",
             )
+
+
+def _none(axes: ast.expr) -> bool:
+    """Say whether no axis is given: None, or a tuple of nothing else."""
+    if isinstance(axes, ast.Tuple | ast.List):
+        return bool(axes.elts) and all(map(_none, axes.elts))
+    return isinstance(axes, ast.Constant) and axes.value is None
 
 
 def _specs(context: Context, root: Root) -> Iterator[Finding]:

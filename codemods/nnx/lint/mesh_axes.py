@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
@@ -36,6 +37,7 @@ _WORDS = frozenset(last(name) for name in _USERS)
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _collectives(context)
+    yield from _counts(context)
     if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
         return
     for event, name in _users(context):
@@ -55,6 +57,48 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"the mesh has no axis `{axis}`; its axes are {', '.join(axes) or 'none'}",
                         "use an axis of the mesh",
                     )
+
+
+def _counts(context: Context) -> Iterator[Finding]:
+    """Yield the meshes with more or fewer names than axes, and the specs with more entries than an array has axes."""
+    for event, name in foreign(context, "make_mesh"):
+        if name != "jax.make_mesh" or len(event.node.args) < 2:
+            continue
+        shape, names = event.node.args[:2]
+        if isinstance(shape, ast.Tuple | ast.List) and isinstance(names, ast.Tuple | ast.List):
+            starred = any(isinstance(e, ast.Starred) for e in (*shape.elts, *names.elts))
+            if (
+                len(shape.elts) != len(names.elts)
+                and not starred
+                and not context.bodies.guarded(event.node, event.scope)
+            ):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"the mesh has {len(shape.elts)} axes and {len(names.elts)} names",
+                    "give one name for each axis",
+                )
+    for event, name in foreign(context, "device_put", "with_sharding_constraint"):
+        if name not in {"jax.device_put", "jax.lax.with_sharding_constraint"} or len(event.value.args) < 2:
+            continue
+        made = context.flow.resolve(context.flow.here(event.value.args[1], event.scope))
+        spec = made.value.argument(1, "spec") if isinstance(made.value, Call) else None
+        if spec is None or context.flow.calls.callee_name(made) not in _USERS:
+            continue
+        parts = context.flow.follow(made, spec)
+        axes = Arrays(context, {}).of(event.value.args[0], event.scope).axes
+        if not isinstance(parts.value, Call) or parts.value.starred or axes is None:
+            continue
+        if context.flow.calls.callee_name(parts) in _SPECS and len(parts.value.args) > axes:
+            if event.scope.function not in context.traced and not context.bodies.guarded(event.node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"the spec has {len(parts.value.args)} entries, and the array {axes} axes",
+                    "give one entry for each axis at most",
+                )
 
 
 def _collectives(context: Context) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""NNX760: a condition of ``while_loop`` or ``cond`` that is an array of several truth values."""
+"""NNX760: a condition that is an array of several truth values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codemods.nnx.lint.arrays import UNKNOWN, Array, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.lint.places import foreign, in_test, scopes, shown
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Const, Item, Sequence, Value
 
@@ -39,11 +39,28 @@ def _check(context: Context) -> Iterator[Finding]:
         node = getattr(function.returns[0], "node", None)
         if isinstance(node, ast.expr) and _axes(context, node, function.scope, given) > 0:
             yield _found(function.scope, node, "while_loop", shown(function))
+    yield from _python(context)
     for event, name in foreign(context, "cond"):
         if name in {"jax.lax.cond", "flax.nnx.cond"} and event.node.args:
             test = event.node.args[0]
             if _axes(context, test, event.scope, _mapped(context, event.scope)) > 0:
                 yield _found(event.scope, test, last(name), f"`{ast.unparse(test)}`")
+
+
+def _python(context: Context) -> Iterator[Finding]:
+    """Yield the decisions of Python about comparisons of arrays, outside of traced code; inside NNX820 speaks."""
+    for scope in scopes(context):
+        if scope.function in context.traced or in_test(scope):
+            continue
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+                continue
+            test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+            shown_by = scope.module.values.get(test)
+            compared = getattr(shown_by, "node", None) if isinstance(test, ast.Name) else test
+            if isinstance(compared, ast.Compare) and _axes(context, compared, scope, _mapped(context, scope)) > 0:
+                if not context.bodies.guarded(node, scope):
+                    yield _found(scope, test, "Python", f"`{ast.unparse(test)}`")
 
 
 def _mapped(context: Context, scope: Scope) -> dict[Value, Array]:
@@ -91,7 +108,7 @@ def _axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Value, 
 RULE = lint_rule(
     "NNX760",
     "vector-condition",
-    "a condition of while_loop or cond that is no single truth value",
+    "a condition that is no single truth value",
     why="""\
 `jax.lax.while_loop` and `cond` decide once, for all elements: a condition such as `jnp.abs(new - old) > tolerance` of
 vectors raises a TypeError. `jnp.any(...)` or a norm makes one of it; `jnp.where` chooses element by element.

@@ -212,4 +212,93 @@ CASES = {
             "for i in range(50):\n    v = jnp.append(x, i)\n",
         ),
     ),
+    "NNX762": Cases(
+        bad=(
+            "y = jax.nn.softmax(x, dim=-1)  # NNX762\n",
+            "tx = optax.adamw(lr=1e-3)  # NNX762\n",
+            "y = jnp.cat([x, x])  # NNX762\n",
+            "y = jax.random.normal(key, size=(3,))  # NNX762\n",
+            "y = jnp.sum(x, keepdim=True)  # NNX762\n",
+            "y = jnp.random.normal(key, (3,))  # NNX762\n",
+        ),
+        clean=(
+            "y = jax.nn.softmax(x, axis=-1)\n",
+            "tx = optax.adamw(learning_rate=1e-3, weight_decay=0.1)\n",
+            "y = jnp.ravel_multi_index((jnp.array([0]), jnp.array([1])), dims=(2, 2))\n",
+            "y = jax.random.multivariate_normal(key, mean=jnp.zeros(2), cov=jnp.eye(2))\n",
+            "k = jax.random.key(seed=3)\n",
+            "y = jnp.clip(x, 0.0, 1.0)\n",
+            "if hasattr(jnp, 'fill_diagonal'):\n    y = jnp.fill_diagonal(jnp.eye(2), 1.0, inplace=False)\n",
+        ),
+    ),
+    "NNX763": Cases(
+        bad=(
+            "y = jnp.zeros(3, 4)  # NNX763\n",
+            "width = 4\ny = jax.random.normal(key, 3, width)  # NNX763\n",
+            "y = jnp.concatenate(x, jnp.ones(3))  # NNX763\n",
+            "y = jnp.stack(x, model(x))  # NNX763\n",
+        ),
+        clean=(
+            "y = jnp.zeros((3, 4))\n",
+            "y = jnp.zeros(3, jnp.int32)\n",
+            "y = jax.random.normal(key, (3, 4), jnp.float32)\n",
+            "y = jnp.concatenate([x, x], 0)\n",
+            "axis = 0\ny = jnp.stack((x, x), axis)\n",
+        ),
+    ),
+    "NNX764": Cases(
+        bad=(
+            "y = x[: x.shape[0] / 2]  # NNX764\n",
+            "half = len(batches) / 2\nfor i in range(half):  # NNX764\n    print(i)\n",
+            "y = jnp.zeros((x.size / 3, 2))  # NNX764\n",
+            "y = jax.lax.switch(jnp.floor(x[0] * 1.5), [jnp.sin, jnp.cos], x * 1.0)  # NNX764\n",
+        ),
+        clean=(
+            "y = x[: x.shape[0] // 2]\n",
+            "half = len(batches) // 2\nfor i in range(half):\n    print(i)\n",
+            "share = x.size / 3\nprint(x * share)\n",
+            "table = {1.5: 'a'}\nprint(table[3 / 2])\n",
+            "y = x[int(x.shape[0] / 2)]\n",
+        ),
+    ),
+    "NNX765": Cases(
+        bad=(
+            "y = jnp.log(jax.nn.softmax(x))  # NNX765\n",
+            "p = nnx.softmax(x, axis=-1)\ny = -jnp.log(p).sum()  # NNX765\n",
+            "p = jax.nn.sigmoid(x)\ny = -(jnp.log(p) + 0.0).mean()  # NNX765\n",
+        ),
+        clean=(
+            "y = jax.nn.log_softmax(x)\n",
+            "y = jnp.log(jax.nn.softmax(x) + 1e-8)\n",
+            "y = jnp.log(jnp.clip(jax.nn.softmax(x), 1e-6, 1.0))\n",
+            "p = jax.nn.softmax(x)\nprint(p, jax.nn.log_sigmoid(x))\n",
+        ),
+    ),
+    "NNX766": Cases(
+        bad=(
+            "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_steps=100, decay_steps=50)  # NNX766\n",
+            "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, 100, 100)  # NNX766\n",
+            "warm, rest = 200, 100\ns = optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, rest)  # NNX766\n",
+        ),
+        clean=(
+            "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_steps=100, decay_steps=150)\n",
+            "warm, rest = 200, 100\ns = optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, warm + rest)\n",
+            "s = optax.warmup_constant_schedule(0.0, 0.1, 100)\n",
+            "def made(warm, steps):\n    return optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, steps)\n",
+        ),
+    ),
+    "NNX767": Cases(
+        bad=(
+            "def accuracy(p, labels):\n    return (p == labels).sum() // len(labels)  # NNX767\n",
+            "def accuracy(p, labels):\n    hits = jnp.sum(p.argmax(-1) == labels)\n"
+            "    return hits // labels.shape[0]  # NNX767\n",
+            "def accuracy(p, labels):\n    return jnp.count_nonzero(p == labels) // labels.size  # NNX767\n",
+        ),
+        clean=(
+            "def accuracy(p, labels):\n    return (p == labels).sum() / len(labels)\n",
+            "def accuracy(p, labels):\n    return 100 * (p == labels).sum() // len(labels)\n",
+            "def batches_of(p):\n    return p.sum() // len(p)\n",
+            "def steps(labels, size):\n    return (labels == 1).sum() // size\n",
+        ),
+    ),
 }

@@ -1,0 +1,129 @@
+"""NNX762: arguments and functions that other libraries have, and JAX and optax have not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+
+_ARRAYS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "", "other": "", "inplace": "",
+           "requires_grad": ""}  # fmt: skip
+_SAMPLING = {"size": "shape", "low": "minval", "high": "maxval", "loc": "", "mean": "", "std": "", "seed": "key"}
+_STEPPING = {"lr": "learning_rate", "betas": "b1 and b2", "params": "", "beta1": "b1", "beta2": "b2", "alpha": ""}
+# functions that have one of these after all
+_EXCEPT: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("fill_diagonal", "place", "put", "put_along_axis"), frozenset({"inplace"})),
+    **dict.fromkeys(("pad", "piecewise", "apply_along_axis"), frozenset(_ARRAYS)),
+    **dict.fromkeys(("multivariate_normal", "wald"), frozenset({"mean"})),
+    **dict.fromkeys(("key", "PRNGKey"), frozenset({"seed"})),
+    "ravel_multi_index": frozenset({"dims"}),
+    "double_sided_maxwell": frozenset({"loc"}),
+    "ball": frozenset({"dim"}),
+}
+_OPTIMIZERS = frozenset(
+    {"adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", "lion", "nadam", "nadamw", "adamax", "radam", "adabelief",
+     "adafactor", "amsgrad", "novograd", "yogi", "noisy_sgd", "adadelta"}
+)  # fmt: skip
+_DECAYING = frozenset({"adam", "sgd", "rmsprop", "adagrad", "radam", "adabelief"})
+# what other libraries call a function, with its place in JAX
+_NAMES = {
+    "cat": "jnp.concatenate", "clamp": "jnp.clip", "unsqueeze": "jnp.expand_dims", "tensor": "jnp.array",
+    "from_numpy": "jnp.asarray", "randn": "jax.random.normal", "rand": "jax.random.uniform", "mm": "jnp.matmul",
+    "bmm": "jnp.matmul", "softmax": "jax.nn.softmax", "relu": "jax.nn.relu", "sigmoid": "jax.nn.sigmoid",
+    "log_softmax": "jax.nn.log_softmax", "one_hot": "jax.nn.one_hot", "logsumexp": "jax.nn.logsumexp",
+    "manual_seed": "jax.random.key", "numel": "x.size", "zeros_initializer": "jax.nn.initializers.zeros",
+    "reduce_mean": "jnp.mean", "reduce_sum": "jnp.sum", "reduce_max": "jnp.max", "cast": "x.astype",
+    "rsqrt": "jax.lax.rsqrt", "erf": "jax.scipy.special.erf", "loadtxt": "np.loadtxt", "genfromtxt": "np.genfromtxt",
+    "savetxt": "np.savetxt", "errstate": "np.errstate", "ndindex": "np.ndindex", "ndenumerate": "np.ndenumerate",
+    "masked_fill": "jnp.where", "scatter_add": "x.at[i].add", "float": "jnp.float32",
+}  # fmt: skip
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.asked.calls():
+        if (
+            not event.node.keywords
+            and getattr(event.node.func, "attr", "") not in _NAMES
+            and (getattr(event.node.func, "attr", "") not in {"normal", "uniform", "seed", "rand", "randn", "choice"})
+        ):
+            continue
+        name = context.flow.calls.name(event)
+        home, _, word = name.rpartition(".")
+        if (home == "jax.numpy" and word in _NAMES) or home == "jax.numpy.random":
+            there = f"jax.random.{word}, which takes a key" if home == "jax.numpy.random" else _NAMES[word]
+            if not context.bodies.guarded(event.node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"there is no `{name.replace('jax.numpy', 'jnp')}`",
+                    f"use {there}",
+                )
+            continue
+        known = _foreign(home, word)
+        for keyword, _ in event.value.keywords if known else ():
+            if keyword in known and keyword not in _EXCEPT.get(word, ()):
+                own = known[keyword or ""]
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{last(name)}` has no argument `{keyword}`",
+                    f"it is called {own}" if own else "see its signature",
+                )
+                break
+
+
+def _foreign(home: str, word: str) -> dict[str, str]:
+    """Return what a function is given by habits of other libraries, with the name that it has here."""
+    if home in {"jax.numpy", "jax.nn", "jax.numpy.linalg"}:
+        return _ARRAYS
+    if home == "jax.random":
+        return _SAMPLING
+    if home == "optax" and word in _OPTIMIZERS:
+        decay = {"weight_decay": "that of optax.adamw or add_decayed_weights"} if word in _DECAYING else {}
+        return {**_STEPPING, **decay}
+    return {}
+
+
+RULE = lint_rule(
+    "NNX762",
+    "foreign-habit",
+    "an argument or function of PyTorch, TensorFlow or NumPy that is not there",
+    why="""\
+What is `dim`, `keepdim`, `lr`, `size` or `cat` elsewhere is `axis`, `keepdims`, `learning_rate`, `shape` and
+`concatenate` here. The call raises a TypeError or AttributeError when it is reached.
+""",
+    source="Stack Overflow; signatures of JAX 0.6.2, 0.7.2 and 0.10.2 and their optax: TypeError or AttributeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+
+
+def probabilities(logits):
+    return jax.nn.softmax(logits, dim=-1)
+""",
+        """\
+import optax
+
+tx = optax.adam(lr=1e-3)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import optax
+
+tx = optax.adam(learning_rate=1e-3)
+
+
+def probabilities(logits):
+    return jax.nn.softmax(logits, axis=-1)
+""",
+    ),
+)

@@ -1,0 +1,99 @@
+"""NNX763: numbers and arrays one after the other, where a function takes a shape or a list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import Arrays, made_by_jax
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.values import Call, Const, Value
+
+# functions that take a type behind their shape, with its place
+_SHAPED = {
+    **{f"jax.numpy.{word}": 1 for word in ("zeros", "ones", "empty")},
+    **{f"jax.random.{word}": 2 for word in ("normal", "uniform", "gumbel", "exponential", "laplace", "cauchy")},
+}
+_JOINING = frozenset(f"jax.numpy.{word}" for word in ("concatenate", "stack", "vstack", "hstack", "column_stack"))
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, *sorted({last(n) for n in (*_SHAPED, *_JOINING)})):
+        args = event.value.args
+        if event.value.starred:
+            continue
+        if name in _SHAPED:
+            place = _SHAPED[name]
+            if len(args) > place and _number(context, event, args[place]):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{last(name)}` takes one shape, and what follows it for the type of numbers",
+                    "write the shape as a tuple",
+                )
+        elif name in _JOINING and len(args) > 1 and _array(context, event, args[1]):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{last(name)}` takes one list of arrays, and an array that follows for something else",
+                "write the arrays as a list",
+            )
+
+
+def _number(context: Context, event: CallEvent, value: Value) -> bool:
+    found = context.flow.resolve(context.flow.here(value, event.scope)).value
+    return isinstance(found, Const) and type(found.value) is int
+
+
+def _array(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a value is an array: made by JAX, of known axes, or what a layer gives."""
+    if made_by_jax(context, value, event.scope) or (Arrays(context, {}).of(value, event.scope).axes or 0) > 0:
+        return True
+    return (
+        isinstance(value, Call)
+        and not context.flow.calls.callee_name(context.flow.here(value, event.scope))
+        and kinds_of(context, value.callee, event.scope) == {Kind.MODULE}
+        and _layer(context, event, value)
+    )
+
+
+def _layer(context: Context, event: CallEvent, value: Call) -> bool:
+    """Say whether what is called is a layer of NNX that gives one array."""
+    made = context.flow.resolve(context.flow.here(value.callee, event.scope))
+    name = context.flow.calls.callee_name(made) if isinstance(made.value, Call) else ""
+    return name in {f"flax.nnx.{word}" for word in ("Linear", "Embed", "Conv", "LayerNorm", "BatchNorm", "Dropout")}
+
+
+RULE = lint_rule(
+    "NNX763",
+    "shape-in-pieces",
+    "numbers of a shape or arrays of a list one after the other",
+    why="""\
+`jnp.zeros(3, 4)` makes 3 numbers of the type 4, `jax.random.normal(key, 3, 4)` likewise, and `jnp.concatenate(a, b)`
+joins the rows of `a` along the axis `b`: each raises a TypeError. Shapes are tuples, and what is joined is a list.
+""",
+    source="Stack Overflow; measured on JAX 0.6.2, 0.7.2 and 0.10.2: TypeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+
+state = jnp.zeros(3, 4)
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+
+state = jnp.zeros((3, 4), jnp.float32)
+""",
+    ),
+)

