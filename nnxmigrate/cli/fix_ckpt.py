@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -92,14 +92,29 @@ def fix_ckpt(path: str, destination: str | None, as_json: bool, **given: Any) ->
         with _quiet():
             _fix(path, destination, as_json, {**_configured(), **_given(given)})
     except KeyboardInterrupt:
-        click.echo("interrupted; nothing looks finished, and the same command goes on where it ended", err=True)
-        sys.exit(130)
+        _interrupted()
     except ImportError as error:
+        if _of_interrupt(error):
+            _interrupted()
         needed = "install what checkpoints need, under Python 3.11 or later: pip install 'nnxmigrate[ckpt]'"
         raise _Failure(f"{error}; {needed}") from error
     except CheckpointError as error:
         output.complain(error, {"status": "error"} if as_json else None)
         sys.exit(1 if isinstance(error, MisfitError) else 2)
+
+
+def _interrupted() -> NoReturn:
+    click.echo("interrupted; nothing looks finished, and the same command goes on where it ended", err=True)
+    sys.exit(130)
+
+
+def _of_interrupt(error: BaseException | None) -> bool:
+    """Say whether an error came of an interrupt: native modules make their own of one while they are imported."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _fix(path: str, destination: str | None, as_json: bool, options: Mapping[str, Any]) -> None:

@@ -123,6 +123,15 @@ def test_free_memory() -> None:
     assert (1 << 20) < available() < (1 << 50)
 
 
+@pytest.mark.parametrize(("text", "least"), [("12345\n", 12345), ("max\n", 1 << 20)])
+def test_free_memory_of_a_container(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, text: str, least: int
+) -> None:
+    (tmp_path / "memory.max").write_text(text)
+    monkeypatch.setattr("nnxmigrate.checkpoint.memory._LIMITS", (str(tmp_path / "memory.max"), str(tmp_path / "none")))
+    assert least <= available() < (12346 if least == 12345 else 1 << 50)
+
+
 def flip(path: pathlib.Path, place: int) -> None:
     """Change one bit of a file."""
     content = bytearray(path.read_bytes())

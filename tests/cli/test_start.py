@@ -106,3 +106,22 @@ def test_unknown_rules() -> None:
     assert "did you mean NNX001?" in call("rule", "NNX00I").output
     assert "is a family" in call("rule", "NNX1").output
     assert call("rule", "NNX00I").exit_code == call("rule", "NNX1").exit_code == 2
+
+
+def test_an_interrupt_while_native_modules_are_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They turn it into an ImportError, which must not be taken for a missing package."""
+
+    def interrupted(*arguments: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise ImportError("initialization failed") from None
+
+    monkeypatch.setattr("nnxmigrate.cli.fix_ckpt._fix", interrupted)
+    result = call("fix-ckpt", "anything")
+    assert result.exit_code == 130
+    assert "interrupted" in result.output
+    monkeypatch.setattr("nnxmigrate.cli.fix_ckpt._fix", lambda *arguments: __import__("no_such_module"))
+    result = call("fix-ckpt", "anything")
+    assert result.exit_code == 2
+    assert "nnxmigrate[ckpt]" in result.output

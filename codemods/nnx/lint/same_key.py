@@ -19,7 +19,7 @@ _SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # what is made once, or the same on purpose
 _ONCE = re.compile(
     r"(^|_)(init\w*|make|create|build|setup|set|load|data\w*|main|demo|example\w*|run|generate|get|dummy|fake|mock|synthetic|"
-    r"profile|prepare|random|sample_input\w*|spec\w*|config\w*)(_|$)"
+    r"profile|bench\w*|tune\w*|sweep\w*|measure\w*|prepare|random|sample_input\w*|spec\w*|config\w*)(_|$)"
 )
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map"})
 _DEPTH = 3
