@@ -18,8 +18,9 @@ _EQUALITIES = ("equal", "not_equal")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    modules = {module for module in context.asked.modules if b"nan" in module.source.data.lower()}
     for scope in scopes(context):
-        for node in context.bodies.nodes(scope):
+        for node in context.bodies.nodes(scope) if scope.module in modules else ():
             if not isinstance(node, ast.Compare):
                 continue
             sides = (node.left, *node.comparators)

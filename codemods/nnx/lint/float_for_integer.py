@@ -43,10 +43,12 @@ def _check(context: Context) -> Iterator[Finding]:
                     yield _found(event.scope, node, f"`{last(name)}` needs an integer")
     for scope in scopes(context):
         for inner in context.bodies.nodes(scope):
-            if isinstance(inner, ast.Subscript) and not context.bodies.guarded(inner, scope):
+            if isinstance(inner, ast.Subscript):
                 for part in _bounds(inner.slice):
                     sliced = isinstance(inner.slice, ast.Slice)
-                    if _quotient(context, part, scope) and (sliced or _is_array(context, inner.value, scope)):
+                    if not _quotient(context, part, scope) or context.bodies.guarded(inner, scope):
+                        continue
+                    if sliced or _is_array(context, inner.value, scope):
                         yield _found(scope, part, "an index is an integer")
 
 
@@ -65,6 +67,9 @@ def _bounds(node: ast.expr) -> list[ast.expr]:
 def _quotient(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is a quotient of sizes and integers, by a name of it too: always a float of Python."""
     if isinstance(node, ast.Name):
+        values = scope.bindings.get(node.id, ())  # asked first, for a name stands in every other index
+        if not any(isinstance(getattr(value, "node", None), ast.BinOp) for value in values):
+            return False
         made = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign)
                 and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)]  # fmt: skip
         stored = [n for n in context.bodies.nodes(scope)

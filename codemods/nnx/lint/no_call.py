@@ -17,9 +17,12 @@ _BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc
 
 def _check(context: Context) -> Iterator[Finding]:
     lacking = {cls for cls in context.project.classes() if _lacks(context, cls)}
-    for event in context.asked.calls() if lacking else ():
+    if not lacking:
+        return
+    made = context.flow.may.made_of(lacking)
+    for event in context.asked.calls():
         callee = event.value.callee
-        if not isinstance(callee, Call | Attr | Param) or in_test(event.scope):
+        if not isinstance(callee, Call | Attr | Param) or not made.may_be(callee) or in_test(event.scope):
             continue
         if context.bodies.guarded(event.node, event.scope) or not isinstance(event.node.func, ast.Name | ast.Attribute):
             continue

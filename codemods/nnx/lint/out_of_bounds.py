@@ -58,7 +58,7 @@ def _past(context: Context, node: ast.Subscript, scope: Scope) -> bool:
     """Say whether an index is past the end in some round of any length, as ``x[i + 1]`` in ``range(len(x))``."""
     index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
     owner = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
-    if not isinstance(owner, ast.Name | ast.Attribute) or _given(context, owner, scope) is None:
+    if not isinstance(owner, ast.Name | ast.Attribute):
         return False
     if _length(context, index, scope, owner):
         return True

@@ -20,12 +20,12 @@ class Made:
         holders: nodes that may be or hold it.
     """
 
-    def __init__(self, graph: Graph, names: frozenset[str]) -> None:
+    def __init__(self, graph: Graph, names: frozenset[str], classes: frozenset[ClassFacts] = frozenset()) -> None:
         self.graph = graph
         self._given: set[FunctionFacts] = set()
-        self._derived: set[ClassFacts] = set()
-        seeds = {node for node in (graph.find(name) for name in names) if node != NOTHING}
-        self.makers = self._classes(seeds)
+        self._derived: set[ClassFacts] = set(classes)
+        sought = (*names, *(cls.node for cls in classes))
+        self.makers = self._classes({node for node in map(graph.find, sought) if node != NOTHING})
         made = {graph.find(call) for node in self.makers for call in graph.sites.get(node, ())}
         known = names | {cls.name for cls in self._derived}
         own = {node for cls in self._derived for node in graph.instances[cls]}
@@ -119,7 +119,14 @@ class May:
 
     def __init__(self, project: Project) -> None:
         self.graph = Graph(project)
-        self._made: dict[frozenset[str], Made] = {}
+        self._made: dict[frozenset[str] | frozenset[ClassFacts], Made] = {}
+
+    def made_of(self, classes: Iterable[ClassFacts]) -> Made:
+        """Return what may be an object of one of the project's classes, or of a class that derives from one."""
+        key = frozenset(classes)
+        if key not in self._made:
+            self._made[key] = Made(self.graph, frozenset(), key)
+        return self._made[key]
 
     def made_by(self, names: Iterable[str]) -> Made:
         """Return what may be made by calling something of these last names, such as ``Optimizer``."""
