@@ -66,13 +66,14 @@ def _kept(sure: list[AttrEvent], doubtful: list[AttrEvent]) -> Finding:
     """Return what is said once where some places cannot be rewritten, so that none is."""
     first = sure[0]
     rest = listed(doubtful, first.scope.module)
+    rest = rest if rest.startswith("\n") else f" {rest}"
     return finding(
         "NNX603",
         first.scope,
         first.node,
         f"`.value` of a Variable is deprecated since Flax 0.12.1; {len(sure)} of {len(sure) + len(doubtful)} places "
         "can be rewritten, and all are left as they are, so that the project keeps one spelling",
-        f"rewrite these by hand, `x[...]` for arrays and get_value() for the rest, then run again: {rest}",
+        f"rewrite these by hand, `x[...]` for arrays and get_value() for the rest, then run again:{rest}",
     )
 
 
