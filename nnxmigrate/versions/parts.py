@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 
 from codemods.nnx.options import VERSIONS
 from nnxmigrate.files.discovery import NOTEBOOK, display
@@ -51,16 +52,16 @@ def parts(
         folder = _folder(project, names)
         installed = None if settled or lock is not None else active(climb(folder))
         shown = sorted([*names, *beside.get((pins, lock), ())])
-
-        def of(some: Sequence[str]) -> Chosen:
-            return choose(pins, lock, installed, traces(every, some), origin=origin, targets=targets)  # noqa: B023
-
-        whole = of(shown)
+        decide = partial(choose, pins, lock, installed, origin=origin, targets=targets)
+        code = traces(every, shown)
+        whole = decide(code)
         ways: list[tuple[Chosen, AbstractSet[str]]] = [(whole, set(shown))]
-        old = _older(every, shown) if origin is None and whole.origin != VERSIONS[0] else set()
+        mixed = code.needs is not None and code.old is not None
+        old = _older(every, shown) if mixed and origin is None and whole.origin != VERSIONS[0] else set()
         if old:
-            ways = [(replace(of(sorted(old)), targets=whole.targets), old)]
-            ways += [(of(rest), set(rest))] if (rest := [name for name in shown if name not in old]) else []
+            ways = [(replace(decide(traces(every, sorted(old))), targets=whole.targets), old)]
+            rest = [name for name in shown if name not in old]
+            ways += [(decide(traces(every, rest)), set(rest))] if rest else []
         for one, some in ways:
             mine = [name for name in names if name in some]
             if mine:
@@ -80,9 +81,6 @@ def _older(documents: Mapping[str, Document], names: Sequence[str]) -> AbstractS
     Where a project is half migrated, some of its files show the old form and some the new one. A file with the old form
     is taken as old together with those that imports connect with it, unless the way leads through a new one.
     """
-    code = traces(documents, names)
-    if code.needs is None or code.old is None:
-        return frozenset()
     new = {name for name in names if traces(documents, [name]).needs is not None}
     old: set[str] = set()
     for group in groups({name: documents[name] for name in names if name not in new}):

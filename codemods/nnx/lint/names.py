@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codemods.nnx.known import CALLS_BODY
+
 # Transforms whose function runs once per compilation. The first argument is the function.
 JITS = frozenset(
     {"jax.jit", "flax.nnx.jit", "jax.pmap", "flax.nnx.pmap", "jax.experimental.pjit.pjit", "jax.pjit",
@@ -15,17 +17,9 @@ BATCHING = frozenset({"jax.vmap", "flax.nnx.vmap"})
 
 # Functions that trace some of their arguments at once: the positions and the names of these arguments.
 BODIES: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
-    "jax.lax.scan": ((0,), ("f",)),
     "jax.lax.map": ((0,), ("f",)),
     "jax.lax.associative_scan": ((0,), ("fn",)),
-    "jax.lax.fori_loop": ((2,), ("body_fun",)),
-    "jax.lax.while_loop": ((0, 1), ("cond_fun", "body_fun")),
-    "jax.lax.cond": ((1, 2), ("true_fun", "false_fun")),
-    "jax.lax.switch": ((1,), ("branches",)),
-    "flax.nnx.fori_loop": ((2,), ("body_fun",)),
-    "flax.nnx.while_loop": ((0, 1), ("cond_fun", "body_fun")),
-    "flax.nnx.cond": ((1, 2), ("true_fun", "false_fun")),
-    "flax.nnx.switch": ((1,), ("branches",)),
+    **{name: one[:2] for name, one in CALLS_BODY.items() if not name.endswith(".eval_shape")},
 }
 TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", "jax.tree_util.tree_map_with_path"})
 
