@@ -91,7 +91,7 @@ def _finite(context: Context, node: ast.expr, scope: Scope) -> bool:
     bound = context.flow.here(value, scope)
     name = context.flow.calls.callee_name(bound)
     if name in _ITERATORS:
-        return bool(node.args) and any(_ends(context, a, scope) for a in node.args)  # type: ignore[attr-defined]
+        return any(_ends(context, a, scope) for a in value.node.args)
     callees = [callee.function for callee, _ in context.flow.calls.invoked(bound)]
     return not name and bool(callees) and all(function.generator and _ending(context, function) for function in callees)
 

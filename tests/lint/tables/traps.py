@@ -49,6 +49,8 @@ CASES = {
             _GENERATOR + "made = parts(x)\nfor epoch in range(3):\n    for p in made:  # NNX752\n        print(p)\n",
             "pairs = zip(range(3), range(3))\n"
             "for epoch in range(3):\n    for p in pairs:  # NNX752\n        print(p)\n",
+            "made = zip(range(3), range(3))\npairs = made\n"
+            "for epoch in range(3):\n    for p in pairs:  # NNX752\n        print(p)\n",
             "def run(n):\n    rows = (b * 2 for b in batches)\n    for _ in range(n):\n"
             "        for row in rows:  # NNX752\n            print(row)\n",
         ),
