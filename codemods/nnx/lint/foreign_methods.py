@@ -1,0 +1,299 @@
+"""NNX720: methods and attributes of PyTorch and Keras on objects of NNX and arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import AttrEvent, CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind, class_kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain_module
+from codemods.nnx.values import Attr, Const
+
+_WEIGHTS = "nnx.state(model, nnx.Param) holds the parameters"
+_SAVING = "nnx.state(model) is what to save; nnx.update(model, state) puts it back"
+_DEVICE = "arrays are where JAX puts them; jax.device_put moves them"
+_MODULE = {
+    **dict.fromkeys(("parameters", "named_parameters", "trainable_variables", "trainable_weights"), _WEIGHTS),
+    **dict.fromkeys(("state_dict", "load_state_dict", "get_weights", "set_weights"), _SAVING),
+    **dict.fromkeys(("save_weights", "load_weights"), _SAVING),
+    **dict.fromkeys(("to", "cuda", "cpu"), _DEVICE),
+    **dict.fromkeys(("half", "bfloat16", "double", "float"), "give the layers dtype= and param_dtype="),
+    "zero_grad": "gradients are values that nnx.grad returns anew: there is nothing to clear",
+    "register_buffer": "assign a Variable of a class of its own: self.name = Buffer(array)",
+    "register_parameter": "assign it: self.name = nnx.Param(array)",
+    "register_forward_hook": "self.sow keeps intermediate values",
+    "add_module": "assign it: self.name = layer",
+    "register_module": "assign it: self.name = layer",
+    "requires_grad_": "give the gradient and the optimizer a filter: nnx.DiffState and wrt=",
+    "named_modules": "nnx.iter_modules(model) goes through them",
+    "modules": "nnx.iter_modules(model) goes through them",
+    "named_children": "nnx.iter_children(model) goes through them",
+    "children": "nnx.iter_children(model) goes through them",
+    "forward": "call the object itself",
+    "fit": "write the loop: nnx.value_and_grad and optimizer.update(model, grads)",
+    "compile": "write the loop: nnx.value_and_grad and optimizer.update(model, grads)",
+    "predict": "call the model",
+    "summary": "nnx.tabulate(model, x) shows it",
+    "num_parameters": _WEIGHTS,
+}
+_OPTIMIZER = {
+    "zero_grad": "gradients are values that nnx.grad returns anew: there is nothing to clear",
+    "state_dict": "nnx.state(optimizer) is what to save",
+    "load_state_dict": "nnx.update(optimizer, state) puts a state back",
+    "param_groups": "optax.inject_hyperparams keeps the learning rate in opt_state.hyperparams",
+    "learning_rate": "optax.inject_hyperparams keeps the learning rate in opt_state.hyperparams",
+    "lr": "optax.inject_hyperparams keeps the learning rate in opt_state.hyperparams",
+    "hyperparams": "optax.inject_hyperparams keeps them in opt_state.hyperparams",
+    "apply_gradients": "optimizer.update(model, grads) makes a step",
+    "minimize": "optimizer.update(model, grads) makes a step",
+    "add_param_group": "optax.partition gives parts of the parameters their own transformation",
+}
+_NO_STEP = "`step` counts the steps and makes none"
+# names of layers and Variables, with what they are here
+_LAYER = {
+    "weight": "its weights are `kernel`, of nnx.Embed `embedding`, and of normalisations `scale`",
+    "weights": "its weights are `kernel`, of nnx.Embed `embedding`, and of normalisations `scale`",
+    "gamma": "it is called `scale`",
+    "beta": "it is called `bias`",
+    "running_mean": "it is called `mean`",
+    "running_var": "it is called `var`",
+    "moving_mean": "it is called `mean`",
+    "moving_variance": "it is called `var`",
+    "in_channels": "it is called `in_features`",
+    "out_channels": "it is called `out_features`",
+}
+_GRADIENT = "jax.lax.stop_gradient(x) lets no gradient through"
+_VARIABLE = {
+    "grad": "nnx.grad returns the gradients",
+    "data": "variable[...] is its array",
+    "detach": _GRADIENT,
+    "numpy": "np.asarray(x) gives an array of NumPy",
+    "requires_grad": "give the gradient and the optimizer a filter: nnx.DiffState and wrt=",
+    "requires_grad_": "give the gradient and the optimizer a filter: nnx.DiffState and wrt=",
+    "copy_": "write variable[...] = array",
+    "normal_": "give the layer an initializer: kernel_init=",
+    "uniform_": "give the layer an initializer: kernel_init=",
+    "zero_": "write variable[...] = jnp.zeros_like(variable)",
+    "fill_": "write variable[...] = jnp.full_like(variable, x)",
+    "assign": "write variable[...] = array",
+    "assign_add": "write variable[...] += array",
+}
+_SHAPE = "x.shape is the shape, and x.shape[0] the length of an axis"
+_ARRAY = {
+    "detach": _GRADIENT,
+    "backward": "nnx.grad or nnx.value_and_grad of the loss function gives the gradients",
+    "requires_grad": "nnx.grad differentiates with respect to arguments",
+    "requires_grad_": "nnx.grad differentiates with respect to arguments",
+    "numpy": "np.asarray(x) gives an array of NumPy",
+    **dict.fromkeys(("cpu", "cuda", "to", "pin_memory"), _DEVICE),
+    "permute": "jnp.transpose(x, axes), or x.transpose(0, 2, 1)",
+    "unsqueeze": "jnp.expand_dims(x, axis), or x[:, None]",
+    "contiguous": "leave it out",
+    "numel": "x.size is the number of elements",
+    "dim": "x.ndim is the number of axes",
+    **dict.fromkeys(("float", "half", "long", "int", "double", "bool", "type_as"), "x.astype(jnp.float32)"),
+    **dict.fromkeys(("expand", "expand_as"), "jnp.broadcast_to(x, shape)"),
+    "masked_fill": "jnp.where(mask, value, x)",
+    "masked_fill_": "jnp.where(mask, value, x)",
+    **dict.fromkeys(("add_", "sub_", "mul_", "div_", "zero_", "copy_", "fill_", "clamp_"), "arrays never change"),
+    "clamp": "jnp.clip(x, low, high)",
+    **dict.fromkeys(("softmax", "log_softmax", "sigmoid", "relu", "rsqrt"), "it is a function of jax.nn"),
+    **dict.fromkeys(("exp", "log", "sqrt", "abs", "tanh", "pow", "square", "matmul", "mm"), "it is a function of jnp"),
+    "bmm": "jnp.matmul(x, y)",
+    "norm": "jnp.linalg.norm(x)",
+    "t": "x.T",
+    **dict.fromkeys(("eq", "gt", "lt", "ge", "le"), "compare by an operator"),
+    "gather": "jnp.take_along_axis(x, index, axis)",
+    "index_select": "jnp.take(x, index, axis)",
+    "chunk": "jnp.split(x, n, axis)",
+    "is_cuda": _DEVICE,
+    "data": "it is the array itself",
+    "grad": "nnx.grad or nnx.value_and_grad of the loss function gives the gradients",
+    "topk": "jax.lax.top_k(x, k)",
+}  # fmt: skip
+_WORDS = frozenset({*_MODULE, *_OPTIMIZER, *_LAYER, *_VARIABLE, *_ARRAY})
+_REDUCING = ("mean", "sum", "max", "min", "argmax", "argmin", "std", "var", "prod", "all", "any", "cumsum", "squeeze")
+_SWAPPED = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    called = {event.node.func: event for event in context.asked.calls() if isinstance(event.node.func, ast.Attribute)}
+    for event in context.asked.attributes():
+        word = event.node.attr
+        if word not in _WORDS and word != "step":
+            continue
+        if context.bodies.guarded(event.node, event.scope):
+            continue
+        told = _told(context, event, called.get(event.node))
+        if told is not None:
+            yield finding(RULE.code, event.scope, event.node, *told)
+    yield from _calls(context)
+
+
+def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[str, str] | None:
+    """Return what is wrong with an attribute, and the way out."""
+    word, base = event.node.attr, event.base
+    stored = event.context != "load"
+    if stored and word not in _LAYER:
+        return None
+    cls = owner_class(context, base, event.scope)
+    if cls is not None:
+        if not isinstance(cls, str) and (has_attribute(context, cls, word) or not plain_module(context, cls)):
+            return None
+        return _of_class(cls if isinstance(cls, str) else cls.name, cls, word, stored, call)
+    if stored or (word not in _ARRAY and word not in _VARIABLE):
+        return None
+    kind = context.kinds.only(context.flow.here(base, event.scope))
+    if kind is Kind.VARIABLE and word in _VARIABLE:
+        return f"a Variable of NNX has no `{word}`: that is of another library", _VARIABLE[word]
+    if word in _ARRAY and is_array(context, base, event.scope):
+        return f"an array of JAX has no `{word}`: that is of another library", _ARRAY[word]
+    return None
+
+
+def _of_class(name: str, cls: object, word: str, stored: bool, call: CallEvent | None) -> tuple[str, str] | None:
+    """Return what is wrong with an attribute of an instance of a class."""
+    library = isinstance(cls, str)
+    shown = f"nnx.{name.rpartition('.')[2]}" if library else name
+    kind = class_kind(name) if library else Kind.MODULE
+    if kind is Kind.OPTIMIZER:
+        if word == "step" and call is not None:
+            return _NO_STEP, "optimizer.update(model, grads) makes a step"
+        return (
+            (f"`{shown}` has no `{word}`: that is of another library", _OPTIMIZER[word]) if word in _OPTIMIZER else None
+        )
+    if kind is Kind.VARIABLE:
+        return (
+            (f"`{shown}` has no `{word}`: that is of another library", _VARIABLE[word]) if word in _VARIABLE else None
+        )
+    if kind is not Kind.MODULE:
+        return None
+    if library and word in _LAYER:
+        what = "nothing reads it" if stored else "that is of another library"
+        return f"`{shown}` has no `{word}`: {what}", _LAYER[word]
+    if word in _MODULE and not stored:
+        return f"`{shown}` is a module of NNX, and has no `{word}`: that is of another library", _MODULE[word]
+    return None
+
+
+def _calls(context: Context) -> Iterator[Finding]:
+    """Yield the calls with arguments that a method of this name does not take."""
+    for event in context.bodies.named("train", "eval", "size", "view", *_REDUCING):
+        func, callee = event.node.func, event.value.callee
+        if (
+            event.scope.module not in context.asked
+            or not isinstance(func, ast.Attribute)
+            or not isinstance(callee, Attr)
+        ):
+            continue
+        told = _given(context, event, callee)
+        if told is not None and not context.bodies.guarded(event.node, event.scope):
+            yield finding(RULE.code, event.scope, event.node, *told)
+
+
+def _given(context: Context, event: CallEvent, callee: Attr) -> tuple[str, str] | None:
+    """Return what is wrong with the arguments of a method, and the way out."""
+    word, call = callee.name, event.value
+    if word in {"train", "eval"}:
+        given = bool(call.args) or any(name in {"mode", "training"} for name, _ in call.keywords)
+        if not given or call.starred:
+            return None
+        cls = owner_class(context, callee.base, event.scope)
+        if not plain_module(context, cls) or (not isinstance(cls, str) and cls and has_attribute(context, cls, word)):
+            return None
+        takes = "takes no mode" if call.args else "sets an attribute of that name and no mode"
+        return f"`{word}` of a module of NNX {takes}", "model.train() and model.eval() set the modes"
+    if word == "size":
+        wrong = is_array(context, callee.base, event.scope)
+        return ("`size` of an array is a number, and no method", _SHAPE) if wrong else None
+    if word == "view":
+        numbers = len(call.args) > 1 or (
+            call.args and isinstance(call.args[0], Const) and type(call.args[0].value) is int
+        )
+        wrong = bool(numbers) and is_array(context, callee.base, event.scope)
+        return ("`view` of an array takes a type, and no shape", "x.reshape(...) gives it a shape") if wrong else None
+    named = next((name for name, _ in call.keywords if name in _SWAPPED), None)
+    if named is None or not is_array(context, callee.base, event.scope):
+        return None
+    return f"`{word}` has no argument `{named}`", f"it is called {_SWAPPED[named]}"
+
+
+RULE = lint_rule(
+    "NNX720",
+    "foreign-method",
+    "a method or attribute of PyTorch or Keras on a module, optimizer, Variable or array",
+    why="""\
+A module of NNX has no `parameters()`, `state_dict()`, `to(device)`, `register_buffer` or `fit`, an optimizer no
+`zero_grad()` and no `step()`, an array no `backward()`, `detach()`, `unsqueeze` or `size(0)`: each raises an
+AttributeError or TypeError when it is reached. What is worse passes unnoticed: a weight that is assigned to
+`layer.weight` is a new attribute that nothing reads, and `model.train(mode=False)` leaves the model in training.
+""",
+    source="Flax guide from PyTorch; measured on Flax 0.10.7 and 0.12.8: AttributeError, TypeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import optax
+from flax import nnx
+
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+optimizer.zero_grad()
+""",
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc = nnx.Linear(4, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return self.fc(x).unsqueeze(1)
+""",
+        """\
+import jax.numpy as jnp
+from flax import nnx
+
+layer = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+layer.weight = nnx.Param(jnp.ones((4, 2)))
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.fc = nnx.Linear(4, 2, rngs=rngs)
+
+    def parameters(self):
+        return nnx.state(self, nnx.Param)
+
+    def __call__(self, x):
+        return jax.lax.stop_gradient(self.fc(x))[:, None]
+
+
+model = Net(nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+print(model.parameters(), optimizer.step)
+""",
+        """\
+import torch
+from flax import nnx
+
+
+def copied(source: torch.nn.Linear, layer: nnx.Linear):
+    layer.kernel[...] = source.weight.detach().numpy().T
+""",
+    ),
+)

@@ -1,0 +1,140 @@
+"""Whose attribute is named: a module, layer, optimizer, Variable or array, where that is certain."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts, Scope
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind, class_kind, result_kind
+from codemods.nnx.lint.names import ARRAY_METHODS
+from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Unknown, Value
+
+KNOWN_BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"})
+_ACTIVATIONS = frozenset(
+    {"celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid",
+     "log_softmax", "logsumexp", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax",
+     "softplus", "standardize", "swish", "tanh", "max_pool", "min_pool", "avg_pool", "dot_product_attention",
+     "make_causal_mask", "make_attention_mask", "combine_masks"}
+)  # fmt: skip
+_LOSSES = ("optax.softmax_", "optax.sigmoid_", "optax.l2_loss", "optax.squared_error", "optax.huber_loss",
+           "optax.losses.", "optax.cosine_", "optax.log_cosh", "optax.hinge_loss", "optax.ctc_loss")  # fmt: skip
+_DEPTH = 8
+
+
+def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | str | None:
+    """Return the one class whose instance a value is: one of the project, or the name of one of ``flax.nnx``.
+
+    Args:
+        context: the analysis.
+        value: the value.
+        scope: the scope that it belongs to.
+
+    Returns:
+        The class; None if it is not just one, or not known.
+    """
+    found: set[ClassFacts | str] = set()
+    for source in context.sources.of(context.flow.here(value, scope)):
+        if isinstance(source.value, Const) and source.value.value is None:
+            continue
+        cls = context.flow.classes.class_of(source)
+        if cls is not None:
+            found.add(cls)
+            continue
+        name = context.flow.calls.callee_name(source) if isinstance(source.value, Call) else ""
+        if class_kind(name) is None:
+            return None
+        found.add(name)
+    return found.pop() if len(found) == 1 else None
+
+
+def plain_module(context: Context, cls: ClassFacts | str | None) -> bool:
+    """Say whether a class is a module of NNX whose bases are all known."""
+    if isinstance(cls, str):
+        return class_kind(cls) is Kind.MODULE
+    if cls is None:
+        return False
+    bases = context.flow.classes.mro(cls)[1]
+    return "flax.nnx.Module" in bases and bases <= KNOWN_BASES
+
+
+def has_attribute(context: Context, cls: ClassFacts, name: str) -> bool:
+    """Say whether a class of the project, or one derived from it, may have an attribute of a name."""
+    for one in context.flow.classes.heirs(cls) or (cls,):
+        for parent in context.flow.classes.mro(one)[0]:
+            if name in parent.methods or name in parent.fields or name in parent.stores or name in parent.scope.env:
+                return True
+            if {"__getattr__", "__getattribute__"} & set(parent.methods):
+                return True
+    return any(True for _ in context.flow.fields.stores().get(name, ()))
+
+
+def is_array(context: Context, value: Value | None, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a value is an array of JAX, or what a module of NNX gives, for certain.
+
+    Args:
+        context: the analysis.
+        value: the value.
+        scope: the scope that it belongs to.
+        depth: how deep in a larger value it stands.
+    """
+    if value is None or depth > _DEPTH:
+        return False
+    if isinstance(value, Unknown):
+        return _operation(context, value.node, scope, depth)
+    if isinstance(value, Loop | Changed):
+        return is_array(context, value.before, scope, depth + 1)
+    if isinstance(value, Choice):
+        return all(is_array(context, one, scope, depth + 1) for one in value.options)
+    sources = context.sources.of(context.flow.here(value, scope))
+    return bool(sources) and all(_source(context, source, scope, depth) for source in sources)
+
+
+def _source(context: Context, source: Bound, scope: Scope, depth: int) -> bool:
+    value = source.value
+    if source.frame is not None:
+        scope = source.frame.function.scope
+    if isinstance(value, Unknown):
+        return _operation(context, value.node, scope, depth + 1)
+    if isinstance(value, Item):
+        return kinds_of(context, value, scope) == {Kind.GRADIENT}
+    if isinstance(value, Param):
+        return fed_to_layers(context, value)
+    if not isinstance(value, Call):
+        return False
+    name = context.flow.calls.callee_name(source)
+    home, _, word = name.rpartition(".")
+    if home == "flax.nnx" and word in _ACTIVATIONS:
+        return True
+    if name.startswith(_LOSSES) or result_kind(name) is Kind.ARRAY:
+        return True
+    callee = value.callee
+    if isinstance(callee, Attr) and callee.name in ARRAY_METHODS and is_array(context, callee.base, scope, depth + 1):
+        return True
+    return plain_module(context, owner_class(context, callee, scope))
+
+
+def fed_to_layers(context: Context, param: Param) -> bool:
+    """Say whether a parameter of a method of a module goes into a layer of NNX as it is."""
+    function = param.function
+    if function.owner is None or param is function.self_param or not plain_module(context, function.owner):
+        return False
+    for event in context.bodies.calls.get(function.scope, ()):
+        if param in event.value.args[:1] and isinstance(event.value.callee, Attr):
+            if isinstance(owner_class(context, event.value.callee, function.scope), str):
+                return True
+    return False
+
+
+def _operation(context: Context, node: ast.AST, scope: Scope, depth: int) -> bool:
+    parts: tuple[ast.expr, ...] = ()
+    if isinstance(node, ast.BinOp):
+        parts = (node.left, node.right)
+    elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+        parts = (node.operand,)
+    elif isinstance(node, ast.AugAssign):
+        parts = (node.value,)
+    values = scope.module.values
+    return any(is_array(context, values.get(part), scope, depth + 1) for part in parts)
