@@ -37,8 +37,10 @@ CASES: dict[str, Cases] = {
             "net = Net(nnx.Rngs(0))\nprint(net.forward(x), net.parameters(), net.weight)\n",
             "class Mode(nnx.Module):\n    def train(self, mode=True):\n        print(mode)\n        return self\n"
             "Mode().train(False)\n",
-            "class Tensor:\n    def __init__(self, x):\n        self.x = x\n    def detach(self):\n        return self\n"
-            "    def numpy(self):\n        return np.asarray(self.x)\nt = Tensor(model(x))\nprint(t.detach().numpy())\n",
+            "class Tensor:\n    def __init__(self, x):\n        self.x = x\n"
+            "    def detach(self):\n        return self\n"
+            "    def numpy(self):\n        return np.asarray(self.x)\n"
+            "t = Tensor(model(x))\nprint(t.detach().numpy())\n",
             "def host(tensor):\n    return tensor.detach().cpu().numpy()\n",
             "try:\n    y = model(x).numpy()\nexcept AttributeError:\n    y = np.asarray(model(x))\n",
             "y = model(x).view(jnp.int32)\nprint(model(x).mean(axis=0, keepdims=True))\n",
