@@ -58,7 +58,8 @@ class FunctionFacts:
         defaults: values of defaults by parameter name, in the scope around.
         decorators: values of its decorators, outermost first, in the scope around.
         returns: values that it returns or yields.
-        generator: whether it yields.
+        generator: whether it yields; what it yields stands among ``returns``.
+        delegated: what it yields the elements of, with ``yield from``.
         binding: how a method is called: ``instance``, ``class`` or ``static``; ``function`` otherwise.
         is_property: whether it is a property.
         is_cached: whether the property keeps the object that it returned first.
@@ -76,6 +77,7 @@ class FunctionFacts:
     decorators: tuple[Value, ...] = ()
     returns: list[Value] = field(default_factory=list)
     generator: bool = False
+    delegated: list[Value] = field(default_factory=list)
     binding: str = "function"
     is_property: bool = False
     is_cached: bool = False

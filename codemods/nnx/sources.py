@@ -5,7 +5,7 @@ from __future__ import annotations
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.ordered import OrderedSet
-from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Value
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Mapping, Param, Sequence, Value
 
 _DEPTH = 40  # how many values one is followed through: fields of objects that hold each other have no end
 _STEPS = 1_000  # how many places one question may visit
@@ -94,7 +94,8 @@ class Sources:
             base = flow.with_value(bound, value.base)
             if isinstance(value, Round) and flow.containers.is_mapping(base):
                 return {bound: None}  # a key
-            for element in flow.containers.elements(base) or self._layers(base, value):
+            picked = self._picked(base, value)
+            for element in picked or flow.containers.elements(base) or self._layers(base, value):
                 found |= dict.fromkeys(self.of(element))
         elif isinstance(value, Attr):
             for field in flow.fields.field(flow.with_value(bound, value.base), value.name):
@@ -106,6 +107,22 @@ class Sources:
                     for result in callee.function.returns:
                         found |= dict.fromkeys(self.of(Bound(result, frame)))
         return found or {bound: None}
+
+    def _picked(self, base: Bound, value: Indexed | Item | Round) -> list[Bound]:
+        """Return what stands under a constant key in all displays that a container may be; empty if one is unknown."""
+        flow, resolved = self.flow, self.flow.resolve(base)
+        if isinstance(value, Round) or not isinstance(resolved.value, Round | Param | Indexed | Attr):
+            return []
+        index = flow.resolve(value.index) if isinstance(value, Indexed) else Bound(value.index)
+        if not isinstance(index.value, Const):
+            return []
+        found: list[Bound] = []
+        for way in self.originals(resolved):
+            item = flow.containers.item(way, index) if isinstance(way.value, Mapping | Sequence) else None
+            if item is None or isinstance(item.value, Indexed):
+                return []
+            found.append(item)
+        return found
 
     def _layers(self, base: Bound, value: Indexed | Item | Round) -> list[Bound]:
         """Return what ``nnx.Sequential(...).layers[0]`` may be: the layer that it was given."""

@@ -175,8 +175,12 @@ class Containers:
             for invoked, frame in (
                 self.flow.calls.invoked(container) if not self.flow.calls.callee_name(container) else []
             ):
-                for result in invoked.function.returns:
-                    yield from self._elements(Bound(result, frame), seen)
+                function = invoked.function
+                for result in function.returns:
+                    if function.generator and not any(result is one for one in function.delegated):
+                        yield Bound(result, frame)
+                    else:
+                        yield from self._elements(Bound(result, frame), seen)
         elif isinstance(value, Indexed | Round):
             for inner in self._elements(self.flow.with_value(container, value.base), seen):
                 yield from self._elements(inner, seen)

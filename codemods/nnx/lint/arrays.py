@@ -6,10 +6,12 @@ import ast
 from dataclasses import dataclass, replace
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
-from codemods.nnx.frames import Bound, Round
-from codemods.nnx.lint.names import ARRAY_METHODS
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.results import STAGED_RESULTS
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.traced import function_of
 from codemods.nnx.values import Attr, Call, Const, Each, Item, Loop, Param, Sequence, Unknown, Value
 
 BOOL, INT, FLOAT = 0, 1, 2
@@ -22,6 +24,9 @@ _SAMPLERS = frozenset({"normal", "uniform", "truncated_normal", "gumbel", "expon
 _REDUCING = frozenset({"sum", "mean", "max", "min", "prod", "std", "var"})
 _ELEMENTWISE = frozenset({"squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy"})
 _OVER_CLASSES = frozenset({"softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"})
+# functions of several arrays that are broadcast against each other
+_TOGETHER = frozenset({"where", "maximum", "minimum", "power", "add", "subtract", "multiply", "logaddexp", "hypot"})
+_ACTIVATIONS = frozenset({"relu", "gelu", "silu", "swish", "elu", "leaky_relu", "selu", "log_sigmoid"})
 _WRITING = frozenset({"set", "add", "multiply", "mul", "divide", "power", "subtract", "min", "max"})
 _SHAPING = frozenset({"reshape", "ravel", "flatten", "transpose", "squeeze"})
 _COUNTING = frozenset({"argmax", "argmin", "count_nonzero", "argsort", "searchsorted"})
@@ -30,7 +35,7 @@ _DTYPES = {"float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "float64": FLO
            "bool": BOOL, "bool_": BOOL}  # fmt: skip
 _SPACES = frozenset({"jax.numpy", "jax.numpy.linalg", "jax.nn", "jax.random", "jax.lax"})
 _SEVERAL = frozenset({"split", "array_split", "meshgrid", "scan", "while_loop", "fori_loop", "cond", "switch", "map"})
-_DEPTH = 12
+_DEPTH = 20
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,29 @@ class Arrays:
             return self._call(value, scope, depth + 1)
         if isinstance(value, Attr) and value.name in {"T", "real"}:
             return self.of(value.base, scope, depth + 1)
+        if isinstance(value, Item):
+            part = self._taken(value, scope, depth + 1)
+            if part is not UNKNOWN:
+                return part
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self._found(found, value, depth)
+
+    def _taken(self, value: Item, scope: Scope, depth: int) -> Array:
+        """Return what ``x[0]`` or ``x[..., None]`` is."""
+        index = value.index
+        parts = index.items if isinstance(index, Sequence) else (index,)
+        change = 0
+        for part in parts:
+            if isinstance(part, Const) and (part.value is None or part.value is Ellipsis):
+                change += part.value is None
+            elif isinstance(part, Const) and type(part.value) is int:
+                change -= 1
+            elif not (isinstance(part, Unknown) and isinstance(part.node, ast.Slice)):
+                return UNKNOWN
+        base = self.of(value.base, scope, depth)
+        if base.axes is None or base.axes + change < 0:
+            return UNKNOWN
+        return replace(base, axes=base.axes + change, weak=False)
 
     def _looped(self, value: Loop, scope: Scope, depth: int) -> Array:
         """Return what a variable is in all rounds of a loop, if that is the same."""
@@ -95,6 +121,8 @@ class Arrays:
         inner = found.value
         if isinstance(inner, Param):
             return self._argument(found, depth)
+        if isinstance(inner, Attr | Indexed):
+            return self._agreed(found, depth)
         if inner is value:
             return UNKNOWN
         if isinstance(inner, Round | Each):
@@ -109,16 +137,22 @@ class Arrays:
         default = param.function.defaults.get(param.name)
         if default is not None and _left_out(self._context, param):
             return _literal(default.value) if isinstance(default, Const) else UNKNOWN
-        given = [one for one in self._context.sources.originals(found) if one.value is not found.value]
-        if not given or len(given) != len(self._context.sources.originals(found)):
+        if param.function in self._context.shared(_batched):
             return UNKNOWN
-        if param in self._asked:
+        return self._agreed(found, depth)
+
+    def _agreed(self, found: Bound, depth: int) -> Array:
+        """Return what all sources of a parameter, field or entry are, if they agree."""
+        given = self._context.sources.originals(found)
+        if not given or any(one.value is found.value for one in given):
+            return UNKNOWN
+        if found.value in self._asked:
             return _PENDING
-        self._asked.add(param)
+        self._asked.add(found.value)
         try:
             kinds = {self.of_bound(one, depth + 1) for one in given} - {_PENDING}
         finally:
-            self._asked.discard(param)
+            self._asked.discard(found.value)
         return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     def of_bound(self, bound: Bound, depth: int = 0) -> Array:
@@ -157,6 +191,9 @@ class Arrays:
 
     def _operation(self, node: ast.BinOp, scope: Scope, depth: int) -> Array:
         left, right = self._part(node.left, scope, depth + 1), self._part(node.right, scope, depth + 1)
+        for one, other in ((left, right), (right, left)):
+            if one == _PENDING and (other == _PENDING or (other.weak and other.axes == 0)):
+                return _PENDING
         axes = _joined([left.axes, right.axes])
         if isinstance(node.op, ast.MatMult):
             axes = _product(left.axes, right.axes)
@@ -203,10 +240,20 @@ class Arrays:
             return self._made(value, scope, depth)
         first = self.of(value.args[0], scope, depth) if value.args else UNKNOWN
         if word in _REDUCING | _COUNTING:
-            whole = len(value.args) == 1 and not value.keywords
-            return Array(_reduced(word, first.number), 0 if whole else None)
+            return Array(_reduced(word, first.number), _left(first.axes, value.args[1:], value))
         if word in _FLOATING:
             return Array(FLOAT, first.axes)
+        if word in _TOGETHER:
+            parts = [self.of(argument, scope, depth) for argument in value.args]
+            one = FLOAT if any(p.number == FLOAT for p in parts[-2:]) else None
+            return Array(one, _joined([p.axes for p in parts])) if not value.keywords else UNKNOWN
+        if word in {"dot", "matmul"} and len(value.args) == 2:
+            other = self.of(value.args[1], scope, depth)
+            return Array(None, _product(first.axes, other.axes) if word == "matmul" or other.axes in {1, 2} else None)
+        if word == "one_hot" and first.axes is not None and not value.keywords:
+            return Array(FLOAT, first.axes + 1)
+        if word in _ACTIVATIONS:
+            return Array(FLOAT if first.number == FLOAT else None, first.axes)
         if word in {"floor", "ceil", "trunc", "rint"} and first.number == FLOAT:
             return replace(first, weak=False)
         if word in {"abs", "square", "negative", "zeros_like", "ones_like", "copy"} and value.keyword("dtype") is None:
@@ -249,8 +296,7 @@ class Arrays:
             return replace(self.of(place.base.base, scope, depth), weak=False)
         base = self.of(callee.base, scope, depth)
         if callee.name in _REDUCING | _COUNTING and base != UNKNOWN:
-            whole = not value.args and not value.keywords
-            return Array(_reduced(callee.name, base.number), 0 if whole else None)
+            return Array(_reduced(callee.name, base.number), _left(base.axes, value.args, value))
         if callee.name in _SHAPING:
             axes = len(value.args) if callee.name == "reshape" and len(value.args) > 1 else None
             return Array(base.number, 1 if callee.name in {"ravel", "flatten"} else axes)
@@ -259,6 +305,10 @@ class Arrays:
         return self._result(value, scope, depth)
 
     def _result(self, value: Call, scope: Scope, depth: int) -> Array:
+        made = self._context.flow.follow(self._context.flow.here(value, scope), value.callee)
+        if isinstance(made.value, Call) and len(made.value.args) == 1 and not made.value.keywords and value.args:
+            if self._context.flow.calls.callee_name(made) == "jax.grad":  # shaped as what it is taken with respect to
+                return replace(self.of(value.args[0], scope, depth), weak=False)
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self.of_bound(found, depth) if found.value is not value else UNKNOWN
 
@@ -276,6 +326,27 @@ class Arrays:
         if isinstance(found, Sequence) and isinstance(found.node, ast.Tuple | ast.List):
             return None if any(isinstance(e, ast.Starred) for e in found.node.elts) else len(found.items)
         return 1 if isinstance(found, Const) and isinstance(found.value, int) else None
+
+
+def _batched(context: Context) -> set[FunctionFacts]:
+    """Return the functions whose arguments are parts of what they are called with, such as those under ``vmap``."""
+    found = {root.function for root in context.traced.roots if last(root.transform) in _PARTS}
+    if not found:
+        return found
+    before = -1
+    while before != len(found):
+        before = len(found)
+        for function, tracing in context.traced.known.items():
+            around = [
+                function_of(function.scope.parent),
+                *(site.caller.function for site in tracing.sites if site.caller),
+            ]
+            if function not in found and any(one in found for one in around):
+                found.add(function)
+    return found
+
+
+_PARTS = frozenset({"vmap", "pmap", "shard_map", "map", "associative_scan"})
 
 
 def _left_out(context: Context, param: Param) -> bool:
@@ -337,6 +408,22 @@ def made_by_jax(context: Context, value: Value | None, scope: Scope, depth: int 
     if inner is None and isinstance(found.value, Call | Unknown):
         inner = context.bodies.home(found.value.node) or scope.module.scope
     return inner is not None and made_by_jax(context, found.value, inner, depth + 1)
+
+
+def _left(axes: int | None, given: tuple[Value, ...], call: Call) -> int | None:
+    """Return how many axes are left by a sum or the like; ``given`` are the arguments behind the array."""
+    if not given and not call.keywords:
+        return 0
+    names = {name for name, _ in call.keywords}
+    axis = given[0] if given else call.keyword("axis")
+    if len(given) > 1 or axis is None or not names <= {"axis", "dtype"} or axes is None or call.starred:
+        return None
+    node = call.node.args[-1] if given else next(k.value for k in call.node.keywords if k.arg == "axis")
+    numbers = constant(node)
+    if numbers is None:
+        return 0 if isinstance(axis, Const) and axis.value is None else None
+    count = 1 if type(numbers) is int else len(numbers) if isinstance(numbers, tuple | list) else axes + 1
+    return axes - count if count <= axes else None
 
 
 def _highest(numbers: list[int | None]) -> int | None:

@@ -21,6 +21,8 @@ _ARRAYS = frozenset(
     {"append", "clip", "concatenate", "delete", "expand_dims", "flip", "insert", "maximum", "minimum", "nan_to_num",
      "pad", "put", "resize", "reshape", "roll", "sort", "squeeze", "swapaxes", "transpose", "where"}
 )  # fmt: skip
+_LOOKING = frozenset({"str", "len", "isinstance", "float", "int", "max", "min", "abs", "tuple", "getattr", "hasattr"})
+_WRITING = frozenset({"copyto", "put", "save", "savez", "savetxt", "fill_diagonal", "place", "putmask"})
 _METHODS = frozenset({"astype", "reshape", "sort", "transpose", "squeeze", "ravel", "clip", "flatten", "round"})
 
 
@@ -63,7 +65,16 @@ def _harmless(node: ast.expr) -> bool:
     """Say whether a function is a lambda that calls nothing with an effect."""
     if not isinstance(node, ast.Lambda) or isinstance(node.body, ast.Constant):
         return False  # `lambda a, b: None` only compares the structure of the trees
-    return not any(
-        isinstance(n, ast.Call) and not (isinstance(n.func, ast.Attribute) and n.func.attr in _METHODS)
-        for n in ast.walk(node.body)
-    )
+    return not any(isinstance(n, ast.Call) and not _without_effect(n.func) for n in ast.walk(node.body))
+
+
+def _without_effect(func: ast.expr) -> bool:
+    """Say whether a function is one of jax.numpy, by the way it is written, or of Python's that only looks."""
+    if isinstance(func, ast.Name):
+        return func.id in _LOOKING
+    if not isinstance(func, ast.Attribute):
+        return False
+    if func.attr in _METHODS:
+        return True
+    home = func.value
+    return func.attr not in _WRITING and isinstance(home, ast.Name) and home.id in {"jnp", "np"}

@@ -68,8 +68,9 @@ def _returned(function: FunctionFacts) -> ast.expr | None:
 class _Depends:
     """How expressions of a function depend on one of its parameters: not at all, in steps, or smoothly."""
 
-    def __init__(self, context: Context, function: FunctionFacts, param: str) -> None:
+    def __init__(self, context: Context, function: FunctionFacts, param: str, depth: int = 0) -> None:
         self._known: dict[str, int] = {param: SMOOTH}
+        self._context, self._scope, self._depth = context, function.scope, depth
         if isinstance(function.node, ast.Lambda):
             return
         nodes = [n for n in context.bodies.nodes(function.scope) if isinstance(n, _BINDING)]
@@ -96,7 +97,28 @@ class _Depends:
         step = isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_word(node.func) in _STEPS)
         if isinstance(node, ast.Call) and last_word(node.func) in _ESTIMATORS:
             return SMOOTH
+        if inner == SMOOTH and not step and isinstance(node, ast.Call):
+            return self._called(node)
         return min(inner, STEP) if step else inner
+
+    def _called(self, node: ast.Call) -> int:
+        """Return how the result of a call of the project's own function depends on the parameter."""
+        value = self._scope.module.values.get(node)
+        if self._depth > 3 or not isinstance(value, Call) or value.starred or value.keywords:
+            return SMOOTH
+        callees = self._context.flow.calls.callables(self._context.flow.here(value.callee, self._scope))
+        function = callees[0].function if len(callees) == 1 and not callees[0].gradient else None
+        body = _returned(function) if function is not None and not function.decorators else None
+        if function is None or body is None or self.of(node.func) != NONE or callees[0].keywords:
+            return SMOOTH
+        names = list(function.params)[len(callees[0].args) + int(callees[0].receiver is not None) :]
+        if len(node.args) > len(names):
+            return SMOOTH
+        given = [(name, self.of(argument)) for name, argument in zip(names, node.args, strict=False)]
+        return max(
+            (min(how, _Depends(self._context, function, name, self._depth + 1).of(body)) for name, how in given if how),
+            default=NONE,
+        )
 
 
 _BINDING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.FunctionDef)

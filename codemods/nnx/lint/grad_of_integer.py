@@ -73,10 +73,9 @@ def _integers(context: Context, event: CallEvent) -> ast.AST | None:
     made = context.flow.resolve(given)
     if isinstance(made.value, Param):
         sources = [source for source in context.sources.originals(made) if source.value is not made.value]
-        every = [
-            source.value.node for source in sources if isinstance(source.value, Call) and _whole_array(context, source)
-        ]
-        return every[0] if every and len(every) == len(sources) else None
+        return next(
+            (one.value.node for one in sources if isinstance(one.value, Call) and _whole_array(context, one)), None
+        )
     return made.value.node if isinstance(made.value, Call) and _whole_array(context, made) else None
 
 

@@ -136,12 +136,26 @@ def _is_array(context: Context, node: ast.expr, scope: Scope) -> bool:
     bound = context.flow.here(value, scope)
     if isinstance(node, ast.Name):
         return context.kinds.only(bound) is Kind.ARRAY
+    if isinstance(node, ast.Subscript):
+        return context.kinds.only(bound) is Kind.ARRAY and not _refilled(node, scope)
     if isinstance(node, ast.Attribute) and isinstance(value, Attr) and _own(context, value):
         return True
     if isinstance(node, ast.Attribute) and node.attr == "value":
         base = scope.module.values.get(node.value)
         return base is not None and context.kinds.only(context.flow.here(base, scope)) is Kind.VARIABLE
     return False
+
+
+def _refilled(node: ast.Subscript, scope: Scope) -> bool:
+    """Say whether the module puts something else into an entry of a container than the changed array."""
+    text = ast.unparse(node)
+    return any(
+        isinstance(target, ast.Subscript)
+        and ast.unparse(target) == text
+        and not ast.unparse(assign.value).startswith(f"{text}.at[")
+        for assign in scope.module.source.of_type(ast.Assign)
+        for target in assign.targets
+    )
 
 
 def _own(context: Context, value: Attr) -> bool:

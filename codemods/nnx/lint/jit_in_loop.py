@@ -25,6 +25,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
             continue
         bound = _bound_in(loop, event.node) if loop is not None else not _repeated(context, event)
+        if bound and loop is not None and _counted(loop, event.node):
+            bound = False
         if not bound and _fresh(context, event, name):
             yield _found(event.scope, event.node, name)
     yield from _factories(context)
@@ -168,6 +170,21 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
             return True
         return around is not None and around is event.scope.function and not _captures(context, inner.facts)
     return isinstance(inner, Call) and isinstance(event.node.args[0], ast.Call)
+
+
+def _counted(loop: ast.For | ast.While, node: ast.Call) -> bool:
+    """Say whether what is compiled is a lambda that takes the number of a round of training from around it."""
+    made = node.args[0]
+    if not isinstance(loop, ast.For) or not isinstance(made, ast.Lambda):
+        return False
+    counters = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name) and n.id in _ROUNDS}
+    others = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - counters
+    own = {a.arg for a in ast.walk(made.args) if isinstance(a, ast.arg)}
+    read = {n.id for n in ast.walk(made.body) if isinstance(n, ast.Name)} - own
+    return bool(counters & read) and not others & read
+
+
+_ROUNDS = frozenset({"epoch", "step", "iteration", "it", "round", "round_", "epoch_idx", "step_idx"})
 
 
 def _bound_in(loop: ast.For | ast.While, node: ast.AST, own: ast.AST | None = None) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import INT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
@@ -70,8 +70,8 @@ def _made(context: Context, value: Value, scope: Scope, words: frozenset[str], d
             if value.callee.name in _KEEPING:
                 return _made(context, value.callee.base, scope, words, depth + 1)
     found = context.flow.resolve(bound)
-    if isinstance(found.value, Param | Choice):
-        sources = [s for s in context.sources.of(found) if s.value is not found.value]
+    if isinstance(found.value, Param | Choice | Indexed | Attr):
+        sources = [s for s in context.sources.originals(found) if s.value is not found.value]
         return bool(sources) and all(_made_bound(context, s, scope, words, depth) for s in sources)
     return found.value is not value and _made_bound(context, found, scope, words, depth)
 

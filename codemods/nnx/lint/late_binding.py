@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.nodes import last_word
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -18,7 +19,7 @@ def _check(context: Context) -> Iterator[Finding]:
         nodes = context.bodies.nodes(scope)
         for node in nodes:
             if isinstance(node, ast.ListComp | ast.DictComp):
-                made = node.elt if isinstance(node, ast.ListComp) else node.value
+                made = _inner(node.elt if isinstance(node, ast.ListComp) else node.value)
                 names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
                 late = _late(made, names) if isinstance(made, ast.Lambda) else ""
                 if late and isinstance(made, ast.Lambda):
@@ -52,6 +53,16 @@ def _late(made: ast.Lambda | ast.FunctionDef, names: set[str]) -> str:
     return next((n.id for n in inner if isinstance(n, ast.Name) and n.id in names - own), "")
 
 
+def _inner(made: ast.expr | None) -> ast.expr | None:
+    """Return the function behind transforms that keep it for later, as in ``jax.jit(jax.grad(f))``."""
+    while isinstance(made, ast.Call) and last_word(made.func) in _KEEPING and made.args:
+        made = made.args[0]
+    return made
+
+
+_KEEPING = frozenset({"jit", "grad", "value_and_grad", "vmap", "pmap", "checkpoint", "remat", "jacfwd", "jacrev"})
+
+
 def _kept(loop: ast.For) -> Iterator[tuple[ast.Lambda | ast.FunctionDef, str]]:
     """Yield the functions that the rounds of a loop put into a list or dict, and its name."""
     defined = {n.name: n for n in loop.body if isinstance(n, ast.FunctionDef) and not n.decorator_list}
@@ -65,6 +76,7 @@ def _kept(loop: ast.For) -> Iterator[tuple[ast.Lambda | ast.FunctionDef, str]]:
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
             if isinstance(statement.targets[0].value, ast.Name):
                 value, kept = statement.value, statement.targets[0].value.id
+        value = _inner(value)
         if isinstance(value, ast.Lambda):
             yield value, kept
         elif isinstance(value, ast.Name) and value.id in defined:

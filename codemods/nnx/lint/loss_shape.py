@@ -12,7 +12,8 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.values import Call, Item, Unknown
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.values import Call, Item, Sequence, Unknown
 
 _POWERS = frozenset({"jax.numpy.square", "jax.numpy.abs", "builtins.abs"})
 _LOSSES = frozenset(
@@ -33,7 +34,10 @@ def _check(context: Context) -> Iterator[Finding]:
             if any(b"vmap" in scope.module.source.data for scope in (event.scope, function.scope)):
                 continue  # it may be given one example at a time
             outputs = set(list(function.params)[:1]) if name.startswith("flax.") else set()
+            aux = keyword(event.node, "has_aux")
             for returned in function.returns:
+                if aux is not None and constant(aux) is True and isinstance(returned, Sequence) and returned.items:
+                    returned = returned.items[0]
                 if not isinstance(returned, Call | Unknown):
                     continue
                 if _elementwise(context, returned, function, outputs) or _several(context, returned, function):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
@@ -18,7 +18,7 @@ from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root, Tracing, function_of
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Mapping, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Mapping, Param, Sequence, Value
 
 _MESHES = {"Mesh": (1, "axis_names"), "make_mesh": (1, "axis_names"), "AbstractMesh": (1, "axis_names"),
            "create_hybrid_device_mesh": None, "set_mesh": None}  # fmt: skip
@@ -239,7 +239,13 @@ def _axes(context: Context, mesh: Value | None, event: CallEvent) -> tuple[str, 
     """Return the names of the axes of a mesh; None if they are not all known."""
     if mesh is None:
         return None
-    made = context.flow.resolve(context.flow.here(mesh, event.scope))
+    found = [_axes_of(context, made) for made in context.sources.of(context.flow.here(mesh, event.scope))]
+    known = [axes for axes in found if axes is not None]
+    return tuple(dict.fromkeys(axis for axes in known for axis in axes)) if len(known) == len(found) else None
+
+
+def _axes_of(context: Context, made: Bound) -> tuple[str, ...] | None:
+    """Return the names of the axes of the mesh that a call makes; None if they are not all known."""
     if not isinstance(made.value, Call) or made.value.starred:
         return None
     where = _MESHES.get(last(context.flow.calls.callee_name(made)))
@@ -260,6 +266,11 @@ def _named(context: Context, bound: Bound | None, depth: int) -> Iterator[tuple[
         return
     found = context.flow.resolve(bound)
     value = found.value
+    if isinstance(value, Param | Indexed | Attr | Round):
+        for source in context.sources.of(found):
+            if source.value is not value and isinstance(source.value, Call | Sequence | Mapping):
+                yield from _named(context, source, depth + 1)
+        return
     if isinstance(value, Sequence):
         for item in value.items:
             yield from _named(context, context.flow.with_value(found, item), depth + 1)

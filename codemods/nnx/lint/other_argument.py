@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -39,6 +40,36 @@ def _check(context: Context) -> Iterator[Finding]:
                     related=[(other.node, "used here")],
                 )
                 break
+        else:
+            yield from _subtracted(context, event, gradient)
+
+
+def _subtracted(context: Context, event: CallEvent, gradient: Value) -> Iterator[Finding]:
+    """Yield a gradient that is subtracted from a later argument, or an entry of it, that is called parameters."""
+    values = event.scope.module.values
+    named = {n.id for n in event.node.args[1:] if isinstance(n, ast.Name) and _PARAMS.search(n.id)}
+    first = event.node.args[0]
+    if not named or not isinstance(first, ast.Name) or _PARAMS.search(first.id):
+        return
+    for node in context.bodies.nodes(event.scope):
+        if not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, ast.Sub):
+            continue
+        whole, step = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+        while isinstance(whole, ast.Subscript | ast.Attribute):
+            whole = whole.value
+        if not isinstance(whole, ast.Name) or whole.id not in named:
+            continue
+        if any(isinstance(n, ast.Name) and values.get(n) == gradient for n in ast.walk(step)):
+            place = [getattr(n, "id", "") for n in event.node.args].index(whole.id)
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the gradient is taken with respect to `{first.id}`, and used for `{whole.id}`",
+                f"give argnums={place}, or put what is learned first",
+                related=[(node, "used here")],
+            )
+            return
 
 
 def _used(context: Context, other: CallEvent, gradient: Value, later: tuple[Value, ...]) -> Value | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
@@ -34,7 +34,8 @@ class Reach:
     ) -> None:
         self._context = context
         self._without = without
-        self._around = _around(context, places)
+        self._mapped = context.shared(_mapped)
+        self._around = _around(context, places, self._mapped)
         self._done: set[tuple[FunctionFacts, frozenset[str]]] = set()
         self._inner: dict[FunctionFacts, list[FunctionFacts]] = {}
         for function in self._around:
@@ -79,6 +80,11 @@ class Reach:
                 reached = frozenset(name for name, node in arguments if mentions(node, names))
                 if reached and not any(isinstance(a, Star) for a in event.value.args):
                     yield from self._reached(called, reached, depth + 1)
+            for called in self._mapped.get(event, ()):
+                leaves = zip(called.params, event.node.args[1:], strict=False)
+                reached = frozenset(name for name, node in leaves if mentions(node, names))
+                if reached and called is not function:
+                    yield from self._reached(called, reached, depth + 1)
 
 
 def _has_rule(function: FunctionFacts) -> bool:
@@ -111,13 +117,36 @@ def _carried(context: Context, node: ast.Call, inner: FunctionFacts, names: set[
     return set()
 
 
-def _around(context: Context, places: Iterable[FunctionFacts]) -> set[FunctionFacts]:
+def _mapped(context: Context) -> dict[CallEvent, list[FunctionFacts]]:
+    """Return the functions that others of JAX apply to the leaves of trees, by these calls."""
+    found: dict[CallEvent, list[FunctionFacts]] = {}
+    for event, name in foreign(context, *sorted(last(one) for one in _MAPS), everywhere=True):
+        if name in _MAPS and event.value.args and not event.value.starred:
+            callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+            found[event] = [one.function for one in callees if not one.args and one.receiver is None]
+    return found
+
+
+_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", "jax.lax.map", "builtins.map"})
+
+
+def _around(
+    context: Context, places: Iterable[FunctionFacts], mapped: dict[CallEvent, list[FunctionFacts]]
+) -> set[FunctionFacts]:
     """Return some functions with those that call them, and those these stand in."""
+    givers: dict[FunctionFacts, list[CallEvent]] = {}
+    for event, functions in mapped.items():
+        for function in functions:
+            givers.setdefault(function, []).append(event)
     found: set[FunctionFacts] = set()
     level = set(places)
     for _ in range(_DEPTH + 1):
         found |= level
-        callers = {enclosing_function(e.scope) for function in level for e in context.flow.sites.callers(function)}
+        callers = {
+            enclosing_function(event.scope)
+            for function in level
+            for event in (*context.flow.sites.callers(function), *givers.get(function, ()))
+        }
         callers |= {function_of(function.scope.parent) for function in level}
         level = {function for function in callers if function is not None} - found
     return found
@@ -147,9 +176,14 @@ def _dependent(context: Context, function: FunctionFacts, params: frozenset[str]
     nodes = [
         n
         for n in context.bodies.nodes(function.scope)
-        if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.FunctionDef)
+        if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.FunctionDef | _Comprehension)
     ]
     for node in sorted(nodes, key=lambda n: n.lineno):
+        if isinstance(node, _Comprehension):
+            for part in node.generators:
+                if mentions(part.iter, names):
+                    names |= {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
+            continue
         if isinstance(node, ast.FunctionDef):
             own = {a.arg for a in node.args.args}
             if any(mentions(s, names - own) for s in node.body):
@@ -160,6 +194,9 @@ def _dependent(context: Context, function: FunctionFacts, params: frozenset[str]
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
     return names
+
+
+_Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
 def mentions(node: ast.AST, names: set[str] | frozenset[str]) -> bool:

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.flow.calls import Callee
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import scopes
-from codemods.nnx.values import Call, Changed, Const, Item, Loop, Mapping, Unknown, Value
+from codemods.nnx.values import Call, Changed, Const, Item, Loop, Mapping, Param, Unknown, Value
 
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
 _DEPTH = 8
@@ -47,7 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _dict(context: Context, node: ast.Name, scope: Scope) -> bool:
     value = scope.module.values.get(node)
-    if not isinstance(value, Call | Item | Loop | Changed | Mapping):
+    if not isinstance(value, Call | Item | Loop | Changed | Mapping | Param):
         return False
     return _is_dict(context, context.flow.here(value, scope), 0)
 
@@ -80,8 +81,25 @@ def _is_dict(context: Context, bound: Bound, depth: int) -> bool:
             and all(_is_dict(context, Bound(r, frame), depth + 1) for r in callee.function.returns)
             for callee, frame in invoked
         )
+    if isinstance(value, Param):
+        # what comes of such arithmetic says nothing itself
+        given = [one for one in context.sources.originals(bound) if not _operation(one.value)]
+        return bool(given) and all(
+            one.value is not value
+            and not _empty(one.value)
+            and _is_dict(context, Bound(one.value, one.frame), depth + 1)
+            for one in given
+        )
     found = flow.resolve(bound)
     return found.value is not value and not isinstance(found.value, Unknown) and _is_dict(context, found, depth + 1)
+
+
+def _empty(value: Value) -> bool:
+    return isinstance(value, Mapping) and not value.items  # something may take its place before it is used
+
+
+def _operation(value: Value) -> bool:
+    return isinstance(value, Unknown) and isinstance(value.node, ast.BinOp | ast.AugAssign)
 
 
 def _gradient(context: Context, bound: Bound, word: str, depth: int) -> bool:
@@ -97,7 +115,29 @@ def _gradient(context: Context, bound: Bound, word: str, depth: int) -> bool:
         return False
     if made.value.keyword("has_aux") is not None and word == "grad":
         return False
+    callees = context.flow.calls.callables(context.flow.with_value(made, made.value.args[0]))
+    if callees and all(_by_name(one) for one in callees):
+        return True
     return _is_dict(context, context.flow.with_value(bound, call.args[0]), depth + 1)
+
+
+def _by_name(callee: Callee) -> bool:
+    """Say whether a function takes entries out of its first argument by their names."""
+    function = callee.function
+    names = list(function.params)[len(callee.args) + int(callee.receiver is not None) :]
+    bound = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return (
+        bool(names)
+        and names[0] not in bound | {name for name, _ in callee.keywords}
+        and any(
+            isinstance(n, ast.Subscript)
+            and isinstance(n.value, ast.Name)
+            and n.value.id == names[0]
+            and isinstance(n.slice, ast.Constant)
+            and isinstance(n.slice.value, str)
+            for n in ast.walk(function.node)
+        )
+    )
 
 
 RULE = lint_rule(

@@ -12,10 +12,10 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import fix, resolved
+from codemods.nnx.lint.places import fix
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Call, Class, Mapping, Sequence, Unknown, Value
+from codemods.nnx.values import Call, Class, Function, Mapping, Ref, Sequence, Unknown, Value
 
 _NUMPY = frozenset(f"numpy.{word}" for word in ("array", "asarray", "zeros", "ones", "arange", "linspace", "full"))
 _LISTING = frozenset(f"builtins.{word}" for word in ("list", "dict", "set", "sorted", "bytearray", "vars"))
@@ -68,11 +68,29 @@ def _from_numpy(context: Context, value: Value, scope: Scope) -> bool:
 
 
 def _origin(context: Context, node: ast.expr, scope: Scope) -> ast.AST:
-    """Return the display that a variable was made by, if that is its only value, or the expression itself."""
-    if not isinstance(node, ast.Name):
+    """Return the display that a variable or field was made by, on every way, or the expression itself."""
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         return node
-    found = resolved(context, node, scope)
-    return found.value.node if found is not None and isinstance(found.value, Sequence | Mapping) else node
+    value = scope.module.values.get(node)
+    if value is None:
+        return node
+    made = [_display(context, one) for one in context.sources.of(context.flow.here(value, scope))]
+    return made[0] if made and all(isinstance(one, _DISPLAYS) for one in made) and made[0] is not None else node
+
+
+def _display(context: Context, source: Bound) -> ast.AST | None:
+    """Return the display behind a value, also that of ``field(default_factory=lambda: [8, 8])``."""
+    value = source.value
+    if isinstance(value, Sequence | Mapping):
+        return value.node
+    if isinstance(value, Call) and context.flow.calls.callee_name(source) == "dataclasses.field":
+        factory = value.keyword("default_factory")
+        made = context.flow.follow(source, factory).value if factory is not None else None
+        if isinstance(made, Function) and len(made.facts.returns) == 1:
+            return _display(context, Bound(made.facts.returns[0]))
+        if isinstance(made, Ref) and made.name in _LISTING:
+            return ast.List([], ast.Load())
+    return None
 
 
 def _listed(context: Context, value: Value | None, scope: Scope, depth: int = 0) -> bool:

@@ -130,6 +130,8 @@ class Expressions(Definitions):
         if function is not None:
             function.generator = True
             function.returns.append(value)
+            if isinstance(node, ast.YieldFrom):
+                function.delegated.append(value)
         return Unknown(node)
 
     def lambda_(self, node: ast.Lambda) -> Value:

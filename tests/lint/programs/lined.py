@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.lint.programs import Pair
 
 
-def lined(code: str, text: str, since: str = "0.12", missed: bool = False) -> Pair:
+def lined(code: str, text: str, since: str = "0.12", missed: bool = False, slow: bool = False) -> Pair:
     """Return a pair.
 
     Args:
@@ -13,8 +13,9 @@ def lined(code: str, text: str, since: str = "0.12", missed: bool = False) -> Pa
         text: both programs.
         since: the first Flax release in which it is wrong; the default is what the optimizers' API asks for.
         missed: whether no default rule finds it yet.
+        slow: whether only its speed is wrong.
     """
-    return Pair(code, _only(text, "-|"), _only(text, "+|"), since, missed=missed)
+    return Pair(code, _only(text, "-|"), _only(text, "+|"), since, missed=missed, slow=slow)
 
 
 def _only(text: str, mark: str) -> str:

@@ -1,8 +1,8 @@
 """Programs with a mistake that issues, discussions and guides tell of, each beside the same program without it.
 
-They stand in text files. A program begins with ``=== its mistake | CODE``, which may go on with ``since=VERSION``
-and ``missed`` as :class:`~tests.lint.programs.Pair` has them, and then ``|`` and where the mistake is known from. The
-lines of one of the two programs alone are marked as in :mod:`tests.lint.programs.lined`.
+They stand in text files. A program begins with ``=== its mistake | CODE``, which may go on with ``since=VERSION``,
+``slow`` and ``missed`` as :class:`~tests.lint.programs.Pair` has them, and then ``|`` and where the mistake is known
+from. The lines of one of the two programs alone are marked as in :mod:`tests.lint.programs.lined`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _read(text: str) -> dict[str, Pair]:
         name, marks, _ = head.split(" | ", 2)
         code, *words = marks.split()
         since = next((word.removeprefix("since=") for word in words if word.startswith("since=")), "0.12")
-        found[f"reported: {name}"] = lined(code, body, since, "missed" in words)
+        found[f"reported: {name}"] = lined(code, body, since, "missed" in words, "slow" in words)
     return found
 
 
