@@ -221,6 +221,8 @@ class Kinds:
             return frozenset(k for k in (result_kind(inner.name),) if k is not None)
         if isinstance(inner, Call) and flow.calls.wrapper_name(callee, inner) in GRADIENTS:
             return frozenset({Kind.GRADIENT})
+        if isinstance(inner, Call) and flow.calls.callee_name(callee) in _INJECTED:
+            return frozenset({Kind.TRANSFORM})
         if isinstance(inner, Attr):
             if inner.name == "state" and Kind.VARIABLE in self.class_kinds(Bound(inner.base, callee.frame)):
                 return frozenset({Kind.VARIABLE})  # nnx.Param.state(value) of Flax 0.10
@@ -268,6 +270,7 @@ class Kinds:
         return holder not in elements and all(Kind.MODULE in self._kinds(e, depth + 1) for e in elements)
 
 
+_INJECTED = frozenset({"optax.inject_hyperparams", "optax.inject_stateful_hyperparams"})
 _LIBRARY_VARIABLES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
 
 

@@ -66,8 +66,11 @@ def _put(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
     """Return the container that a node puts something into, and what."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATING_METHODS:
         return node.func.value, [*node.args, *(k.value for k in node.keywords)]
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
-        return node.targets[0].value, [node.value]
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        first = node.targets[0]
+        for target in first.elts if isinstance(first, ast.Tuple | ast.List) else [first]:
+            if isinstance(target, ast.Subscript):
+                return target.value, [node.value]
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.BitOr):
         if isinstance(node.value, ast.List | ast.Dict | ast.Set):
             return node.target, [*ast.iter_child_nodes(node.value)]  # type: ignore[list-item]

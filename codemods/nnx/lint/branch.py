@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.frames import Frame
+from codemods.nnx.lint.arrays import Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, traced_bodies
@@ -44,7 +45,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 if _told_apart(context, place, function):
                     continue
                 if (
-                    context.taint.node(place, function.scope) and _given(context, place, function)
+                    _stands_in(context, node, place, function)
+                    or (context.taint.node(place, function.scope) and _given(context, place, function))
                     if _optional(place, function)
                     else context.taint.array(place, function.scope)
                 ):
@@ -112,6 +114,34 @@ def _given(context: Context, place: ast.expr, function: FunctionFacts) -> bool:
             if roots and all(value.name not in root.static and not root.partial for root in roots):
                 return any(root.transform in COMPILING for root in roots) and not _left_none(context, value)
     return False
+
+
+def _stands_in(context: Context, node: ast.AST, place: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether ``param or default`` has an array for a default, and a call in sight gives a traced parameter."""
+    if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.Or) or node.values[0] is not place:
+        return False
+    param = function.scope.module.values.get(place)
+    if not isinstance(param, Param) or param.function is not function:
+        return False
+    if not made_by_jax(context, function.scope.module.values.get(node.values[-1]), function.scope):
+        return False
+    tracing = context.traced.known[function]
+    for root in tracing.roots:
+        if param.name not in root.static and root.transform in COMPILING:
+            for event in context.traced.calls_of(root):
+                frames = [frame for _, frame in context.flow.calls.invoked(context.flow.here(event.value, event.scope))]
+                if any(_something(context, frame, param) for frame in frames if frame.function is function):
+                    return True
+    return any(_something(context, frame, param) for frame in tracing.sites)
+
+
+def _something(context: Context, frame: Frame, param: Param) -> bool:
+    """Say whether a call gives more than None for a parameter, or for one that its own caller left out."""
+    given = context.flow.argument(frame, param.name)
+    if given is None or (isinstance(given.value, Const) and given.value.value is None):
+        return False
+    value = original(given).value
+    return not isinstance(value, Param) or value.name not in value.function.defaults
 
 
 def _left_none(context: Context, param: Param) -> bool:

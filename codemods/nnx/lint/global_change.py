@@ -65,7 +65,7 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
     for node in context.bodies.nodes(function.scope):
         if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             continue
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        for target in _targets(node):
             if not isinstance(target, ast.Attribute) or target.attr in {"value", "raw_value"}:
                 continue
             tainted = _tainted(context, node, function.scope)
@@ -80,6 +80,12 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                     f"`{name}` changes once per compilation and not at every call of {shown(function)}",
                     f"return the new value of `{name}`, and assign it where the compiled function is called",
                 )
+
+
+def _targets(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> Iterator[ast.expr]:
+    """Yield the single targets of an assignment."""
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
 
 
 def _own(node: ast.AST, target: ast.Attribute) -> bool:

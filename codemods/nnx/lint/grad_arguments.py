@@ -8,23 +8,28 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.names import JITS
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Attr, Call, Free, Value
 
 
-def gradient_calls(context: Context) -> list[tuple[CallEvent, Call, str]]:
+def gradient_calls(context: Context, compiled: bool = False) -> list[tuple[CallEvent, Call, str]]:
     """Return the calls of functions that ``grad`` made, with the call of ``grad`` and its full name.
 
     Calls of ``grad`` with ``argnums`` are left out.
+
+    Args:
+        context: the analysis.
+        compiled: whether calls of what ``jit`` made of such functions count too.
     """
-    return context.shared(_every)
+    return [found for found, direct in context.shared(_every) if direct or compiled]
 
 
-def _every(context: Context) -> list[tuple[CallEvent, Call, str]]:
+def _every(context: Context) -> list[tuple[tuple[CallEvent, Call, str], bool]]:
     return list(_gradient_calls(context))
 
 
-def _gradient_calls(context: Context) -> Iterator[tuple[CallEvent, Call, str]]:
+def _gradient_calls(context: Context) -> Iterator[tuple[tuple[CallEvent, Call, str], bool]]:
     makers = {
         event.value
         for event in context.bodies.named("grad", "value_and_grad", "jacfwd", "jacrev")
@@ -33,15 +38,22 @@ def _gradient_calls(context: Context) -> Iterator[tuple[CallEvent, Call, str]]:
     if not makers:
         return
     for event in context.asked.calls():
-        made = _made(context, event)
+        made, direct = _made(context, event)
         if made in makers and isinstance(made, Call):
             name = context.flow.calls.callee_name(context.flow.here(made, event.scope))
             if name in GRADIENTS:
-                yield event, made, name
+                yield (event, made, name), direct
 
 
-def _made(context: Context, event: CallEvent) -> Value:
+def _made(context: Context, event: CallEvent) -> tuple[Value, bool]:
+    """Return what made the function that is called; of what ``jit`` made of another, what made that, and False."""
     callee = event.value.callee
-    if isinstance(callee, Free | Attr) and isinstance(event.node.func, ast.Name | ast.Attribute):
-        return context.flow.follow(context.flow.here(event.value, event.scope), callee).value
-    return callee
+    if isinstance(callee, Call) or (
+        isinstance(callee, Free | Attr) and isinstance(event.node.func, ast.Name | ast.Attribute)
+    ):
+        found = context.flow.follow(context.flow.here(event.value, event.scope), callee)
+        direct = True
+        while isinstance(found.value, Call) and found.value.args and context.flow.calls.callee_name(found) in JITS:
+            found, direct = context.flow.follow(found, found.value.args[0]), False
+        return found.value, direct
+    return callee, True

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Round
+from codemods.nnx.lint.arrays import INT, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Call, Const, Each, Loop, Param
+from codemods.nnx.values import Call, Const, Each, Loop, Mapping, Param, Sequence, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, made, name in gradient_calls(context):
+    for event, made, name in gradient_calls(context, compiled=True):
         if not event.value.args or keyword(made.node, "allow_int") is not None:
             continue
         node = event.node.args[0]
@@ -76,7 +77,23 @@ def _integers(context: Context, event: CallEvent) -> ast.AST | None:
         return next(
             (one.value.node for one in sources if isinstance(one.value, Call) and _whole_array(context, one)), None
         )
-    return made.value.node if isinstance(made.value, Call) and _whole_array(context, made) else None
+    if isinstance(made.value, Call) and _whole_array(context, made):
+        return made.value.node
+    return _part(context, first, event.scope)
+
+
+def _part(context: Context, value: Value, scope: Scope) -> ast.AST | None:
+    """Return what makes an array of integers, or a container with one."""
+    if isinstance(value, Sequence | Mapping):
+        items = value.items if isinstance(value, Sequence) else [item for _, item in value.items]
+        return next((found for item in items if (found := _part(context, item, scope)) is not None), None)
+    if not isinstance(value, Call) or not made_by_jax(context, value, scope):
+        inner = context.flow.resolve(context.flow.here(value, scope))
+        if inner.value is not value and isinstance(inner.value, Sequence | Mapping | Call):
+            home = context.bodies.home(inner.value.node) if isinstance(inner.value, Call) else scope
+            return _part(context, inner.value, home) if home is not None else None
+        return None
+    return value.node if Arrays(context, {}).of(value, scope).number == INT else None
 
 
 def _whole_array(context: Context, made: Bound) -> bool:

@@ -6,19 +6,21 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
 
 _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set_to_zero"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unread(context)
+    yield from _stepped(context)
     for event in context.bodies.unpacked:
         callee, statement = event.value.callee, event.statement
         if not isinstance(callee, Attr) or callee.name != "update" or not 2 <= len(event.value.args) <= 3:
@@ -85,6 +87,59 @@ def _unread(context: Context) -> Iterator[Finding]:
                 f"`{grads.id}` is never used: nothing is learned from this loss",
                 "give the gradients to the update; where only the loss is wanted, call the loss",
             )
+
+
+def _stepped(context: Context) -> Iterator[Finding]:
+    """Yield the new states that a step gives, and the loop around it drops, although it goes on with the rest."""
+    for event in context.bodies.unpacked:
+        statement = event.statement
+        assert isinstance(statement, ast.Assign)
+        target = statement.targets[0]
+        loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+        if loop is None or not isinstance(target, ast.Tuple) or event.scope.module not in context.asked:
+            continue
+        blank = [i for i, one in enumerate(target.elts) if isinstance(one, ast.Name) and not _read_in(loop, one.id)]
+        given = {node.id for node in event.node.args if isinstance(node, ast.Name)}
+        kept = given & {one.id for one in target.elts if isinstance(one, ast.Name)}
+        if not blank or not kept or in_test(event.scope):
+            continue
+        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
+            returns = callee.function.returns
+            if len(returns) != 1 or not isinstance(returns[0], Sequence) or len(returns[0].items) != len(target.elts):
+                continue
+            arguments = dict(zip(free_params(callee), event.node.args, strict=False))
+            for place in blank:
+                old = _old_state(context, callee.function, returns[0].items[place])
+                name = arguments.get(old.name) if old is not None else None
+                if isinstance(name, ast.Name) and not event.value.starred and not _bound_in(loop, name.id):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        target.elts[place],
+                        "the new state of the optimizer is thrown away: every step starts from the first moments again",
+                        f"keep it, and give it to the next step: name it `{name.id}` here",
+                    )
+
+
+def _old_state(context: Context, function: FunctionFacts, value: Value) -> Param | None:
+    """Return the parameter with the state before an update, if a value is the state after it."""
+    if not isinstance(value, Item) or not isinstance(value.base, Call) or value.index != Const(1):
+        return None
+    update = value.base
+    if not isinstance(update.callee, Attr) or update.callee.name != "update" or not 2 <= len(update.args) <= 3:
+        return None
+    if kinds_of(context, update.callee.base, function.scope) != {Kind.TRANSFORM}:
+        return None
+    old = update.args[1]
+    return old if isinstance(old, Param) and old.function is function else None
+
+
+def _read_in(loop: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(loop))
+
+
+def _bound_in(loop: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for n in ast.walk(loop))
 
 
 def _dropped(context: Context, event: CallEvent, state: ast.expr) -> bool:

@@ -17,6 +17,8 @@ from codemods.nnx.values import Attr, Call, Item, Loop, Value
 
 _SHAPED = frozenset(f"jax.numpy.{name}" for name in ("zeros", "ones", "full", "empty", "arange", "array"))
 
+_SAMPLED = frozenset(f"jax.random.{name}" for name in ("normal", "uniform", "gumbel", "exponential", "laplace"))
+
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
@@ -158,16 +160,32 @@ def _shape(context: Context, value: Value | None, scope: Scope) -> tuple[int | N
     """Return the shape of an array that is made with a literal one, as far as it is known."""
     if not isinstance(value, Call) or not value.node.args:
         return ()
+    if (written := _written(value)) is not None:
+        return _shape(context, written, scope)
     name = context.flow.calls.callee_name(context.flow.here(value, scope))
-    if name not in _SHAPED:
+    if name not in _SHAPED | _SAMPLED:
         return ()
-    shape = constant(value.node.args[0])
+    given: ast.expr | None = value.node.args[0]
+    if name in _SAMPLED:
+        named = next((k.value for k in value.node.keywords if k.arg == "shape"), None)
+        given = value.node.args[1] if len(value.node.args) > 1 else named
+    shape = constant(given)
+    if shape is None:
+        return ()
     if name == "jax.numpy.array":
         return (len(shape),) if isinstance(shape, list | tuple) else ()
     if name == "jax.numpy.arange" and (len(value.node.args) != 1 or type(shape) is not int):
         return ()
     sizes = shape if isinstance(shape, tuple | list) else (shape,)
     return tuple(size if type(size) is int else None for size in sizes)
+
+
+def _written(value: Call) -> Value | None:
+    """Return the array that ``array.at[i].set(v)`` is a copy of."""
+    callee = value.callee
+    if not isinstance(callee, Attr) or not isinstance(callee.base, Item) or not isinstance(callee.base.base, Attr):
+        return None
+    return callee.base.base.base if callee.base.base.name == "at" else None
 
 
 RULE = lint_rule(

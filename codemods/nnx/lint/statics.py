@@ -36,6 +36,7 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
 
 def _receiver(event: CallEvent, function: FunctionFacts) -> int:
     """Return how many first parameters a call gets from the object whose method it calls."""
-    return int(
-        function.owner is not None and function.self_param is not None and isinstance(event.node.func, ast.Attribute)
-    )
+    if function.owner is None or function.self_param is None:
+        return 0
+    named = isinstance(event.node.func, ast.Attribute)
+    return int(named or function.name == "__call__")

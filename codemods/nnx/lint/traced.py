@@ -108,7 +108,29 @@ class Traced:
             for root in self.gradients:
                 if root.function not in self.known:
                     self._graded.setdefault(root.function, Tracing(root.function, BATCHED)).roots.append(root)
+            if self._graded:
+                self._spread_gradients(self._graded)
         return self._graded
+
+    def _spread_gradients(self, graded: dict[FunctionFacts, Tracing]) -> None:
+        """Add the functions that differentiated ones call, and nothing else traces."""
+        calls: dict[Scope, list[CallEvent]] = {}
+        for event in self._flow.project.calls():
+            calls.setdefault(event.scope, []).append(event)
+        queue = list(graded)
+        while queue:
+            for event in calls.get(queue.pop().scope, ()):
+                call = self._flow.here(event.value, event.scope)
+                if self._flow.calls.callee_name(call):
+                    continue
+                for callee, frame in self._flow.calls.invoked(call):
+                    called = callee.function
+                    if called in self.known or called.generator:
+                        continue
+                    if called not in graded:
+                        graded[called] = Tracing(called, BATCHED)
+                        queue.append(called)
+                    graded[called].sites.append(frame)
 
     @cached_property
     def gradients(self) -> tuple[Root, ...]:

@@ -10,10 +10,12 @@ from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.loop_bodies import bodies
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Class, Const, Each, Function, Ref, Sequence, Value
+from codemods.nnx.values import Call, Class, Const, Each, Function, Param, Ref, Sequence, Value
 
 # decorators that leave a class as it is, as far as trees are concerned
 _PLAIN = frozenset({"dataclasses.dataclass", "functools.total_ordering", "typing.final"})
@@ -26,6 +28,7 @@ _REGISTERING = ("register_", "pytree")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _carried(context)
     for root in compiled_roots(context):
         if in_test(root.scope) or root.partial or not root.transform.endswith(("jit", "pmap")):
             continue
@@ -66,6 +69,35 @@ def _check(context: Context) -> Iterator[Finding]:
                         f'make it static, static_argnames="{name}", or register its class: '
                         "jax.tree_util.register_dataclass",
                     )
+
+
+def _carried(context: Context) -> Iterator[Finding]:
+    """Yield the parts of the first carries of loops that are functions, texts or transformations."""
+    seen: set[ast.AST] = set()
+    for body in bodies(context):
+        if body.event.node in seen or body.init is None or body.event.scope.module not in context.asked:
+            continue
+        seen.add(body.event.node)
+        if last(body.loop) not in {"scan", "fori_loop", "while_loop"} or in_test(body.event.scope):
+            continue
+        init = context.flow.resolve(context.flow.here(body.init, body.event.scope))
+        parts = [init]
+        if isinstance(init.value, Sequence):
+            parts = [context.flow.with_value(init, item) for item in init.value.items]
+        for part in parts:
+            what = _kind(context, part)
+            if not what and isinstance(part.value, Param):
+                sources = context.sources.originals(part)
+                what = "a function" if sources and all(isinstance(s.value, Function) for s in sources) else ""
+            if what and not what.startswith("an object"):
+                yield finding(
+                    RULE.code,
+                    body.event.scope,
+                    body.event.node,
+                    f"the carry of {last(body.loop)} holds {what}, which is no array and no tree",
+                    "leave it out of the carry: the body can use it from around itself",
+                )
+                break
 
 
 def _takes_itself(context: Context, root: Root) -> bool:

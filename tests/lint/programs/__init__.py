@@ -35,6 +35,7 @@ x = jnp.linspace(-1.0, 1.0, 32).reshape(8, 4)
 y = jnp.linspace(0.0, 1.0, 16).reshape(8, 2)
 labels = jnp.arange(8) % 2
 """
+WHOLE = "# whole\n"  # begins a program without HEAD
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Pair:
 
     Attributes:
         code: the rule that finds the mistake.
-        wrong: the program, behind :data:`HEAD`; of several files, a line ``# file: name.py`` begins each but the main
-            one, which comes first.
+        wrong: the program, behind :data:`HEAD` unless it begins with :data:`WHOLE`; of several files, a line
+            ``# file: name.py`` begins each but the main one, which comes first.
         right: what it should have been; it prints something else, or does not raise.
         since: the first Flax release in which it is wrong.
         slow: whether only its speed is wrong.
@@ -62,7 +63,7 @@ class Pair:
 def files(text: str) -> dict[str, str]:
     """Return the files of a program by path."""
     main, *others = text.split("# file: ")
-    found = {"main.py": HEAD + main}
+    found = {"main.py": main if main.startswith(WHOLE) else HEAD + main}
     for other in others:
         name, _, body = other.partition("\n")
         found[name.strip()] = body

@@ -303,4 +303,50 @@ CASES = {
             "def steps(labels, size):\n    return (labels == 1).sum() // size\n",
         ),
     ),
+    "NNX768": Cases(
+        bad=(
+            "def loss(p):\n    return jnp.linalg.norm(p) ** 2  # NNX768\nprint(jax.grad(loss)(x))\n",
+            "def loss(p):\n    n = optax.global_norm(p)\n    return 0.1 * n * n  # NNX768\nprint(jax.grad(loss)(x))\n",
+            "def reg(p):\n    return sum(jnp.square(jnp.linalg.norm(v, axis=0)).sum() for v in p)  # NNX768\n"
+            "def loss(p, y):\n    return reg(p) + y.sum()\nstep = jax.jit(jax.value_and_grad(loss))\n",
+        ),
+        clean=(
+            "def loss(p):\n    return jnp.sum(p**2)\nprint(jax.grad(loss)(x))\n",
+            "def loss(p, y):\n    return jnp.sum(p * y) / jnp.linalg.norm(y) ** 2\nprint(jax.grad(loss)(x, x))\n",
+            "def size(p):\n    return jnp.linalg.norm(p) ** 2\nprint(size(x))\n",
+            "def loss(p):\n    return jnp.linalg.norm(p, ord=1) ** 2\nprint(jax.grad(loss)(x))\n",
+            "def loss(p):\n    return jax.lax.stop_gradient(jnp.linalg.norm(p) ** 2) * p.sum()\n",
+        ),
+    ),
+    "NNX769": Cases(
+        bad=(
+            "y = jnp.where(x > 0 & x < 1, x, 0)  # NNX769\n",
+            "def f(x, valid):\n    return x > 0.5 & valid  # NNX769\n",
+            "def cond(state):\n    i, going = state\n    return i < 10 & going  # NNX769\n",
+            "m = x <= -1.0 | x >= 1.0  # NNX769\n",
+        ),
+        clean=(
+            "y = jnp.where((x > 0) & (x < 1), x, 0)\n",
+            "def f(n):\n    return n & 7 < 4\n",
+            "def f(n, low):\n    return low < n & 255\n",
+            "def f(n, mask):\n    return n == mask & 3, n & 1 == 0, 0 < n < 3\n",
+            "def f(a: 'int | None', b):\n    return (a or 0) < (b | 3)\n",
+        ),
+    ),
+    "NNX770": Cases(
+        bad=(
+            "tx = optax.masked(optax.adam(1e-3), {'a': True, 'b': False})  # NNX770\n",
+            "def build(mask):\n    return optax.chain(optax.clip(1.0), optax.masked(optax.sgd(0.1), mask))  # NNX770\n",
+            "inner = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))\n"
+            "def build(mask):\n    return optax.masked(inner, mask=mask)  # NNX770\n",
+        ),
+        clean=(
+            "def build(m, rest):\n"
+            "    return optax.chain(optax.masked(optax.adam(1e-3), m), optax.masked(optax.sgd(0.1), rest))\n",
+            "def build(m):\n    return optax.chain(optax.masked(optax.add_decayed_weights(1), m), optax.adam(1e-3))\n",
+            "def build(m, rest):\n"
+            "    return optax.chain(optax.masked(optax.adam(1e-3), m), optax.masked(optax.set_to_zero(), rest))\n",
+            "def build(m):\n    return optax.chain(optax.masked(optax.scale_by_adam(), m), optax.scale(-1e-3))\n",
+        ),
+    ),
 }

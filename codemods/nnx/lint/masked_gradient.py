@@ -1,0 +1,106 @@
+"""NNX770: ``optax.masked`` around an optimizer, with nothing for the parameters that the mask leaves out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Sequence
+
+_OPTIMIZERS = frozenset(
+    {"adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "lamb", "lars",
+     "lion", "nadam", "nadamw", "novograd", "radam", "rmsprop", "sgd", "yogi"}
+)  # fmt: skip
+# what else keeps parameters as they are
+_FREEZING = (b"set_to_zero", b"stop_gradient", b"freeze", b"multi_transform", b"partition")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    masks = [event for event, name in foreign(context, "masked") if name.startswith("optax.") and event.value.args]
+    for event in masks:
+        data = event.scope.module.source.data
+        if in_test(event.scope) or any(word in data for word in _FREEZING):
+            continue
+        if sum(other.scope.module is event.scope.module for other in masks) > 1:
+            continue  # another optimizer for the rest
+        inner = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+        if not _steps(context, inner) or _scaled_after(context, event):
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "`masked` hands on what the mask leaves out: these parameters are not frozen, and move by their gradients",
+            "add optax.masked(optax.set_to_zero(), the opposite mask) in a chain, or use optax.multi_transform",
+        )
+
+
+def _steps(context: Context, bound: Bound) -> bool:
+    """Say whether a transformation is a whole optimizer: what it gives is subtracted with a learning rate."""
+    if not isinstance(bound.value, Call):
+        return False
+    name = context.flow.calls.callee_name(bound)
+    if not name.startswith("optax."):
+        return False
+    if last(name) == "chain" and bound.value.args and not isinstance(bound.value.args[-1], Sequence):
+        return any(_steps(context, context.flow.follow(bound, part)) for part in bound.value.args)
+    return last(name) in _OPTIMIZERS
+
+
+def _scaled_after(context: Context, event: CallEvent) -> bool:
+    """Say whether the steps of a chain are made of what a mask gives, and so may make nothing of the rest."""
+    return any(
+        isinstance(outer, ast.Call)
+        and last_word(outer.func) in {"chain", "named_chain"}
+        and any(part is event.node for part in ast.walk(outer))
+        and any(isinstance(a, ast.Call) and "scale" in last_word(a.func) for a in outer.args)
+        for outer in context.bodies.nodes(event.scope)
+    )
+
+
+RULE = lint_rule(
+    "NNX770",
+    "masked-is-not-frozen",
+    "an optimizer behind a mask, where the parameters outside of the mask get their bare gradients",
+    why="""\
+`optax.masked(tx, mask)` applies `tx` where the mask is true, and hands on the gradients elsewhere: `apply_updates` adds
+them, which is a step of the size of the gradient, upwards. Freezing takes `optax.set_to_zero()` for the others.
+""",
+    source="optax issues 290 and 296; measured: frozen weights that grow by their gradients",
+    check=_check,
+    bad=(
+        """\
+import optax
+
+
+def build(mask):
+    return optax.masked(optax.adam(1e-3), mask)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import optax
+
+
+def build(mask):
+    frozen = jax.tree.map(lambda m: not m, mask)
+    return optax.chain(optax.masked(optax.adam(1e-3), mask), optax.masked(optax.set_to_zero(), frozen))
+""",
+        """\
+import optax
+
+
+def build(mask):
+    return optax.chain(optax.masked(optax.add_decayed_weights(1e-4), mask), optax.adam(1e-3))
+""",
+    ),
+)

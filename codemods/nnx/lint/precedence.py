@@ -1,0 +1,103 @@
+"""NNX769: ``x > 0 & x < 1``, where the operator binds before the comparisons."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import scopes
+
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SIGNS = {ast.BitAnd: "&", ast.BitOr: "|"}
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope in scopes(context):
+        data = scope.module.source.data
+        if b"&" not in data and b"|" not in data:
+            continue
+        for node in context.bodies.nodes(scope):
+            if isinstance(node, ast.Compare):
+                sign = _mixed(node)
+                if sign:
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        f"`{sign}` binds before the comparison: this compares with `{ast.unparse(_inner(node))}`",
+                        f"put the comparisons in parentheses: (a < b) {sign} (c < d)",
+                    )
+
+
+def _mixed(node: ast.Compare) -> str:
+    """Return the operator that stands between two comparisons, or between a comparison and a truth value."""
+    if not all(isinstance(op, _ORDER) for op in node.ops):
+        return ""
+    inner = _inner(node)
+    if not isinstance(inner, ast.BinOp):
+        return ""
+    sign = _SIGNS[type(inner.op)]
+    if len(node.ops) > 1:  # a > (0 & b) < 1
+        return sign
+    number = inner.left if inner is node.comparators[0] else inner.right
+    other = inner.right if inner is node.comparators[0] else inner.left
+    if isinstance(number, ast.UnaryOp):
+        number = number.operand
+    fraction = isinstance(number, ast.Constant) and isinstance(number.value, float)
+    plain = isinstance(number, ast.Constant) and type(number.value) is int and not isinstance(other, ast.Constant)
+    return sign if fraction or (plain and inner is node.comparators[0]) else ""
+
+
+def _inner(node: ast.Compare) -> ast.expr:
+    """Return the operand of a comparison that such an operator makes."""
+    for part in (*node.comparators, node.left):
+        if isinstance(part, ast.BinOp) and type(part.op) in _SIGNS:
+            return part
+    return node
+
+
+RULE = lint_rule(
+    "NNX769",
+    "operator-before-comparison",
+    "an `&` or `|` that takes an operand from a comparison",
+    why="""\
+`&` and `|` bind before comparisons: `x > 0 & x < 1` is `x > (0 & x) < 1`, an error for arrays, and `i < 10 & going`
+compares with `10 & going`. Conditions of arrays are written `(x > 0) & (x < 1)`.
+""",
+    source="jax issue 21186; measured on JAX 0.6.2 and 0.10.2: TypeError, or a loop that does not run",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax.numpy as jnp
+
+
+def within(x):
+    return jnp.where(x > 0 & x < 1, x, 0)
+""",
+        """\
+import jax
+
+
+def going(state):
+    i, active = state
+    return i < 10 & active
+
+
+last = jax.lax.while_loop(going, lambda state: (state[0] + 1, state[1]), (0, True))
+""",
+    ),
+    clean=(
+        """\
+import jax.numpy as jnp
+
+
+def within(x, flags, mask):
+    low = flags & 3
+    return jnp.where((x > 0) & (x < 1) & (low > 1 << 2), x, flags & mask == mask)
+""",
+    ),
+)

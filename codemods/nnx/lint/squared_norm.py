@@ -1,0 +1,126 @@
+"""NNX768: the gradient of the square of a norm."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.reached import Reach, mentions
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
+
+_NORMS = frozenset({"jax.numpy.linalg.norm", "optax.global_norm", "optax.tree.norm", "optax.tree_utils.tree_l2_norm"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    places: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]] = {}
+    for event, name in foreign(context, *sorted({last(name) for name in _NORMS})):
+        function = event.scope.function
+        if name not in _NORMS or function is None or not event.node.args or in_test(event.scope) or _other(event.node):
+            continue
+        square = _square(context, event)
+        if square is not None:
+            places.setdefault(function, []).append((event, square))
+    if not places:
+        return
+    seen: set[ast.AST] = set()
+    for function, names in Reach(context, places).functions():
+        for event, square in places.get(function, ()):
+            if square not in seen and mentions(event.node.args[0], names):
+                seen.add(square)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    square,
+                    "the gradient of the root within the norm is infinite where all is zero: that of its square is NaN",
+                    "sum the squares instead: jnp.sum(x**2)",
+                )
+
+
+def _other(node: ast.Call) -> bool:
+    """Say whether a norm is another than the Euclidean one."""
+    given = node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "ord"), None)
+    return given is not None and constant(given) not in {2, "fro"} and not _none(given)
+
+
+def _none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _square(context: Context, event: CallEvent) -> ast.expr | None:
+    """Return the expression that squares a norm."""
+    for node in context.bodies.nodes(event.scope):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            if constant(node.right) in {2} and _is(node.left, event):
+                return node
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            if sum(_is(factor, event) for factor in _factors(node)) > 1:
+                return node
+        elif isinstance(node, ast.Call) and last_word(node.func) == "square" and len(node.args) == 1:
+            if _is(node.args[0], event):
+                return node
+    return None
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the factors of a product."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    else:
+        yield node
+
+
+def _is(node: ast.expr, event: CallEvent) -> bool:
+    """Say whether an expression is a norm, or a variable that stands for it."""
+    if node is event.node:
+        return True
+    value = event.scope.module.values.get(node) if isinstance(node, ast.Name) else None
+    return isinstance(value, Call) and value.node is event.node
+
+
+RULE = lint_rule(
+    "NNX768",
+    "squared-norm",
+    "the gradient of the square of a norm",
+    why="""\
+`jnp.linalg.norm(x) ** 2` takes a root and squares it again. The derivative of the root is infinite where all of `x` is
+zero, as biases are at first, and the gradient is NaN there; that of the sum of the squares is right everywhere.
+""",
+    source="jax issues 4177 and 21723; measured on JAX 0.6.2 and 0.10.2: NaN",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def penalty(params):
+    return sum(jnp.linalg.norm(p) ** 2 for p in jax.tree.leaves(params))
+
+
+grads = jax.grad(penalty)({"w": jnp.ones(3), "b": jnp.zeros(3)})
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def penalty(params):
+    return sum(jnp.sum(p**2) for p in jax.tree.leaves(params))
+
+
+grads = jax.grad(penalty)({"w": jnp.ones(3), "b": jnp.zeros(3)})
+size = jnp.linalg.norm(grads["w"]) ** 2
+""",
+    ),
+)
