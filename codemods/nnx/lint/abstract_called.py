@@ -9,13 +9,15 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Function, Item, Sequence, Value
 
 _FILLING = frozenset({"update", "load", "restore", "load_state", "load_weights", "load_params", "set_attributes"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _uninitialised(context)
     made: dict[tuple[Scope, Value], CallEvent] = {}
     for event, name in foreign(context, "eval_shape"):
         if name == "flax.nnx.eval_shape":
@@ -43,6 +45,33 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{ast.unparse(event.node.func)}` is abstract: nnx.eval_shape gives shapes in the place of weights",
                 "give it weights first, with nnx.update(model, state), or merge its graph definition with a state",
             )
+
+
+def _uninitialised(context: Context) -> Iterator[Finding]:
+    """Yield the modules of Linen in nnx.bridge.ToNNX that are used in a project which never calls lazy_init."""
+    bridged = [e for e, name in foreign(context, "ToNNX", everywhere=True) if name == "flax.nnx.bridge.ToNNX"]
+    if not bridged or any(_names_init(module.source.data) for module in context.project.modules):
+        return
+    calls = {event.value: event for event in bridged}
+    optimizers = [e for e, name in foreign(context, "Optimizer", "ModelAndOptimizer") if name.startswith("flax.nnx.")]
+    used = [(event, event.value.args[0]) for event in optimizers if event.value.args]
+    used += [(event, event.value.callee) for event in context.asked.calls() if isinstance(event.value.callee, Call)]
+    for event, value in used:
+        made = context.flow.resolve(context.flow.here(value, event.scope)).value
+        if isinstance(made, Call) and made in calls and not context.bodies.guarded(event.node, event.scope):
+            if not in_test(event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "a module of Linen has no weights before lazy_init has seen an example",
+                    "call model.lazy_init(example) first",
+                )
+
+
+def _names_init(text: bytes) -> bool:
+    """Say whether a file says anything of making weights, by whatever name."""
+    return any(word in text for word in (b"lazy_init", b"linen_init", b".init(", b"init_with"))
 
 
 def _abstract(context: Context, value: Value | None, scope: Scope, depth: int) -> bool:
@@ -129,6 +158,8 @@ def _handed_on(context: Context, maker: CallEvent, call: CallEvent) -> bool:
     for event in context.bodies.calls.get(maker.scope, ()):
         given = (*event.value.args, *(value for _, value in event.value.keywords))
         if event.node is not call.node and any(value is maker.value for value in given):
+            if _looks(context, event, maker.value):
+                continue
             name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))
             if not name.startswith("flax.nnx.") or name == "flax.nnx.update":
                 return True
@@ -139,6 +170,26 @@ def _handed_on(context: Context, maker: CallEvent, call: CallEvent) -> bool:
         isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
         for node in context.bodies.nodes(maker.scope)
     )
+
+
+def _looks(context: Context, event: CallEvent, model: Value) -> bool:
+    """Say whether a function of the project that gets a model does nothing to it but to read its shapes."""
+    function = _function(context, event.value, event.scope)
+    if function is None or event.value.starred or function.owner is not None or function.vararg:
+        return False
+    names = {n for n in function.params if event.value.argument(list(function.params).index(n), n) is model}
+    readers = {
+        argument
+        for inner in context.bodies.calls.get(function.scope, ())
+        if last_word(inner.node.func) in _READING
+        for argument in (*inner.node.args, *(k.value for k in inner.node.keywords))
+    }
+    return bool(names) and not any(
+        isinstance(node, ast.Name) and node.id in names and node not in readers for node in ast.walk(function.node)
+    )
+
+
+_READING = frozenset({"state", "split", "graphdef", "tabulate", "display", "print", "len", "leaves", "variables"})
 
 
 RULE = lint_rule(

@@ -10,10 +10,11 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
+from codemods.nnx.lint.captured_model import captured_model, static_self
 from codemods.nnx.lint.places import NNX_OBJECTS, foreign, in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Call, Free, Value
+from codemods.nnx.values import Attr, Call, Free, Param, Value
 
 _TRAINING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax.nnx.update"})
 
@@ -30,8 +31,10 @@ def _check(context: Context) -> Iterator[Finding]:
         names: list[ast.Name] = []
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                text = _captured_field(context, function, node)
-                if text and text not in seen:
+                if _captured_field(context, function, node) or captured_model(context, function, node):
+                    text = ast.unparse(node)
+                    if text in seen:
+                        continue
                     seen.add(text)
                     yield finding(
                         RULE.code,
@@ -106,23 +109,24 @@ def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool
     return bool(kinds_of(context, value, function.scope) & NNX_OBJECTS) and _used(context, function, node)
 
 
-def _captured_field(context: Context, function: FunctionFacts, node: ast.Attribute) -> str:
-    """Return the text of an object that an outer plain object holds and that compiled code changes; empty if not."""
+def _captured_field(context: Context, function: FunctionFacts, node: ast.Attribute) -> bool:
+    """Say whether compiled code changes an object that an outer plain object holds."""
     if not isinstance(node.value, ast.Name):
-        return ""
+        return False
     base = function.scope.module.values.get(node.value)
-    if not isinstance(base, Free) or base.scope.function in context.traced or base.of_global:
-        return ""
+    if isinstance(base, Param):
+        if not static_self(context, function, base):
+            return False
+    elif not isinstance(base, Free) or base.scope.function in context.traced or base.of_global:
+        return False
     changes = any(
         isinstance(call.node.func, ast.Attribute) and call.node.func.value is node and call.node.func.attr == "update"
         for call in context.bodies.calls.get(function.scope, ())
     )
-    if not changes:
-        return ""
-    value = function.scope.module.values.get(node)
-    if not isinstance(value, Attr) or not kinds_of(context, value, function.scope) & {Object.OPTIMIZER, Object.METRIC}:
-        return ""
-    return ast.unparse(node)
+    value = function.scope.module.values.get(node) if changes else None
+    return isinstance(value, Attr) and bool(
+        kinds_of(context, value, function.scope) & {Object.OPTIMIZER, Object.METRIC}
+    )
 
 
 def _untouched(context: Context, function: FunctionFacts, value: Free) -> bool:

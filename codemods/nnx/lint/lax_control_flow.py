@@ -15,7 +15,18 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, resolved
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Const, Free, Sequence
+from codemods.nnx.values import (
+    Call,
+    Changed,
+    Comprehension,
+    Const,
+    Free,
+    Loop,
+    Mapping,
+    Param,
+    Sequence,
+    Star,
+)
 
 _TRANSFORMS = frozenset(
     {"jax.lax.scan", "jax.lax.cond", "jax.lax.switch", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.vmap",
@@ -25,6 +36,8 @@ _TRANSFORMS = frozenset(
 _NAMES = {"checkpoint": "remat", "map": "scan"}  # of the transforms that NNX calls otherwise
 _STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
+_CHAINS = frozenset({"flax.nnx.Sequential", "flax.nnx.List", "flax.nnx.Dict", "flax.nnx.data"})
+_NESTED = 4  # lists in chains of lists
 _OF_RNGS = frozenset({"fork", "split", "items", "keys", "values", "copy"})
 _OFF = frozenset({"deterministic", "use_running_average"})  # nothing changes where a call says so
 _UPDATED = ({Kind.OPTIMIZER}, {Kind.METRIC})
@@ -61,8 +74,7 @@ def _layers(context: Context, event: CallEvent, transform: str) -> Iterator[Find
         given = flow.resolve(flow.here(value, event.scope))
         items = given.value.items if isinstance(given.value, Sequence) else (given.value,)
         for item in items:
-            made = flow.follow(given, item)
-            if isinstance(made.value, Call) and draws(context, made):
+            if _drawing(context, flow.follow(given, item), event.scope):
                 own = _NAMES.get(last(transform), last(transform))
                 yield finding(
                     RULE.code,
@@ -159,10 +171,12 @@ def _changed(context: Context, scope: Scope) -> str | None:
         made = resolved(context, func, scope)
         if made is not None and method == "update" and context.kinds.of(made) in _UPDATED:
             return func.id
-        if made is None or not isinstance(made.value, Call):
+        if made is None or (not method and _drawing(context, made, scope)):
+            if made is not None:
+                return func.id
             continue
         callee = context.flow.calls.callee_name(made)
-        if (not method and draws(context, made)) or _CHANGING.get(callee) == method or callee == "flax.nnx.Rngs":
+        if callee and (_CHANGING.get(callee) == method or callee == "flax.nnx.Rngs"):
             return func.id
     return None
 
@@ -180,6 +194,16 @@ def _layer(context: Context, func: ast.Attribute, scope: Scope) -> str | None:
     return ast.unparse(func)
 
 
+def _drawing(context: Context, made: Bound, scope: Scope) -> bool:
+    """Say whether calling a module changes its state, of an argument whatever the callers give."""
+    if isinstance(made.value, Call):
+        return draws(context, made)
+    if not isinstance(made.value, Param) or any(word in scope.module.source.data for word in _MODES):
+        return False
+    given = context.sources.originals(made)
+    return bool(given) and all(isinstance(one.value, Call) and draws(context, one) for one in given)
+
+
 def draws(context: Context, made: Bound) -> bool:
     """Say whether calling a module changes its state: it is or holds a batch norm or a dropout."""
     if context.flow.calls.callee_name(made) in _STATEFUL:
@@ -194,15 +218,40 @@ def holds_state(context: Context, cls: ClassFacts, depth: int = 0) -> bool:
     for parent in flow.classes.mro(cls)[0]:
         for stores in parent.stores.values():
             for function, value in stores:
-                stored = flow.resolve(flow.here(value, function.scope))
-                if not isinstance(stored.value, Call):
-                    continue
-                if flow.calls.callee_name(stored) in _STATEFUL and not _inactive(stored):
-                    return True
-                inner = flow.classes.class_of(stored)
-                if inner is not None and depth < 3 and holds_state(context, inner, depth + 1):
+                if any(_stateful(context, one, depth) for one in _parts(context, flow.here(value, function.scope))):
                     return True
     return False
+
+
+def _stateful(context: Context, stored: Bound, depth: int) -> bool:
+    if not isinstance(stored.value, Call):
+        return False
+    if context.flow.calls.callee_name(stored) in _STATEFUL:
+        return not _inactive(stored)
+    inner = context.flow.classes.class_of(stored)
+    return inner is not None and depth < 3 and holds_state(context, inner, depth + 1)
+
+
+def _parts(context: Context, held: Bound, depth: int = 0) -> Iterator[Bound]:
+    """Yield an object, or the layers in a chain, list or dict of them."""
+    flow, found = context.flow, context.flow.resolve(held)
+    value = found.value
+    if isinstance(value, Changed):
+        yield from _parts(context, flow.with_value(found, value.value), depth + 1)
+        yield from _parts(context, flow.with_value(found, value.before), depth + 1)
+    elif isinstance(value, Loop):
+        yield from _parts(context, flow.with_value(found, value.before), depth + 1)
+        if value.again is not None and depth < _NESTED:
+            yield from _parts(context, flow.with_value(found, value.again), depth + 1)
+    elif isinstance(value, Sequence | Comprehension | Mapping) and depth < _NESTED:
+        for element in flow.containers.elements(found):
+            yield from _parts(context, element, depth + 1)
+    elif isinstance(value, Call) and flow.calls.callee_name(found) in _CHAINS and depth < _NESTED:
+        for argument in (*value.args, *(one for _, one in value.keywords)):
+            inner = argument.value if isinstance(argument, Star) else argument
+            yield from _parts(context, flow.with_value(found, inner), depth + 1)
+    else:
+        yield found
 
 
 def _inactive(made: Bound) -> bool:

@@ -9,7 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Value
 
 _POOLS = ("max_pool", "avg_pool", "min_pool")
@@ -93,6 +94,24 @@ def _window(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast
     if shape is not None and _number(context, context.flow.here(shape, event.scope)) is not None:
         node = keyword(event.node, "window_shape") or event.node.args[1]
         yield event, node, "the window is a number, and it needs a length for every axis", "write (n, n)"
+        return
+    window = keyword(event.node, "window_shape") or (event.node.args[1] if len(event.node.args) > 1 else None)
+    unset = len(event.node.args) < 3 and keyword(event.node, "strides") is None
+    padding = constant(keyword(event.node, "padding"))
+    lengths = constant(window)
+    if unset and padding in (None, "VALID") and isinstance(lengths, tuple) and _flattened(context, event):
+        if lengths and all(isinstance(n, int) and n > 1 for n in lengths):
+            message = "the window moves by one: strides are one unless they are given, other than in PyTorch"
+            yield event, event.node, message, f"give strides={lengths}, or (1, ...) where that is meant"
+
+
+def _flattened(context: Context, event: CallEvent) -> bool:
+    """Say whether the function flattens what it pools, for a layer with a fixed number of features."""
+    return any(
+        last_word(other.node.func) in {"reshape", "flatten", "ravel", "rearrange"}
+        and other.node.lineno >= event.node.lineno
+        for other in context.bodies.calls.get(event.scope, ())
+    )
 
 
 def _chain(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:

@@ -25,11 +25,14 @@ _LAYERS = {
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *_LAYERS, "Dropout"):
         home, _, word = name.rpartition(".")
-        if home != "flax.nnx" or event.value.starred or context.bodies.guarded(event.node, event.scope):
+        if home != "flax.nnx" or context.bodies.guarded(event.node, event.scope):
             continue
         if keyword(event.node, "rngs") is not None or any(k.arg is None for k in event.node.keywords):
             continue
-        if word == "Dropout":
+        if event.value.starred:
+            if word != "Dropout" and not in_test(event.scope):
+                yield _found(event, f"`nnx.{word}` needs streams to make its weights, and takes them by name only")
+        elif word == "Dropout":
             if not in_test(event.scope) and _draws(context, event):
                 yield _found(event, "`nnx.Dropout` has no streams to draw its masks from")
         elif len(event.node.args) > _LAYERS[word] and Kind.RNGS in kinds_of(context, event.value.args[-1], event.scope):

@@ -22,29 +22,56 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
         if name not in _OPTIMIZERS or len(event.value.args) < 1 or event.value.starred or in_test(event.scope):
             continue
-        statement = event.statement
-        if not isinstance(statement, ast.Assign) or statement.value is not event.node:
-            continue
-        target = statement.targets[0]
-        if not isinstance(target, ast.Name):
-            continue
-        updates = _updates(context, event)
-        if not updates or _kept(context, event, target.id, updates) or not _remembers(context, event):
-            continue
-        model = event.value.args[0]
-        inner = event.loops[-1] if event.loops else None
-        if inner is not None:
-            again = all(u.loops and u.loops[-1] is inner for u in updates) and _from_outside(model, inner)
-        else:
-            again = not any(u.loops for u in updates) and _called_in_loop(context, event, model)
-        if again:
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "a new optimizer for every step: what it remembers of the steps before is lost",
-                "make it once, before the loop, and pass it on",
-            )
+        for site, model in _itself(event) or _through_helper(context, event):
+            if _again(context, site, model) and _remembers(context, event):
+                yield finding(
+                    RULE.code,
+                    site.scope,
+                    site.node,
+                    "a new optimizer for every step: what it remembers of the steps before is lost",
+                    "make it once, before the loop, and pass it on",
+                )
+
+
+def _itself(event: CallEvent) -> list[tuple[CallEvent, Value]]:
+    """Return the call that makes an optimizer, with its model, if that has a name there."""
+    return [(event, event.value.args[0])] if _target(event) else []
+
+
+def _target(event: CallEvent) -> str:
+    """Return the name that the result of a call gets; empty if it gets none."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return ""
+    target = statement.targets[0]
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _through_helper(context: Context, event: CallEvent) -> list[tuple[CallEvent, Value]]:
+    """Return the calls of a function that makes and returns an optimizer of the model that it is given."""
+    function, model = event.scope.function, event.value.args[0]
+    if function is None or function.returns != [event.value] or not isinstance(model, Param):
+        return []
+    if model.function is not function or model is function.self_param:
+        return []
+    index = list(function.params).index(model.name) - int(function.self_param is not None)
+    found = []
+    for caller in context.flow.sites.callers(function):
+        given = None if caller.value.starred else caller.value.argument(index, model.name)
+        if given is not None and _target(caller) and not in_test(caller.scope):
+            found.append((caller, given))
+    return found
+
+
+def _again(context: Context, event: CallEvent, model: Value) -> bool:
+    """Say whether a call makes an optimizer in every step, of one model."""
+    updates = _updates(context, event)
+    if not updates or _kept(context, event, _target(event), updates):
+        return False
+    inner = event.loops[-1] if event.loops else None
+    if inner is not None:
+        return all(u.loops and u.loops[-1] is inner for u in updates) and _from_outside(model, inner)
+    return not any(u.loops for u in updates) and _called_in_loop(context, event, model)
 
 
 def _updates(context: Context, event: CallEvent) -> list[CallEvent]:

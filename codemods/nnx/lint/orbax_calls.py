@@ -71,6 +71,11 @@ def _relative(context: Context, source: Bound, depth: int) -> bool:
         node = value.node
         if isinstance(node, ast.JoinedStr):
             first = node.values[0] if node.values else None
+            if isinstance(first, ast.FormattedValue) and len(node.values) > 1:
+                for module in context.project.modules:
+                    if first.value in module.values:
+                        begin = context.flow.with_value(source, module.values[first.value])
+                        return relative(context, begin, depth + 1)
             return isinstance(first, ast.Constant) and _starts(first.value)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add) and _piece(node.right):
             for module in context.project.modules:

@@ -11,6 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.stale_pair import stale_pairs
 from codemods.nnx.lint.traced import original
 from codemods.nnx.values import Attr, Call, Param
 
@@ -19,6 +20,7 @@ _MADE = frozenset({"flax.nnx.Optimizer"})
 
 def _check(context: Context) -> Iterator[Finding]:
     flow = context.flow
+    yield from stale_pairs(context, RULE.code)
     for event in context.bodies.named("update"):
         callee, args = event.value.callee, event.value.args
         if not isinstance(callee, Attr) or len(args) < 2 or event.value.starred or in_test(event.scope):

@@ -13,6 +13,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Call, Value
 
@@ -136,12 +137,32 @@ def shown(function: FunctionFacts) -> str:
 
 def in_test(scope: Scope) -> bool:
     """Say whether a scope belongs to a test, where results are often compared on purpose."""
+    if is_test(scope.module):
+        return True
     function = function_of(scope)
     while function is not None:
-        if function.name.startswith(("test", "bench")):
+        if function.name.startswith(("test", "bench")) and not _step(function):
             return True
         function = function_of(function.scope.parent)
-    return is_test(scope.module)
+    return False
+
+
+def _step(function: FunctionFacts) -> bool:
+    """Say whether what is named like a test is a part of a program, as ``test_step(model, batch)``: it is called with
+    arguments, or compiled."""
+    if not function.params:
+        return False
+    return bool(function.decorators and function.owner is None and any(map(_jit, function.decorators))) or any(
+        (event.node.args or event.node.keywords) and last_word(event.node.func) == function.name
+        for event in function.scope.module.calls
+    )
+
+
+def _jit(decorator: Value) -> bool:
+    inner = decorator.callee if isinstance(decorator, Call) else decorator
+    return getattr(inner, "name", "") == "jit" or (
+        isinstance(decorator, Call) and any(getattr(argument, "name", "") == "jit" for argument in decorator.args)
+    )
 
 
 _TESTS = frozenset({"test", "tests", "benchmark", "benchmarks"})  # folders

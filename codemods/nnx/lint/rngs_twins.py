@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import exclusive
-from codemods.nnx.values import Class
+from codemods.nnx.values import Attr, Class, Const, Param, Value
 
 _HELP = "make one nnx.Rngs and pass it to all layers: each takes its own keys from it"
 
@@ -26,13 +26,13 @@ def _check(context: Context) -> Iterator[Finding]:
     seen: dict[tuple[Scope, str], list[tuple[CallEvent, CallEvent]]] = {}
     for event, name in foreign(context, "Rngs"):
         layer = layers.get(event.node)
-        if name != "flax.nnx.Rngs" or layer is None or not _literal(event.node) or in_test(event.scope):
+        if name != "flax.nnx.Rngs" or layer is None or not _steady(context, event) or in_test(event.scope):
             continue
         if not _layer(context, layer) or _constant(context, layer):
             continue
         text = ast.dump(event.node)
         known = seen.setdefault((event.scope, text), [])
-        if any(_both(context, earlier, event) for earlier, _ in known):
+        if any(_both(context, earlier, event) and _equal(earlier, event) for earlier, _ in known):
             first = known[0][0]
             message = f"the same seed as in line {first.node.lineno}: the layers start with related weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
@@ -50,9 +50,30 @@ def _constant(context: Context, layer: CallEvent) -> bool:
     return any(isinstance(name, str) and name.startswith("flax.nnx.") and name.endswith("Norm") for name in names)
 
 
-def _literal(node: ast.Call) -> bool:
-    values = [*node.args, *(k.value for k in node.keywords)]
-    return bool(values) and all(isinstance(v, ast.Constant) for v in values)
+def _steady(context: Context, event: CallEvent) -> bool:
+    """Say whether the seeds are the same in all rounds of the loops: literals, arguments and fields of these."""
+    values = [*event.value.args, *(value for _, value in event.value.keywords)]
+    return bool(values) and not event.value.starred and all(_fixed(event, value) for value in values)
+
+
+def _fixed(event: CallEvent, value: Value) -> bool:
+    while isinstance(value, Attr):
+        if any(name == value.name for name in _stored(event.scope)):
+            return False
+        value = value.base
+    return isinstance(value, Const | Param)
+
+
+def _stored(scope: Scope) -> Iterator[str]:
+    """Yield the attributes that a body assigns."""
+    for node in ast.walk(scope.node):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def _equal(one: CallEvent, two: CallEvent) -> bool:
+    """Say whether two calls are given the same values, and not only the same text."""
+    return one.value.args == two.value.args and one.value.keywords == two.value.keywords
 
 
 def _layer(context: Context, event: CallEvent) -> bool:

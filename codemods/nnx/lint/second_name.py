@@ -18,7 +18,7 @@ from codemods.nnx.lint.places import in_test, kinds_of, scopes
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Item, Param, Sequence, Value
 
 _COPY = re.compile(
     r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy)(_|$)", re.I
@@ -33,6 +33,8 @@ _NAMED = (Param, Free, Attr, Call, Item, Choice)  # what a variable or an attrib
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _collected(context)
+    yield from _given_twice(context)
+    yield from _multiplied(context)
     for scope in _promising(context):
         for node, target, source in _assigned(context, scope):
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
@@ -88,6 +90,74 @@ def _collected(context: Context) -> Iterator[Finding]:
                 "copy the model: nnx.clone(...)",
                 _fix(context, given, event.scope),
             )
+
+
+def _given_twice(context: Context) -> Iterator[Finding]:
+    """Yield the models that a constructor gets under two names, one of which promises a copy."""
+    for event in context.asked.calls():
+        if len(event.node.args) + len(event.node.keywords) < 2 or event.value.starred:
+            continue
+        pairs = [(None, node) for node in event.node.args] + [(k.arg, k.value) for k in event.node.keywords]
+        words = [last_word(node) for _, node in pairs if isinstance(node, ast.Name | ast.Attribute)]
+        if len(set(words)) == len(words):
+            continue
+        texts = [ast.unparse(node) for _, node in pairs if isinstance(node, ast.Name | ast.Attribute)]
+        names = _field_names(context, event)
+        for index, (name, node) in enumerate(pairs):
+            word = name or (names[index] if index < len(names) else "")
+            if not isinstance(node, ast.Name | ast.Attribute) or not _promises(word) or _promises(last_word(node)):
+                continue
+            if texts.count(ast.unparse(node)) < 2 or in_test(event.scope) or not names:
+                continue
+            if _model(context, node, event.scope):
+                text = event.scope.module.source.text(node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"`{word}` is no copy: it is `{text}` under another name, and changes with it",
+                    "copy the model: nnx.clone(...)",
+                    _fix(context, node, event.scope),
+                )
+
+
+def _field_names(context: Context, event: CallEvent) -> list[str]:
+    """Return what the arguments of a constructor of the project are called; empty if the callee is none."""
+    flow = context.flow
+    callee = flow.follow(flow.here(event.value, event.scope), event.value.callee).value
+    if isinstance(callee, Param) and callee.function.binding == "class" and callee.function.owner is not None:
+        if callee is not next(iter(callee.function.params.values()), None):
+            return []
+        cls = callee.function.owner
+    elif isinstance(callee, Class):
+        cls = callee.facts
+    else:
+        return []
+    init = flow.classes.method(cls, "__init__")
+    return list(init.params)[1:] if init is not None else flow.classes.dataclass_fields(cls)
+
+
+def _multiplied(context: Context) -> Iterator[Finding]:
+    """Yield the lists that hold one new layer several times."""
+    for scope in scopes(context):
+        if b"nnx" not in scope.module.source.data or in_test(scope):
+            continue
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+                continue
+            display = next((one for one in (node.left, node.right) if isinstance(one, ast.List | ast.Tuple)), None)
+            made = display.elts[0] if display is not None and len(display.elts) == 1 else None
+            if not isinstance(made, ast.Call) or (isinstance(node.right, ast.Constant) and node.right.value == 1):
+                continue
+            value = scope.module.values.get(made)
+            if value is not None and kinds_of(context, value, scope) == {Kind.MODULE}:
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"`{scope.module.source.text(made)}` is made once: the list holds the same layer several times",
+                    "make one for every place: [... for _ in range(n)]",
+                )
 
 
 def _assigned(context: Context, scope: Scope) -> Iterator[tuple[ast.Assign, ast.expr, ast.expr]]:

@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.layer_arguments import refused
+from codemods.nnx.lint.made_of import misplaced
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.split_as_key import split_keys
@@ -38,7 +39,12 @@ def _check(context: Context) -> Iterator[Finding]:
         if name == "flax.nnx.Sequential" and len(event.value.args) == 1 and not event.value.starred:
             yield from _stacked(context, event)
     yield from _initialised(context)
-    for event, node, message, help in (*refused(context), *split_keys(context), *no_streams(context)):
+    for event, node, message, help in (
+        *refused(context),
+        *misplaced(context),
+        *split_keys(context),
+        *no_streams(context),
+    ):
         yield finding(RULE.code, event.scope, node, message, help)
 
 
@@ -188,7 +194,9 @@ RULE = lint_rule(
 `nnx.split` gives the graph definition first, and `nnx.merge` takes it first. Functions of `jax.random` and initializers
 take a key as their first argument: `rngs.params()`, and neither `rngs` nor `rngs.params`; of what `jax.random.split`
 gives they take one, `keys[0]`, or `jax.vmap` draws for all. Layers take an `nnx.Rngs`, and neither a key nor a seed.
-`nnx.Sequential` takes its layers one by one. All of these raise, often far from the cause.
+`nnx.Sequential` takes its layers one by one, and layers, not their classes. `nnx.Optimizer` takes the model first, and
+then what `optax.adam(...)` gives; `nnx.Param` takes an array, and neither a shape nor an initializer; `nnx.Embed` looks
+up integers. All of these raise, often far from the cause.
 """,
     source="flax documentation; measured on Flax 0.10.7 and 0.12.8: TypeError, ValueError",
     severity="error",

@@ -281,7 +281,7 @@ class Agent:
         self.net = net
         self.target = target
         self.teacher = target
-Agent(model, model)
+Agent(model, nnx.clone(model))
 """,
             """\
 best = None
