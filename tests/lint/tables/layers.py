@@ -9,6 +9,13 @@ _DROPS = (
     "        self.drop = nnx.Dropout(0.1, rngs=rngs)\n"
     "    def __call__(self, v):\n        return self.drop(self.fc(v))\nnet = Drops(nnx.Rngs(0))\n"
 )
+_BACKBONE = """\
+class Backbone(nnx.Module):
+    def __init__(self, rngs):
+        self.stem = nnx.Linear(3, 3, rngs=rngs)
+    def features(self, v):
+        return self.stem(v)
+"""
 _FORWARD = (
     "class Mlp(nnx.Module):\n    def __init__(self, rngs):\n        self.fc = nnx.Linear(3, 3, rngs=rngs)\n"
     "    def forward(self, v):\n        return self.fc(v)\n"
@@ -218,6 +225,75 @@ CASES: dict[str, Cases] = {
             "print(Own(nnx.Rngs(0))(x))\n",
             _FORWARD + "class Own(Mlp):\n    __call__ = Mlp.forward\nnet = Own(nnx.Rngs(0))\nprint(net(x))\n",
             _FORWARD + "Mlp.__call__ = Mlp.forward\nprint(hasattr(Mlp, '__call__'))\n",
+        ),
+    ),
+    "NNX735": Cases(
+        bad=(
+            _BACKBONE + """\
+class Head(Backbone):
+    def __init__(self, rngs):  # NNX735
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.features(v))
+""",
+            _BACKBONE + """\
+class Middle(Backbone):
+    pass
+class Deep(Middle):
+    def __init__(self, rngs):  # NNX735
+        self.build(rngs)
+    def build(self, rngs):
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+""",
+            _BACKBONE + """\
+class Own(Backbone):
+    def __init__(self, rngs):  # NNX735
+        self.norm = nnx.LayerNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.stem(v))
+""",
+        ),
+        clean=(
+            _BACKBONE + """\
+class Head(Backbone):
+    def __init__(self, rngs):
+        super().__init__(rngs)
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.features(v))
+print(Head(nnx.Rngs(0))(x))
+""",
+            _BACKBONE + """\
+class Old(Backbone):
+    def __init__(self, rngs):
+        Backbone.__init__(self, rngs)
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+print(Old(nnx.Rngs(0)).features(x))
+""",
+            _BACKBONE + """\
+class Built(Backbone):
+    def __init__(self, rngs):
+        self.build(rngs)
+    def build(self, rngs):
+        self.stem = nnx.Linear(3, 3, rngs=rngs)
+print(Built(nnx.Rngs(0)).features(x))
+""",
+            _BACKBONE + """\
+class Other(Backbone):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+    def features(self, v):
+        return self.head(v)
+print(Other(nnx.Rngs(0)).features(x))
+""",
+            _BACKBONE + """\
+class Late(Backbone):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+late = Late(nnx.Rngs(0))
+late.stem = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+print(late.features(x))
+""",
         ),
     ),
 }  # fmt: skip
