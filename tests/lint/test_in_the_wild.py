@@ -455,6 +455,170 @@ class Noise(nnx.Module):
 
 print(Noise(False)(jnp.ones(2)).shape)
 """,
+    "a factorisation that its object keeps": """\
+class Matrix:
+    def __init__(self, data):
+        self.data, self._kept = data, {}
+
+    def factors(self, pivot=False):
+        kept = self._kept
+        if pivot in kept:
+            return kept[pivot]
+        lu, piv = jax.scipy.linalg.lu_factor(self.data)
+        if float(jnp.min(jnp.abs(jnp.diag(lu)))) == 0.0 or bool(jnp.any(jnp.isnan(lu))):
+            raise ValueError("singular")
+        kept[pivot] = (lu, piv)
+        return kept[pivot]
+
+    def solve(self, b):
+        return jax.scipy.linalg.lu_solve(self.factors(), b)
+
+class Stepper:
+    def __init__(self, matrix):
+        self.matrix = matrix
+        self.matrix.factors()
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def step(self, u):
+        return self.matrix.solve(u)
+
+print(Stepper(Matrix(jnp.eye(2) * 2)).step(jnp.ones(2)))
+""",
+    "a module, or one of Linen": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+    def __call__(self, x):
+        return self.linear(x)
+
+def applied(x):
+    net = Net(nnx.Rngs(0))
+    if isinstance(net, nnx.Module):
+        return lambda: net(x)
+    params = net.init(jax.random.key(0), x)
+    def predict():
+        return net.apply(params, x)
+    return predict
+
+print(applied(jnp.ones((1, 2)))().shape)
+""",
+    "a report that nothing calls": """\
+import time
+
+@jax.jit
+def train(x):
+    def report(value):
+        print(time.time(), value)
+    # jax.debug.callback(report, x)
+    return x * 2
+
+print(train(1.0))
+""",
+    "a clock that a callback goes on with": """\
+import time
+
+@jax.jit
+def train(x):
+    last = time.time()
+    def report(value):
+        nonlocal last
+        now = time.time()
+        print(value, now - last >= 0)
+        last = now
+    jax.debug.callback(report, x)
+    return x * 2
+
+print(train(1.0))
+""",
+    "weights that are loaded while compiling": """\
+import os, pickle, tempfile
+
+PATH = os.path.join(tempfile.mkdtemp(), "weights")
+with open(PATH, "wb") as file:
+    pickle.dump(3.0, file)
+
+@jax.jit
+def scaled(x):
+    with open(PATH, "rb") as file:
+        weight = pickle.load(file)
+    return x * weight
+
+print(scaled(1.0))
+""",
+    "a flag that switches draws off": """\
+def batches(key, data, shuffle=False):
+    if shuffle:
+        order = jax.random.permutation(key, len(data))
+    else:
+        order = jnp.arange(len(data))
+    return data[order]
+
+def epoch(key, train, test):
+    return batches(key, train, shuffle=True), batches(key, test), batches(key, test, False)
+
+print(epoch(jax.random.key(0), jnp.arange(3), jnp.arange(4))[1])
+""",
+    "one of two draws for each place": """\
+def interval(key):
+    mix, value = jax.random.split(key)
+    often = jax.random.uniform(mix) < 0.8
+    return jnp.where(often, jax.random.randint(value, (), 24, 31), jax.random.randint(value, (), 31, 37))
+
+print(interval(jax.random.key(0)) > 0)
+""",
+    "a key of the whole run by default": """\
+class Model:
+    def fit(self, x, key=jax.random.key(0)):
+        return x + jax.random.normal(key, x.shape)
+
+for size in (1, 2):
+    print(Model().fit(jnp.ones(size)).shape)
+""",
+    "a shape that is put right for nobody": """\
+def metrics(loss, targets):
+    targets = jnp.squeeze(targets)
+    return {"loss": loss}
+
+print(metrics(1.0, jnp.ones((2, 1))))
+""",
+    "static sizes of a function that is compiled by itself": """\
+@functools.partial(jax.jit, static_argnames=["size"])
+def halves(x, scale, size=None):
+    return x[:size] * scale, x[size:]
+
+def run(x, rest):
+    return halves(x, *rest, 1)
+
+print(jax.jit(lambda x: run(x, (2.0,)))(jnp.ones(3))[0].shape)
+""",
+    "a restored model that nothing changes any more": """\
+def restore(model):
+    model.bias[...] = jnp.ones(2)
+
+def record(x):
+    model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    optimizer = nnx.ModelAndOptimizer(model, None) if False else None
+    restore(model)
+
+    @jax.jit
+    def act(x):
+        return model(x)
+
+    return [act(x) for _ in range(2)]
+
+print(len(record(jnp.ones((1, 2)))))
+""",
+    "a step of an evaluation that is told to donate": """\
+evaluate_step = lambda params, batch: (params * batch).sum()
+
+def eval_step(params, batch):
+    return (params * batch).sum()
+
+step = jax.jit(eval_step, donate_argnames=("params", "batch"))
+params = jnp.ones(3)
+for _, batch in enumerate(iter([jnp.ones(3), jnp.ones(3)])):
+    print(step(params, batch), batch.shape)
+""",
 }
 
 
@@ -474,6 +638,120 @@ def test_runs(version: str, tmp_path: Path) -> None:
     assert {name: output.err for name, output in done.items() if output.code} == {}
 
 
+WRONG = {
+    "NNX821": """\
+class Matrix:
+    def __init__(self):
+        self._kept = {}
+
+    def factors(self, data, pivot=False):
+        kept = self._kept
+        if pivot in kept:
+            return kept[pivot]
+        kept[pivot] = float(data.sum())
+        return kept[pivot]
+
+@jax.jit
+def solve(data):
+    return Matrix().factors(data)
+""",
+    "NNX806": """\
+import time
+
+@jax.jit
+def train(x):
+    def now():
+        return time.time()
+    return x * now()
+""",
+    "NNX801": """\
+def run(batches):
+    model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, None, wrt=nnx.Param)
+
+    @jax.jit
+    def predict(x):
+        return model(x)
+
+    for x in batches:
+        predict(x)
+        optimizer.update(model, x)
+""",
+    "NNX830": """\
+def batches(key, data, shuffle=False):
+    if shuffle:
+        return jax.random.permutation(key, len(data))
+    return jnp.arange(len(data))
+
+def epoch(key, train, test):
+    return batches(key, train, shuffle=True), batches(key, test, True)
+""",
+    "NNX830 of a condition and what it chooses": """\
+def wave(key):
+    return jnp.where(jax.random.bernoulli(key, 0.05), jax.random.randint(key, (), 6, 23), 0)
+""",
+    "NNX842": """\
+def clipped(grads):
+    grads = jnp.clip(grads, -1, 1)
+""",
+    "NNX827": """\
+class Matrix(nnx.Pytree):
+    def __init__(self, data):
+        self.data = data
+
+    def setup(self, step):
+        self.data = self.data * step
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def times(self, x):
+        return self.data @ x
+""",
+    "NNX856": """\
+def move(params, batch):
+    return params - batch
+
+step = jax.jit(move, donate_argnames=("params",))
+params = jnp.ones(3)
+for batch in [jnp.ones(3), jnp.ones(3)]:
+    print(step(params, batch))
+""",
+    "NNX875": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(2, 2, rngs=rngs)
+
+def applied(x, wide):
+    net = Net(nnx.Rngs(0))
+    if wide:
+        return net
+    return net.apply({}, x)
+""",
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong(name: str) -> None:
+    """What looks like right code, and is none, is still found, and once."""
+    found = [f.code for f in look(HEAD + WRONG[name], Options(origin="0.12", targets=("0.12",), lint=True)).findings]
+    assert found.count(name[:6]) == 1, found
+
+
+CONSTANT = """\
+class Matrix(nnx.Pytree):
+    def __init__(self, data):
+        self.data = data
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def times(self, x):
+        return self.data @ x
+"""
+
+
+def test_constant_object() -> None:
+    """The arrays of an object that is no module, and that nothing changes, may be constants; Flax 0.10 has none."""
+    assert not look(HEAD + CONSTANT, Options(origin="0.12", targets=("0.12",), lint=True)).findings
+
+
 CELLS = "import jax\nkey = jax.random.key(0)\na = jax.random.normal(key)\nb = jax.random.uniform(key)\n"
 
 
@@ -483,6 +761,17 @@ def test_key_in_other_cells(cells: tuple[int, ...], found: bool) -> None:
     source = Source("main.ipynb", CELLS.encode(), "main", notebook=True, cells=cells)
     codes = [f.code for f in analyse([source], Options(origin="0.12", targets=("0.12",), lint=True)).findings]
     assert ("NNX830" in codes) is found
+
+
+SHOWN = "import jax\njax.random.split(jax.random.key(0))\nx = jax.numpy.ones(2)\nx.at[0].set(2)\n"
+
+
+@pytest.mark.parametrize(("cells", "found"), [((1, 3), set()), ((1,), {"NNX834"}), ((1, 4), {"NNX834"})])
+def test_shown_by_cell(cells: tuple[int, ...], found: set[str]) -> None:
+    """A notebook shows what a cell ends with, and nothing before."""
+    source = Source("main.ipynb", SHOWN.encode(), "main", notebook=True, cells=cells)
+    codes = {f.code for f in analyse([source], Options(origin="0.12", targets=("0.12",), lint=True)).findings}
+    assert codes == found
 
 
 STALE = """\

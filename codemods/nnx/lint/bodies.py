@@ -78,6 +78,27 @@ class Bodies:
                 return True
         return False
 
+    def gives_back(self, guard: ast.If, scope: Scope) -> bool:
+        """Say whether a condition gives back what an earlier call kept, and the rest of its function keeps a result."""
+        last = guard.body[-1]
+        if not isinstance(last, ast.Return) or last.value is None or isinstance(last.value, ast.Constant):
+            return False
+        if not _names(last.value) & _names(guard.test):
+            return False
+        return any(_keeps(node) for node in self.nodes(scope) if getattr(node, "lineno", 0) > guard.lineno)
+
+    def of_asked_type(self, value: ast.expr, node: ast.AST, scope: Scope) -> bool:
+        """Say whether a place is reached only after the type of a value, or of what it is a part of, was asked for."""
+        names, outer = _names(value), scope
+        while True:
+            blocks = [b for b, arm in self.paths(outer).get(node, ()) if arm in {"body", "orelse"}]
+            asked = (b for b in (*blocks, *self.behind(node, outer)) if isinstance(b, ast.If | ast.IfExp))
+            if any(self._typed(block) & names for block in asked):
+                return True
+            if outer.function is None or outer.parent is None or outer.parent.owner is not None:
+                return False
+            node, outer = outer.function.node, outer.parent
+
     def _typed(self, block: ast.If | ast.IfExp) -> frozenset[str]:
         """Return the names whose type a condition asks for."""
         if block not in self._tested:
@@ -193,6 +214,13 @@ def _called(item: ast.withitem) -> str:
 
 def _names(node: ast.AST) -> frozenset[str]:
     return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def _keeps(node: ast.AST) -> bool:
+    """Say whether a statement puts a value into an object or a container."""
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets)
+    return isinstance(node, ast.Call) and last_word(node.func) in {"setattr", "__setattr__"}
 
 
 def _uses(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:

@@ -41,6 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     seen.add(place)
                     continue
                 if _flag(node, place, function, flags):
+                    seen.add(place)
                     continue  # NNX822 tells how to mend it
                 if _told_apart(context, place, function):
                     continue

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
@@ -133,7 +133,7 @@ def _untouched(context: Context, function: FunctionFacts, value: Free) -> bool:
     """Say whether a module is made for a function that is compiled next to it, and for nothing else, so that nothing
     can change it later."""
     scope = value.scope
-    if not any(root.decorator and root.scope is scope for root in context.traced.known[function].roots):
+    if not any(root.scope is scope for root in context.traced.known[function].roots):
         return False
     if scope.function is None or len(scope.bindings.get(value.name, ())) != 1 or value.name in scope.function.params:
         return False
@@ -141,10 +141,29 @@ def _untouched(context: Context, function: FunctionFacts, value: Free) -> bool:
         return False
     if kinds_of(context, value, scope) != {Object.MODULE}:
         return False
-    return not any(
-        isinstance(n, ast.Name) and n.id == value.name and isinstance(n.ctx, ast.Load)
-        for n in context.bodies.nodes(scope)
+    nodes = context.bodies.nodes(scope)
+    if not any(isinstance(n, ast.Name) and n.id == value.name and isinstance(n.ctx, ast.Load) for n in nodes):
+        return True
+    return not context.bodies.paths(scope).get(function.node) and not _later(context, function, value.name, scope)
+
+
+def _later(context: Context, function: FunctionFacts, name: str, scope: Scope) -> bool:
+    """Say whether a body speaks of an object, or of what it was given to, behind a function or in another one."""
+    nodes = context.bodies.nodes(scope)
+    names = {name}
+    for statement in nodes:
+        if isinstance(statement, ast.Assign) and names & _names(statement.value):
+            names |= {n for target in statement.targets for n in _names(target)}
+    direct, own = set(nodes), set(ast.walk(function.node))
+    end = function.node.end_lineno or 0
+    return any(
+        isinstance(n, ast.Name) and n.id in names and n not in own and (n.lineno > end or n not in direct)
+        for n in ast.walk(scope.node)
     )
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _used(context: Context, function: FunctionFacts, name: ast.Name) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect
 from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
@@ -42,6 +43,23 @@ def discarded(context: Context, words: Iterable[str]) -> Iterator[tuple[CallEven
             name = context.flow.calls.name(event)
             if name:
                 yield event, name
+
+
+def displayed(event: CallEvent) -> bool:
+    """Say whether a notebook may show the result, or one that the script was exported from."""
+    source = event.scope.module.source
+    return event.scope.function is None and (source.notebook or bool(source.cell_starts))
+
+
+def last_of_cell(event: CallEvent) -> bool:
+    """Say whether a call is what a cell of a notebook ends with, which is shown below it."""
+    if not displayed(event):
+        return False
+    module, line = event.scope.module, event.statement.lineno
+    cells = module.source.cell_starts
+    tree = module.scope.node
+    assert isinstance(tree, ast.Module)
+    return not any(s.lineno > line and bisect(cells, s.lineno) == bisect(cells, line) for s in tree.body)
 
 
 def is_pure(event: CallEvent, name: str) -> bool:

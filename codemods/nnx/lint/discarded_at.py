@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Indexed
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.discarded import last_of_cell
 from codemods.nnx.values import Item, Param, Unknown
 
 _UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply")
@@ -21,8 +22,8 @@ def _check(context: Context) -> Iterator[Finding]:
         func = event.node.func
         if event.used or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Subscript):
             continue
-        if context.bodies.guarded(event.node, event.scope):
-            continue  # a test of the error
+        if context.bodies.guarded(event.node, event.scope) or last_of_cell(event):
+            continue  # a test of the error, or what a notebook shows
         holder = func.value.value
         if isinstance(holder, ast.Attribute) and holder.attr == "at" and not _reference(context, event, holder.value):
             yield finding(

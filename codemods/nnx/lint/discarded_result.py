@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, is_pure
+from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import inside
@@ -22,7 +22,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _own_steps(context)
     yield from _carries(context)
     for event, name in discarded(context, WORDS):
-        if in_test(event.scope) or _displayed(event):  # a test may only want the error
+        if in_test(event.scope) or displayed(event):  # a test may only want the error
             continue
         if context.bodies.guarded(event.node, event.scope):
             continue
@@ -35,7 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 "assign the result",
             )
     for event in context.asked.calls():
-        if not event.used and not _displayed(event) and array_method(context, event):
+        if not event.used and not displayed(event) and array_method(context, event):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -111,6 +111,8 @@ def _unread(context: Context) -> Iterator[Finding]:
         home, _, word = name.rpartition(".")
         if not (name in TREE_MAPS or name in PURE or (home == "jax.numpy" and word)):
             continue
+        if home == "jax.numpy" and _gives(function):
+            continue  # left over, and not meant for the caller
         if isinstance(function.defaults.get(target.id), Const) or _captured(context, function, target.id):
             continue  # a default filled in, or what an inner function reads
         if not any(
@@ -127,6 +129,11 @@ def _unread(context: Context) -> Iterator[Finding]:
                 f"`{last(name)}` does not change the caller's `{target.id}`: its result goes nowhere",
                 "return the result, and assign it where the function is called",
             )
+
+
+def _gives(function: FunctionFacts) -> bool:
+    """Say whether a function has a result of its own, as those have that do not mean to change their arguments."""
+    return any(not (isinstance(value, Const) and value.value is None) for value in function.returns)
 
 
 _CELLS = ("GRUCell", "LSTMCell", "OptimizedLSTMCell", "SimpleCell")
@@ -192,12 +199,6 @@ def _forgotten(context: Context, event: CallEvent, name: str) -> Iterator[Findin
 
 _OF_OPTAX = frozenset({"optax.apply_updates", "optax.incremental_update", "optax.periodic_update"})
 _NEW_TREES = frozenset(last(name) for name in TREE_MAPS | _OF_OPTAX)
-
-
-def _displayed(event: CallEvent) -> bool:
-    """Say whether a notebook may show the result, or one that the script was exported from."""
-    source = event.scope.module.source
-    return event.scope.function is None and (source.notebook or bool(source.cell_starts))
 
 
 RULE = lint_rule(

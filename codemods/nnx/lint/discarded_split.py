@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.discarded import discarded
+from codemods.nnx.lint.discarded import discarded, last_of_cell
 from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.places import in_test
@@ -15,7 +15,7 @@ from codemods.nnx.lint.places import in_test
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in discarded(context, (*DRAWING, *NOT_CONSUMING)):
-        if name.startswith("jax.random.") and not in_test(event.scope):
+        if name.startswith("jax.random.") and not in_test(event.scope) and not last_of_cell(event):
             yield finding(
                 RULE.code,
                 event.scope,

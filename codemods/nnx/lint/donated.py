@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,7 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.syntax import constant, exclusive, inside
@@ -21,9 +22,13 @@ from codemods.nnx.values import Const, Free, Loop, Value
 _METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", "devices"}
 
 
+#: Functions of these names give numbers, for which no donated memory is of use: JAX leaves it as it is.
+_EVALUATION = re.compile(r"(^|_)(eval\w*|valid\w*|metrics?)(_|$)")
+
+
 def _check(context: Context) -> Iterator[Finding]:
     for root in compiled_roots(context):
-        donated = _donated(root)
+        donated = _donated(root) if not _EVALUATION.search(root.function.name) else frozenset()
         for event in calls_of(context, root) if donated else ():
             if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
                 continue  # within compiled code nothing is donated
@@ -98,7 +103,8 @@ def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value
     loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
     paths = context.bodies.paths(event.scope)
     here = paths.get(event.node, ())
-    if loop is not None and not isinstance(value, Loop) and not varies(value, loop):
+    bound = loop is not None and isinstance(node, ast.Name) and binds(loop, node.id)
+    if loop is not None and not bound and not isinstance(value, Loop) and not varies(value, loop):
         if not any(isinstance(outer, ast.If) and inside(outer, loop) for outer, _ in here):
             return node if not _leaves(loop, event) else None
     values = event.scope.module.values

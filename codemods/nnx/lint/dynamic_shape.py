@@ -68,8 +68,12 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield _found(event, argument)
                 break
     for function, _ in traced_bodies(context, level=0):
+        lines: set[int] = set()
         for node in context.bodies.nodes(function.scope):
-            if isinstance(node, ast.Subscript) and _sliced(context, node, function.scope):
+            if not isinstance(node, ast.Subscript) or node.lineno in lines:
+                continue
+            if _sliced(context, node, function.scope):
+                lines.add(node.lineno)
                 yield finding(
                     RULE.code,
                     function.scope,

@@ -62,6 +62,7 @@ def _once(context: Context, node: ast.stmt, name: str, scope: Scope) -> bool:
 
 def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
     """Yield the assignments to attributes of objects that are no arguments of the compiled code."""
+    found: dict[str, list[tuple[ast.stmt, str]]] = {}
     for node in context.bodies.nodes(function.scope):
         if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             continue
@@ -72,14 +73,18 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             if not tainted and (not _own(node, target) or in_test(function.scope)):
                 continue  # a constant, such as a mark that the function was compiled
             if held(context, function, target.value):
-                name = ast.unparse(target)
-                yield finding(
-                    RULE.code,
-                    function.scope,
-                    node,
-                    f"`{name}` changes once per compilation and not at every call of {shown(function)}",
-                    f"return the new value of `{name}`, and assign it where the compiled function is called",
-                )
+                found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
+    for changes in found.values():
+        changes.sort(key=lambda change: (change[0].lineno, change[0].col_offset))
+        node, name = changes[0]
+        yield finding(
+            RULE.code,
+            function.scope,
+            node,
+            f"`{name}` changes once per compilation and not at every call of {shown(function)}",
+            f"return the new value of `{name}`, and assign it where the compiled function is called",
+            related=[(other, f"and so does `{text}`") for other, text in changes[1:]],
+        )
 
 
 def _targets(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> Iterator[ast.expr]:

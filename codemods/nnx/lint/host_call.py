@@ -18,6 +18,7 @@ from codemods.nnx.values import Attr, Ref
 _PATHS = frozenset({"pathlib.Path"})
 _ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "mkdir", "unlink"})
 _OPENING = frozenset({"builtins.open", "open", "io.open"})
+_LOADING = frozenset({"pickle.load", "json.load", "wandb.Api"})
 _SETTINGS = frozenset({"os.getenv", "os.environ.get"})
 _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
                          "random.Random", "random.SystemRandom"})  # fmt: skip
@@ -28,8 +29,10 @@ def _check(context: Context) -> Iterator[Finding]:
         if _reports(event.scope):
             continue
         called = name.removeprefix("builtins.") or _drawn(context, event)
-        if name in _SETTINGS or (name in _OPENING and _reads(event)):
-            continue  # read once, as settings are meant to be
+        if name in _SETTINGS or name in _LOADING or (name in _OPENING and _reads(event)):
+            continue  # read once, as settings and weights are meant to be
+        if _goes_on(context, event):
+            continue
         if "random" in name and _names(event):
             continue
         if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name):
@@ -56,6 +59,15 @@ def _names(event: CallEvent) -> bool:
     """Say whether a random number is part of a text, as the name of something that is compiled."""
     parts = (node for node in ast.walk(event.statement) if isinstance(node, ast.FormattedValue))
     return any(inside(event.node, part) for part in parts)
+
+
+def _goes_on(context: Context, event: CallEvent) -> bool:
+    """Say whether a call gives the start of a variable that an inner function, such as a callback, goes on with."""
+    function = event.scope.function
+    if function is None or not isinstance(event.statement, ast.Assign) or event.statement.value is not event.node:
+        return False
+    names = {target.id for target in event.statement.targets if isinstance(target, ast.Name)}
+    return any(isinstance(n, ast.Nonlocal) and names & set(n.names) for n in ast.walk(function.node))
 
 
 def _found(scope: Scope, node: ast.AST, name: str) -> Finding:

@@ -10,10 +10,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.keys import SAME, Use, uses, varies
+from codemods.nnx.lint.keys import SAME, Use, binds, uses, varies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import contradictory, exclusive, inside
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Free, Item, Loop, Param, Value
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
@@ -161,7 +162,21 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         contradictory(first, ((guard, "orelse"),)) for guard in context.bodies.behind(two.event.node, two.event.scope)
     ):
         return False  # the function has ended where the first is reached
-    return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two))
+    return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
+
+
+def _chosen(one: Use, two: Use) -> bool:
+    """Say whether an operation takes the numbers of one draw or those of the other, in no place both."""
+    statement = one.event.statement
+    if statement is not two.event.statement or isinstance(statement, ast.For | ast.While | ast.If | ast.With):
+        return False
+    first, second = one.event.node, two.event.node
+    for call in ast.walk(statement):
+        if isinstance(call, ast.Call) and last_word(call.func) in {"where", "select"} and len(call.args) == 3:
+            left, right = call.args[1:]
+            if (inside(first, left) and inside(second, right)) or (inside(first, right) and inside(second, left)):
+                return True
+    return False
 
 
 def _in_other_cell(one: Use, two: Use) -> bool:
@@ -191,6 +206,8 @@ def _repeats(use: Use, loop: ast.AST) -> bool:
     """Say whether a loop repeats a draw with the same key."""
     if isinstance(loop, ast.comprehension) and isinstance(use.key, Call):
         return not inside(use.key.node, use.event.statement)  # made before
+    if isinstance(use.node, ast.Name) and isinstance(use.key, Free) and binds(loop, use.node.id):
+        return False  # what it was before the first round is not known
     return not varies(use.key, loop) and not _once(use.event, loop)
 
 

@@ -93,6 +93,8 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             given = _argument(context, event, param)
             if given is None or not _trackable(given[0]):
                 continue
+            if all(_switched_off(context, use, event, param) for use in found[param.function.scope, param]):
+                continue
             key, node = given
             users = found.setdefault((event.scope, key), [])
             use = Use(event, key, param.function.name, node, helper=True)
@@ -113,6 +115,36 @@ def _for_want(context: Context, use: Use, key: Param) -> bool:
         and block.test.left.id in key.function.params
         for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
     )
+
+
+def _switched_off(context: Context, use: Use, event: CallEvent, param: Param) -> bool:
+    """Say whether a call of the function around a use gives a flag, or leaves it out, so that it does not happen."""
+    function = param.function
+    for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ()):
+        if not isinstance(block, ast.If) or arm not in {"body", "orelse"}:
+            continue
+        negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
+        test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
+        flag = use.event.scope.module.values.get(test) if isinstance(test, ast.Name) else None
+        if not isinstance(flag, Param) or flag.function is not function:
+            continue
+        value = _given(context, event, flag)
+        if isinstance(value, Const) and isinstance(value.value, bool) and value.value is ((arm == "body") is negated):
+            return True
+    return False
+
+
+def _given(context: Context, event: CallEvent, param: Param) -> Value | None:
+    """Return what a call gives for a parameter, its default included."""
+    given = _argument(context, event, param)
+    if given is not None:
+        return given[0]
+    unknown = event.value.starred or any(k.arg in {None, param.name} for k in event.node.keywords)
+    return None if unknown or len(event.node.args) >= len(param.function.params) else _default(param)
+
+
+def _default(param: Param) -> Value | None:
+    return param.function.defaults.get(param.name)
 
 
 def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, ast.expr] | None:
@@ -178,6 +210,11 @@ def _unchanged(context: Context, key: Attr) -> bool:
         event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"}
         for event in context.flow.fields.stores().get(key.name, ())
     )
+
+
+def binds(loop: ast.AST, name: str) -> bool:
+    """Say whether a loop binds a name, by its target or in its body."""
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(loop))
 
 
 def varies(value: Value, loop: ast.AST, depth: int = 0) -> bool:

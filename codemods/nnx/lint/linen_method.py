@@ -39,6 +39,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if not isinstance(callee, Attr) or context.bodies.guarded(event.node, event.scope):
             continue
+        if context.bodies.of_asked_type(func.value, event.node, event.scope):
+            continue
         cls = _class(context, event, callee)
         if cls is None or _has(context, cls, func.attr):
             continue

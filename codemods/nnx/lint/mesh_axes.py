@@ -41,6 +41,8 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
         return
     for event, name in _users(context):
+        if context.bodies.guarded(event.node, event.scope):
+            continue
         (position, word), specs = _USERS[name]
         shift = int(name.endswith("shard_map") and not _function_given(event))
         axes = _axes(context, event.value.argument(position - shift, word), event)

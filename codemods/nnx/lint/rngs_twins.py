@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -100,7 +101,10 @@ def _collected(event: CallEvent) -> bool:
 def _both(context: Context, one: CallEvent, two: CallEvent) -> bool:
     paths = context.bodies.paths(one.scope)
     first, second = paths.get(one.node), paths.get(two.node)
-    return first is not None and second is not None and not exclusive(first, second)
+    if first is None or second is None or exclusive(first, second):
+        return False
+    cells = one.scope.module.source.cell_starts if one.scope.function is None else ()
+    return bisect(cells, one.node.lineno) == bisect(cells, two.node.lineno)  # another cell may show something else
 
 
 RULE = lint_rule(

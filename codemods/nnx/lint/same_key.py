@@ -21,6 +21,8 @@ _ONCE = re.compile(
     r"(^|_)(init\w*|make|create|build|setup|set|load|data\w*|main|demo|example\w*|run|generate|get|dummy|fake|mock|synthetic|"
     r"profile|bench\w*|tune\w*|sweep\w*|measure\w*|prepare|random|sample_input\w*|spec\w*|config\w*)(_|$)"
 )
+# what is run as a whole, with a key by default so that it can be run again
+_WHOLE = frozenset({"fit", "train", "solve", "optimize", "optimise", "minimize", "minimise"})
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map"})
 _DEPTH = 3
 
@@ -38,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if root is None or use is None or (scope, root) in seen or SAME.search(_text(use)):
             continue
         if isinstance(root, Param):
-            fixed = _never_given(context, root)
+            fixed = function.name not in _WHOLE and _never_given(context, root)
         else:
             fixed = not _ONCE.search(function.name) and any(_of_arguments(context, u, function) for u in found)
         if fixed and _repeated(context, function, 0):

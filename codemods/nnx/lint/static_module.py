@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, kinds_of, shown
@@ -20,6 +21,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for name in sorted(root.static):
             param = root.function.params.get(name)
+            if param is not None and param is root.function.self_param and _fixed(context, root.function.owner):
+                continue
             if param is not None and kinds_of(context, param, root.function.scope) & NNX_OBJECTS:
                 yield finding(
                     RULE.code,
@@ -28,6 +31,22 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"the object `{name}` is static: {shown(root.function)} goes on using the arrays of its first call",
                     f"use nnx.jit with `{name}` as an ordinary argument",
                 )
+
+
+def _fixed(context: Context, cls: ClassFacts | None) -> bool:
+    """Say whether objects of a class are no modules, and only their constructors give them anything."""
+    if cls is None:
+        return False
+    related = [*context.flow.classes.mro(cls)[0], *context.flow.classes.heirs(cls)]
+    if "flax.nnx.Pytree" not in context.flow.classes.mro(cls)[1]:
+        return False
+    stores = context.flow.fields.stores()
+    return not any(
+        event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"}
+        for name in {name for one in related for name in (*one.stores, *one.fields)}
+        for event in stores.get(name, ())
+        if event.scope.function is None or event.scope.function.owner in related
+    )
 
 
 RULE = lint_rule(

@@ -186,7 +186,16 @@ class Taint:
                     return False
                 if truth is not None and truth is (arm == "orelse"):
                     return False
-        return not any(self._turned_back(guard.test, scope, activation) for guard in self._bodies.behind(node, scope))
+        guards = self._bodies.behind(node, scope)
+        if any(self._turned_back(guard.test, scope, activation) for guard in guards):
+            return False
+        return not (guards and self._kept_before(guards, scope, activation))
+
+    def _kept_before(self, guards: tuple[ast.If, ...], scope: Scope, activation: Activation) -> bool:
+        """Say whether a function keeps what it made of its object alone, as a rule before something is compiled."""
+        if any(status.holds for status in activation.params.values()):
+            return False
+        return any(self._bodies.gives_back(guard, scope) for guard in guards)
 
     def _turned_back(self, test: ast.expr, scope: Scope, activation: Activation) -> bool:
         """Say whether a condition that ends the function asks for an argument left out, unless it was given."""
@@ -287,6 +296,9 @@ class Taint:
         function = frame.function
         params: dict[str, Status] = {}
         unpacked = self._unpacked(frame, caller) if frame.partial else {}
+        known = self._traced.get(function)
+        roots = [root for root in known.roots if root.decorator] if known is not None else []
+        declared = {name for root in roots for name in root.declared}
         for name, param in function.params.items():
             if name in unpacked:
                 given = unpacked[name]
@@ -298,6 +310,8 @@ class Taint:
                 given = UNKNOWN
             elif given.traced and self._is_object(param):
                 given = OBJECT
+            elif given.traced and name in declared:
+                given = PYTHON
             params[name] = given
         closure: Activation | None = caller
         around = function_of(function.scope.parent)

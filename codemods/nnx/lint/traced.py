@@ -7,6 +7,7 @@ body of ``scan``, ``cond``, ``while_loop`` and the like. From there tracing reac
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -304,6 +305,7 @@ class Traced:
             tracing = self._mark(root.function, _level(root.transform), queue)
             tracing.roots.append(root)
         done: dict[FunctionFacts, int] = {}
+        unused: set[FunctionFacts] = set()
         while queue:
             function = queue.pop()
             level = self.known[function].level
@@ -313,8 +315,10 @@ class Traced:
             done[function] = level
             for event in calls.get(function.scope, ()):
                 self._follow_call(event, level, queue, first)
+            named = _names(function.node) if first and function in inner else Counter[str]()
+            unused |= {nested for nested in inner.get(function, ()) if first and not _referred(nested, named)}
             for nested in inner.get(function, ()):
-                if nested not in on_host and not nested.generator:
+                if nested not in on_host and not nested.generator and nested not in unused:
                     self._mark(nested, level, queue)
 
     def _called_back(self, event: CallEvent) -> set[FunctionFacts]:
@@ -400,6 +404,18 @@ def free_params(callee: Callee) -> list[str]:
     taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
     bound = {name for name, _ in callee.keywords}
     return [name for name in list(callee.function.params)[len(callee.args) + taken :] if name not in bound]
+
+
+def _referred(function: FunctionFacts, named: Counter[str]) -> bool:
+    """Say whether the function around another names it, by how often it does: what nothing names never runs."""
+    if isinstance(function.node, ast.Lambda) or function.node.decorator_list or function.owner is not None:
+        return True
+    return named[function.name] > _names(function.node)[function.name]
+
+
+def _names(node: ast.AST) -> Counter[str]:
+    """Return how often names stand in some syntax."""
+    return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 def _level(transform: str) -> int:

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.orbax_calls import ASYNC, checkpointer_calls, path_of
+from codemods.nnx.lint.places import in_test
 from codemods.nnx.nodes import last_word
 
 _WAITING = frozenset({"wait_until_finished", "close", "sleep", "join", "sync_global_devices"})
@@ -20,7 +21,7 @@ def _check(context: Context) -> Iterator[Finding]:
     calls = list(checkpointer_calls(context, "save", "restore"))
     readers = {event: source for event, _, source in calls if last_word(event.node.func) == "restore"}
     for event, word, source in calls:
-        if last_word(event.node.func) != "save" or word not in ASYNC or event.loops:
+        if last_word(event.node.func) != "save" or word not in ASYNC or event.loops or in_test(event.scope):
             continue
         path = path_of(event)
         if path is None:

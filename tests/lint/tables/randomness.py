@@ -261,7 +261,6 @@ y = drop(x, rngs=nnx.Rngs(0))
     "NNX833": Cases(
         bad=(
             "k = jax.random.PRNGKey(0x123456789)  # NNX833\n",
-            "k = jax.random.key(time.time_ns())  # NNX833\n",
             """\
 SEED = 2**40
 rngs = nnx.Rngs(SEED)  # NNX833
@@ -277,6 +276,8 @@ k = make(12345678901)  # NNX833
             "k = jax.random.key(2**32 - 1)\n",
             "k = jax.random.key(int(time.time()))\n",
             "k = jax.random.key(time.time_ns() % 2**32)\n",
+            "k = jax.random.key(time.time_ns())\n",
+            "jax.config.update('jax_enable_x64', True)\nk = jax.random.key(12345678901)\n",
             "rngs = nnx.Rngs(0, dropout=1)\n",
             "def seeded(seed):\n    return jax.random.key(seed)\n",
         ),
