@@ -8,12 +8,24 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.lint.names import COMPILING
+from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr
 
+_MAPPING = {f"flax.nnx.{word}": word for word in ("vmap", "remat", "checkpoint", "scan")}
+# layers whose call has arguments by keyword alone
+_BY_KEYWORD = frozenset(
+    f"flax.nnx.{name}"
+    for name in (
+        "BatchNorm", "Bidirectional", "Dropout", "GroupNorm", "InstanceNorm", "LayerNorm", "MultiHeadAttention", "RNN",
+        "Sequential",
+    )
+)  # fmt: skip
+
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _unresolved(context)
     for event, name in foreign(context, "jit", "pmap", "pjit"):
         if name not in COMPILING or not event.value.args or in_test(event.scope):
             continue
@@ -35,6 +47,30 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{source.text(event.node.func)}` of {what} compiles the module's arrays in as constants",
             f"compile a function of the module: `{source.text(event.node.func)}(lambda m, x: {call})`",
         )
+
+
+def _unresolved(context: Context) -> Iterator[Finding]:
+    """Yield the transforms of a module whose call takes arguments by keyword alone, which they cannot resolve."""
+    for event, name in foreign(context, *_MAPPING.values()):
+        if name not in _MAPPING or not event.value.args or in_test(event.scope):
+            continue
+        cls = owner_class(context, event.value.args[0], event.scope)
+        if isinstance(cls, str):
+            refused = cls in _BY_KEYWORD
+        else:
+            method = context.flow.classes.method(cls, "__call__") if cls is not None else None
+            refused = plain_module(context, cls) and method is not None and bool(method.node.args.kwonlyargs)
+        if refused and not context.bodies.guarded(event.node, event.scope):
+            text = event.scope.module.source.text(event.node.func)
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{text}` of a module whose call has arguments by keyword alone is a TypeError",
+                f"transform a function of the module: {text}(lambda m, x: m(x), in_axes=(None, 0))(model, xs)"
+                if _MAPPING[name] == "vmap"
+                else f"transform a function of the module: {text}(lambda m, x: m(x))(model, x)",
+            )
 
 
 RULE = Rule(

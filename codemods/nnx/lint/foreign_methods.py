@@ -129,7 +129,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if context.bodies.guarded(event.node, event.scope):
             continue
         told = _told(context, event, called.get(event.node))
-        if told is not None:
+        if told is not None and not context.bodies.of_asked_type(event.node.value, event.node, event.scope):
             yield finding(RULE.code, event.scope, event.node, *told)
     yield from _calls(context)
 
@@ -199,7 +199,7 @@ def _given(context: Context, event: CallEvent, callee: Attr) -> tuple[str, str] 
     """Return what is wrong with the arguments of a method, and the way out."""
     word, call = callee.name, event.value
     if word in {"train", "eval"}:
-        given = bool(call.args) or any(name in {"mode", "training"} for name, _ in call.keywords)
+        given = bool(call.args) or any(name == "mode" for name, _ in call.keywords)
         if not given or call.starred:
             return None
         cls = owner_class(context, callee.base, event.scope)

@@ -47,6 +47,11 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
+def one_hot(context: Context, labels: Value, scope: Scope) -> bool:
+    """Say whether labels are one-hot on every way."""
+    return _made(context, labels, scope, frozenset({"one_hot"}), 0)
+
+
 def _numbers(context: Context, labels: Value, scope: Scope) -> bool:
     """Say whether labels are integers, one for each example."""
     array = Arrays(context, {}).of(labels, scope)

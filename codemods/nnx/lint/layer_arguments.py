@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Value
+from codemods.nnx.values import Attr, Call, Const, Mapping, Sequence, Unknown, Value
 
 _POOLS = ("max_pool", "avg_pool", "min_pool")
 
@@ -28,10 +29,53 @@ def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
             yield from _groups(context, event)
         elif word == "Conv":
             yield from _kernel(context, event)
+            yield from _causal(context, event)
         elif word == "Sequential":
             yield from _chain(context, event)
         elif word in _POOLS:
             yield from _window(context, event)
+
+
+def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the dicts of keys that modules are called with, and the masks made of embeddings."""
+    for event, name in foreign(context, "make_causal_mask", "make_attention_mask"):
+        if name.startswith("flax.nnx.") and event.value.args and _embedded(context, event.value.args[0], event.scope):
+            if not context.bodies.guarded(event.node, event.scope):
+                message = "a mask is made of token ids, (batch, length): embeddings have an axis too many"
+                yield event, event.node.args[0], message, "give it the tokens, or x[..., 0]"
+    for module in context.asked.modules:
+        if b"rngs=" not in module.source.data:
+            continue
+        for event in module.calls:
+            given = event.value.keyword("rngs") if event.node.keywords else None
+            if given is None or event.value.starred:
+                continue
+            found = context.flow.resolve(context.flow.here(given, event.scope)).value
+            if not isinstance(found, Mapping) or not plain_module(
+                context, owner_class(context, event.value.callee, event.scope)
+            ):
+                continue
+            node = keyword(event.node, "rngs")
+            if node is not None and not context.bodies.guarded(event.node, event.scope):
+                yield event, node, "modules of NNX take an nnx.Rngs, and no dict of keys", "write nnx.Rngs(dropout=key)"
+
+
+def _embedded(context: Context, value: Value, scope: Scope) -> bool:
+    """Say whether a value is what an nnx.Embed gives, through sums and layers that keep its axes."""
+    found = context.flow.resolve(context.flow.here(value, scope))
+    inner = found.value
+    home = found.frame.function.scope if found.frame is not None else scope
+    if isinstance(inner, Unknown) and isinstance(inner.node, ast.BinOp):
+        values = home.module.values
+        parts = [values.get(part) for part in (inner.node.left, inner.node.right)]
+        return any(part is not None and _embedded(context, part, home) for part in parts)
+    if not isinstance(inner, Call) or not isinstance(inner.callee, Attr):
+        return False
+    cls = owner_class(context, inner.callee, home)
+    if cls == "flax.nnx.Embed":
+        return True
+    keeping = cls in {"flax.nnx.Dropout", "flax.nnx.LayerNorm", "flax.nnx.RMSNorm", "flax.nnx.Linear"}
+    return keeping and bool(inner.args) and _embedded(context, inner.args[0], home)
 
 
 def _number(context: Context, bound: Bound) -> int | None:
@@ -87,6 +131,17 @@ def _kernel(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast
                 message = "a number as kernel_size is a convolution over one axis, and this model pools over two"
                 yield event, node, message, "write kernel_size=(n, n)"
                 return
+
+
+def _causal(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield causal convolutions over more than one axis."""
+    padding, size = event.value.argument(4, "padding"), event.value.argument(2, "kernel_size")
+    if padding is None or size is None:
+        return
+    given = context.flow.resolve(context.flow.here(padding, event.scope)).value
+    shape = context.flow.resolve(context.flow.here(size, event.scope)).value
+    if isinstance(given, Const) and given.value == "CAUSAL" and isinstance(shape, Sequence) and len(shape.items) > 1:
+        yield event, event.node, "causal padding is for convolutions over one axis", "mask the kernel instead: mask="
 
 
 def _window(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:

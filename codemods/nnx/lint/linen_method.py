@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import KNOWN_BASES, has_attribute, plain_module
 from codemods.nnx.lint.places import kinds_of
-from codemods.nnx.values import Attr
+from codemods.nnx.values import Attr, Call, Class, Value
 
 _OUTSIDE = {
     "init": "the model has its weights already; nnx.state(model) gives them",
@@ -41,8 +42,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if context.bodies.of_asked_type(func.value, event.node, event.scope):
             continue
-        cls = _class(context, event, callee)
-        if cls is None or _has(context, cls, func.attr):
+        cls = _class(context, event, callee.base)
+        if cls is None or has_attribute(context, cls, func.attr):
             continue
         yield finding(
             RULE.code,
@@ -52,6 +53,89 @@ def _check(context: Context) -> Iterator[Finding]:
             (_OUTSIDE | _INSIDE)[func.attr],
         )
     yield from _unused_setup(context)
+    yield from _handed_on(context)
+    yield from _fields(context)
+    yield from _layers(context)
+
+
+def _handed_on(context: Context) -> Iterator[Finding]:
+    """Yield the methods of Linen that are handed on, as in ``TrainState.create(apply_fn=model.apply, ...)``."""
+    called = {event.node.func for event in context.bodies.named(*_OUTSIDE)}
+    for event in context.asked.attributes():
+        if event.node.attr not in _OUTSIDE or event.context != "load" or event.node in called:
+            continue
+        cls = _class(context, event, event.base)
+        if (
+            cls is None
+            or has_attribute(context, cls, event.node.attr)
+            or context.bodies.guarded(event.node, event.scope)
+        ):
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{cls.name}` is a module of NNX, and has no `{event.node.attr}`: that is a method of Linen",
+            _OUTSIDE[event.node.attr],
+        )
+
+
+def _fields(context: Context) -> Iterator[Finding]:
+    """Yield the calls that give arguments to a class which has annotated names and no constructor."""
+    lacking = {cls.name: cls for cls in context.project.classes() if cls.fields and _bare(context, cls)}
+    for event in context.bodies.named(*lacking) if lacking else ():
+        if event.scope.module not in context.asked or not (event.value.args or event.value.keywords):
+            continue
+        made = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+        cls = made.facts if isinstance(made, Class) else None
+        if cls is None or cls is not lacking.get(cls.name) or event.value.starred:
+            continue
+        if not context.bodies.guarded(event.node, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{cls.name}` has no constructor: annotated names of a module of NNX are no arguments, as in Linen",
+                "write __init__, or decorate the class with dataclasses.dataclass",
+            )
+
+
+def _bare(context: Context, cls: ClassFacts) -> bool:
+    """Say whether a class is a module of NNX without any constructor."""
+    parents, names = context.flow.classes.mro(cls)
+    if "flax.nnx.Module" not in names or not names <= KNOWN_BASES:
+        return False
+    return not any(
+        one.decorators or {"__init__", "__new__", "__init_subclass__"} & {*one.methods, *one.scope.env}
+        for one in parents
+    ) and not any(keyword.arg == "metaclass" for one in parents for keyword in one.node.keywords)
+
+
+def _layers(context: Context) -> Iterator[Finding]:
+    """Yield the layers of Linen that a module of NNX calls without a wrapper."""
+    for module in context.asked.modules:
+        if b"linen" not in module.source.data:
+            continue
+        for event in module.calls:
+            function = event.scope.function
+            if function is None or function.owner is None or not plain_module(context, function.owner):
+                continue
+            if isinstance(event.node.func, ast.Attribute | ast.Call) and _linen(context, event):
+                if not context.bodies.guarded(event.node, event.scope):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        event.node,
+                        "a layer of Linen has no weights of its own, and cannot be called in a module of NNX",
+                        "take the layer of nnx, or wrap it: nnx.bridge.ToNNX(layer, rngs=rngs).lazy_init(x)",
+                    )
+
+
+def _linen(context: Context, event: CallEvent) -> bool:
+    """Say whether what is called is a layer of Linen."""
+    sources = list(context.sources.of(context.flow.here(event.value.callee, event.scope)))
+    names = [context.flow.calls.callee_name(s) if isinstance(s.value, Call) else "" for s in sources]
+    return bool(names) and all(n.startswith("flax.linen.") and n.rpartition(".")[2][:1].isupper() for n in names)
 
 
 def _unused_setup(context: Context) -> Iterator[Finding]:
@@ -74,11 +158,11 @@ def _unused_setup(context: Context) -> Iterator[Finding]:
             )
 
 
-def _class(context: Context, event: CallEvent, callee: Attr) -> ClassFacts | None:
+def _class(context: Context, event: CallEvent | AttrEvent, base: Value) -> ClassFacts | None:
     """Return the class of the module whose method a call calls; None if it is no module of NNX for certain."""
-    if kinds_of(context, callee.base, event.scope) != {Kind.MODULE}:
+    if kinds_of(context, base, event.scope) != {Kind.MODULE}:
         return None
-    bound = context.flow.resolve(context.flow.here(callee.base, event.scope))
+    bound = context.flow.resolve(context.flow.here(base, event.scope))
     cls = context.flow.classes.class_of(bound)
     if cls is None:
         return None
@@ -86,25 +170,15 @@ def _class(context: Context, event: CallEvent, callee: Attr) -> ClassFacts | Non
     return cls if bases and bases <= {"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"} else None
 
 
-def _has(context: Context, cls: ClassFacts, name: str) -> bool:
-    """Say whether a class, or one derived from it, has an attribute of a name."""
-    for one in context.flow.classes.heirs(cls) or (cls,):
-        for parent in context.flow.classes.mro(one)[0]:
-            if name in parent.methods or name in parent.fields or name in parent.stores or name in parent.scope.env:
-                return True
-            if {"__getattr__", "__getattribute__"} & set(parent.methods):
-                return True
-    return any(True for _ in context.flow.fields.stores().get(name, ()))
-
-
 RULE = lint_rule(
     "NNX875",
     "linen-method",
-    "a method of Linen on a module of NNX: init, apply, bind, setup, param, variable, make_rng",
+    "a habit of Linen in a module of NNX: init, apply, setup, param, make_rng, annotated names as arguments, layers",
     why="""\
 A module of NNX holds its weights, which it makes when it is constructed: there is no `init`, and it is called instead
 of `apply`. `self.param(...)` and `self.make_rng(...)` are an `nnx.Param` and `rngs.name()` in the constructor. Each of
-the old names raises an AttributeError.
+the old names raises an AttributeError. The annotated names of the class are not its arguments, unless it is decorated
+with `dataclasses.dataclass`: a TypeError. A layer of Linen has its weights elsewhere, and cannot be called here.
 """,
     source="Flax guide from Linen to NNX; measured on Flax 0.10.7 and 0.12.8: AttributeError",
     severity="error",

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.traced import free_params
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
@@ -21,6 +21,7 @@ _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unread(context)
     yield from _stepped(context)
+    yield from _not_put_back(context)
     for event in context.bodies.unpacked:
         callee, statement = event.value.callee, event.statement
         if not isinstance(callee, Attr) or callee.name != "update" or not 2 <= len(event.value.args) <= 3:
@@ -59,6 +60,56 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the new state of the optimizer is lost: every step starts from the first moments again",
                 "keep it, and give it to the next update",
             )
+
+
+def _not_put_back(context: Context) -> Iterator[Finding]:
+    """Yield the parameters of a model that are updated beside it, and never put back."""
+    for event, name in foreign(context, "apply_updates"):
+        statement, function = event.statement, event.scope.function
+        if name != "optax.apply_updates" or function is None or in_test(event.scope) or not event.value.args:
+            continue
+        given = event.node.args[0] if event.node.args else None
+        if (
+            not isinstance(statement, ast.Assign)
+            or statement.value is not event.node
+            or not isinstance(given, ast.Name)
+        ):
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or target.id != given.id or function.name in {"step", "body"}:
+            continue
+        if not _of_model(context, event, given.id) or _used(function.node, given.id):
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{given.id}` never gets back into the model, which stays as it was",
+            f"call nnx.update(model, {given.id}) after it",
+        )
+
+
+def _of_model(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a variable of a function is first the state of a model, taken in the same function."""
+    for value in event.scope.bindings.get(name, ())[:1]:
+        bound = context.flow.here(value, event.scope)
+        whole = value.base if isinstance(value, Item) else value
+        made = context.flow.calls.callee_name(context.flow.with_value(bound, whole)) if isinstance(whole, Call) else ""
+        return made in {"flax.nnx.state", "flax.nnx.split"}
+    return False
+
+
+def _used(function: ast.AST, name: str) -> bool:
+    """Say whether a variable is used for anything but the updates of optax."""
+    own: set[ast.AST] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and last_word(node.func) in {"update", "apply_updates", "init"}:
+            if not (isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in {"nnx", "flax.nnx"}):
+                own.update(node.args)
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in own
+        for n in ast.walk(function)
+    )
 
 
 def _unread(context: Context) -> Iterator[Finding]:

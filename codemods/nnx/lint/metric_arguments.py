@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.arrays import FLOAT, Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.label_kind import one_hot
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.values import Attr, Call, Const, Value
 
@@ -19,11 +22,15 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     for event in context.bodies.named("update"):
         callee = event.value.callee
-        if not isinstance(callee, Attr) or event.node.args or not event.node.keywords or in_test(event.scope):
+        if not isinstance(callee, Attr) or event.value.starred or in_test(event.scope):
+            continue
+        if not event.node.args and not event.node.keywords:
             continue
         if event.scope.module not in context.asked or any(key is None for key, _ in event.value.keywords):
             continue
         if context.bodies.guarded(event.node, event.scope):
+            continue
+        if event.node.args and len(event.node.args) > 2:
             continue
         given = {key for key, _ in event.value.keywords}
         sources = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
@@ -31,6 +38,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not wanted or any(one is None for one in wanted):
             continue
         missing = set.intersection(*(set(one or ()) for one in wanted)) - given
+        if {"logits", "labels"} <= given and all(_accuracy(context, source) for source in sources):
+            yield from _labels(context, event)
         if missing:
             names = " and ".join(f"`{name}`" for name in sorted(missing))
             yield finding(
@@ -40,6 +49,33 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the metric is not given {names}, which it counts",
                 "pass it by name",
             )
+
+
+def _accuracy(context: Context, made: Bound, name: str = "flax.nnx.metrics.Accuracy") -> bool:
+    """Say whether a metric is, or holds, an Accuracy over classes."""
+    value = made.value
+    if not isinstance(value, Call) or value.starred:
+        return False
+    if context.flow.calls.callee_name(made) == name:
+        return value.keyword("threshold") is None and not value.args
+    parts = [context.flow.follow(made, part) for _, part in value.keywords]
+    return any(context.flow.calls.callee_name(p) == name and _accuracy(context, p) for p in parts if p is not made)
+
+
+def _labels(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the labels of an Accuracy that are no numbers of classes."""
+    labels = event.value.keyword("labels")
+    node = next(k.value for k in event.node.keywords if k.arg == "labels")
+    if labels is not None and (
+        Arrays(context, {}).of(labels, event.scope).number == FLOAT or one_hot(context, labels, event.scope)
+    ):
+        yield finding(
+            RULE.code,
+            event.scope,
+            node,
+            "an Accuracy takes the numbers of the classes as integers, and these labels are floats or one-hot",
+            "give it the integers: labels.astype(jnp.int32), or labels.argmax(-1)",
+        )
 
 
 def _wanted(context: Context, made: Bound) -> set[str] | None:
@@ -70,10 +106,11 @@ def _word(context: Context, made: Bound, value: Value | None) -> str:
 RULE = lint_rule(
     "NNX893",
     "metric-argument-missing",
-    "a metric is updated without the values that it counts",
+    "a metric is updated without the values that it counts, or with labels of another kind",
     why="""\
 `nnx.metrics.Accuracy` takes `logits` and `labels`, and `nnx.metrics.Average("loss")` takes `loss`, both by name; a
-MultiMetric hands on what it is given. What is missing raises a TypeError.
+MultiMetric hands on what it is given. What is missing raises a TypeError, and labels that are floats or one-hot a
+ValueError.
 """,
     source="measured on Flax 0.10.7 and 0.12.8: TypeError",
     check=_check,

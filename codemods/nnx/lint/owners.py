@@ -6,7 +6,7 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, Scope
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Part
 from codemods.nnx.kinds import Kind, class_kind, result_kind
 from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.places import kinds_of
@@ -43,6 +43,8 @@ def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | st
         if cls is not None:
             found.add(cls)
             continue
+        while isinstance(source.value, Part):  # a copy
+            source = context.flow.resolve(source.value.of)
         name = context.flow.calls.callee_name(source) if isinstance(source.value, Call) else ""
         if class_kind(name) is None:
             return None

@@ -27,7 +27,19 @@ _AROUND = frozenset({"chain", "named_chain", "masked", "MultiSteps", "apply_if_f
 _DEPTH = 5
 
 
+# what these are given by name besides
+_EXTRA = {
+    "optax.contrib.reduce_on_plateau": ("value",),
+    "optax.lbfgs": ("value", "grad", "value_fn"),
+    "optax.scale_by_backtracking_linesearch": ("value", "grad", "value_fn"),
+    "optax.scale_by_zoom_linesearch": ("value", "grad", "value_fn"),
+    "optax.polyak_sgd": ("value",),
+    "optax.scale_by_polyak": ("value",),
+}
+
+
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _alone(context)
     for event in context.bodies.named("update"):
         callee = event.value.callee
         if event.scope.module not in context.asked or not isinstance(callee, Attr) or event.value.starred:
@@ -48,14 +60,57 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _needing(context: Context, bound: Bound, depth: int) -> str:
-    """Return the part of a transformation that needs parameters; empty if none does, or that is not known."""
+def _alone(context: Context) -> Iterator[Finding]:
+    """Yield the updates that do not give the value of the loss to a transformation that goes by it."""
+    words = tuple(name.rpartition(".")[2].encode() for name in _EXTRA)
+    if not any(word in module.source.data for module in context.project.modules for word in words):
+        return
+    for event in context.bodies.named("update"):
+        callee, given = event.value.callee, {key for key, _ in event.value.keywords}
+        if (
+            event.scope.module not in context.asked
+            or not isinstance(callee, Attr)
+            or event.value.starred
+            or None in given
+        ):
+            continue
+        kinds = kinds_of(context, callee.base, event.scope)
+        if kinds not in ({Kind.TRANSFORM}, {Kind.OPTIMIZER}) or context.bodies.guarded(event.node, event.scope):
+            continue
+        missing = [
+            _lacking(context, s, given) for s in context.sources.originals(context.flow.here(callee.base, event.scope))
+        ]
+        if missing and all(missing):
+            name, lacks = missing[0] or ("", ())
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{last(name)}` goes by {' and '.join(f'`{one}`' for one in lacks)}, and is not given that",
+                f"give it by name: {', '.join(f'{one}=...' for one in lacks)}",
+            )
+
+
+def _lacking(context: Context, made: Bound, given: set[str | None]) -> tuple[str, tuple[str, ...]] | None:
+    """Return a part of a transformation, or of an optimizer's, with the names that it lacks."""
+    tx: Bound | None = made
+    if context.flow.calls.callee_name(made) in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"}:
+        value = made.value.argument(1, "tx") if isinstance(made.value, Call) else None
+        tx = context.flow.with_value(made, value) if value is not None else None
+    word = _needing(context, tx, 0, frozenset(_EXTRA)) if tx is not None else ""
+    name = next((full for full in _EXTRA if word and last(full) == word), "")
+    lacks = tuple(one for one in _EXTRA.get(name, ()) if one not in given)
+    return (name, lacks) if lacks else None
+
+
+def _needing(context: Context, bound: Bound, depth: int, needing: frozenset[str] = _NEEDING) -> str:
+    """Return the part of a transformation that needs something; empty if none does, or that is not known."""
     found = context.flow.resolve(bound)
     value = found.value
     if depth > _DEPTH or not isinstance(value, Call):
         return ""
     name = context.flow.calls.callee_name(found)
-    if name in _NEEDING:
+    if name in needing:
         if name == "optax.adafactor" and value.keywords:
             return ""
         return last(name)
@@ -71,7 +126,7 @@ def _needing(context: Context, bound: Bound, depth: int) -> str:
             inner = [context.flow.with_value(one, item) for _, item in one.value.items]
         for each in inner:
             if not isinstance(each.value, Const):
-                word = _needing(context, each, depth + 1)
+                word = _needing(context, each, depth + 1, needing)
                 if word:
                     return word
     return ""
@@ -80,10 +135,11 @@ def _needing(context: Context, bound: Bound, depth: int) -> str:
 RULE = lint_rule(
     "NNX885",
     "update-without-params",
-    "an update of optax without the parameters that its transformation needs",
+    "an update of optax without the parameters, or the value of the loss, that its transformation needs",
     why="""\
 Weight decay, trust ratios and clipping by the size of the parameters read the parameters: `tx.update(grads, state)`
-without them raises a ValueError. nnx.Optimizer gives them itself.
+without them raises a ValueError. nnx.Optimizer gives them itself. What goes by the loss, `optax.lbfgs` and
+`optax.contrib.reduce_on_plateau`, is given it by name: `optimizer.update(model, grads, value=loss)`.
 """,
     source="optax issues; found by calling every transformation of optax 0.2 without parameters",
     severity="error",

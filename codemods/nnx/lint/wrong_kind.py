@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import DRAWING
-from codemods.nnx.lint.layer_arguments import refused
+from codemods.nnx.lint.layer_arguments import misgiven, refused
 from codemods.nnx.lint.made_of import misplaced
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, kinds_of
@@ -42,6 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, node, message, help in (
         *refused(context),
         *misplaced(context),
+        *misgiven(context),
         *split_keys(context),
         *no_streams(context),
     ):

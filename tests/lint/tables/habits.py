@@ -8,6 +8,15 @@ _NET = (
     "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.fc = nnx.Linear(3, 3, rngs=rngs)\n"
     "    def __call__(self, x):\n        return self.fc(x)\n"
 )
+_MODE = (
+    "class Noisy(nnx.Module):\n    def __init__(self):\n        self.{name} = True\n    def __call__(self, x):\n"
+    "        return 2 * x if self.{name} else x  # NNX721\n{at}"
+)
+_PAIR = (
+    "class Pair(nnx.Module):\n    def __init__(self, rngs):\n        self.up = nnx.Linear({up}, rngs=rngs)\n"
+    "        self.down = nnx.Linear({down}, rngs=rngs)\n    def __call__(self, x):\n"
+)
+_ORBAX = "import orbax.checkpoint as ocp\n"
 
 CASES: dict[str, Cases] = {
     "NNX720": Cases(
@@ -50,6 +59,142 @@ CASES: dict[str, Cases] = {
             "holder = Holder()\nholder.model = model\nprint(holder.fit(x))\n",
             "class Box(dict):\n    grad = data = 3\nbox = Box()\nprint(box.grad, box.data)\n",
             "sizes = {'to': 1}\nprint(sizes, str(model(x)).lower())\n",
+        ),
+    ),
+    "NNX721": Cases(
+        bad=(
+            _MODE.format(name="training", at="") + "net = Noisy()\nnet.eval()\n",
+            _MODE.format(name="is_training", at="")
+            + "class Outer(nnx.Module):\n    def __init__(self):\n        self.inner = Noisy()\nnet = Outer()\n"
+            "net.eval()\n",
+            _MODE.format(name="train_mode", at="") + "def evaluate(net: Noisy):\n    net.eval()\n    return net(x)\n",
+        ),
+        clean=(
+            _MODE.format(name="training", at="").replace("  # NNX721", "") + "net = Noisy()\n"
+            "net.eval(training=False)\n",
+            _MODE.format(name="training", at="").replace("  # NNX721", "") + "net = Noisy()\nnet.training = False\n",
+            _MODE.format(name="training", at="").replace("  # NNX721", "") + "net = Noisy()\nnet(x)\n",
+            _MODE.format(name="deterministic", at="").replace("  # NNX721", "") + "net = Noisy()\nnet.eval()\n",
+            _MODE.format(name="training", at="    def eval(self):\n        self.training = False\n"
+            "").replace("  # NNX721", "")
+            + "net = Noisy()\nnet.eval()\n",
+        ),
+    ),
+    "NNX722": Cases(
+        bad=(
+            _PAIR.format(up="3, 8", down="16, 2") + "        return self.down(nnx.relu(self.up(x)))  # NNX722\n",
+            _PAIR.format(up="3, 8", down="16, 2")
+            + "        h = self.up(x)\n        h = jax.nn.gelu(h)\n        return self.down(h)  # NNX722\n",
+            "conv = nnx.Conv(3, 8, kernel_size=(3, 3), rngs=nnx.Rngs(7))\nclass C(nnx.Module):\n"
+            "    def __init__(self):\n        self.conv = conv\n    def __call__(self, x):\n"
+            "        return self.conv(x)  # NNX722\nC()(jnp.zeros((1, 3, 32, 32)))\n",
+            "class C(nnx.Module):\n    def __init__(self, n, rngs):\n        self.a = nnx.Linear(3, n, rngs=rngs)\n"
+            "        self.norm = nnx.LayerNorm(4, rngs=rngs)\n    def __call__(self, x):\n"
+            "        return self.norm(self.a(x))  # NNX722\nprint(C(8, nnx.Rngs(7)))\n",
+        ),
+        clean=(
+            _PAIR.format(up="3, 8", down="8, 2") + "        return self.down(nnx.relu(self.up(x)))\n",
+            _PAIR.format(up="3, 8", down="16, 2") + "        h = self.up(x)\n"
+            "        return self.down(jnp.concatenate([h, h], -1))\n",
+            _PAIR.format(up="3, 8", down="16, 2") + "        return self.down(self.up(x).reshape(-1, 16))\n",
+            "class C(nnx.Module):\n    def __init__(self, n, rngs):\n        self.a = nnx.Linear(3, n, rngs=rngs)\n"
+            "        self.b = nnx.Linear(8, 2, rngs=rngs)\n    def __call__(self, x):\n"
+            "        return self.b(self.a(x))\n"
+            "def built(n):\n    return C(n, nnx.Rngs(7))\n",
+            "class C(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.conv = nnx.Conv(3, 8, (3, 3), rngs=rngs)\n"
+            "    def __call__(self, x):\n        return self.conv(x)\n"
+            "C(nnx.Rngs(7))(jnp.zeros((1, 3, 32, 32)).transpose(0, 2, 3, 1))\n",
+            _PAIR.format(up="3, 8", down="16, 2")
+            + "        h = self.up(x)\n        for _ in range(2):\n            h = jnp.tile(h, 2)\n"
+            "        return self.down(h[..., :16])\n",
+        ),
+    ),
+    "NNX723": Cases(
+        bad=(
+            "state = nnx.state(model)\nprint(state['params']['kernel'])  # NNX723\n",
+            "graphdef, params, rest = nnx.split(model, 'params', ...)  # NNX723\n",
+            "params = nnx.state(model, 'batch_stats')  # NNX723\n",
+            "opt = nnx.Optimizer(model, optax.sgd(0.1), wrt='params')  # NNX723\n",
+        ),
+        clean=(
+            "state = nnx.state(model)\nprint(state['kernel'])\n",
+            "graphdef, params, rest = nnx.split(model, nnx.Param, ...)\n",
+            "streams = nnx.state(model, 'dropout')\n",
+            "class Holder(nnx.Module):\n    def __init__(self, rngs):\n        self.params = nnx.Param(jnp.ones(3))\n"
+            "print(nnx.state(Holder(nnx.Rngs(7)))['params'])\n",
+            "saved = {'params': nnx.state(model)}\nprint(saved['params']['kernel'])\n",
+        ),
+    ),
+    "NNX724": Cases(
+        bad=(
+            "total = sum(jnp.sum(p.value ** 2) for p in jax.tree.leaves(nnx.state(model)))  # NNX724\n",
+            "half = jax.tree.map(lambda p: p.value / 2, nnx.state(model, nnx.Param))  # NNX724\n",
+            "params = nnx.state(model, nnx.Param)\nfor p in jax.tree_util.tree_leaves(params):\n"
+            "    print(p.value.shape)  # NNX724\n",
+            "def scaled(path, p):\n    return 2 * p.value  # NNX724\n"
+            "params = jax.tree_util.tree_map_with_path(scaled, nnx.state(model))\n",
+        ),
+        clean=(
+            "total = sum(jnp.sum(p ** 2) for p in jax.tree.leaves(nnx.state(model)))\n",
+            "held = lambda v: hasattr(v, 'value')\n"
+            "half = jax.tree.map(lambda p: p.value / 2, nnx.state(model), is_leaf=held)\n",
+            "def scaled(p):\n    return 2 * p.value if isinstance(p, nnx.Variable) else 2 * p\n"
+            "params = jax.tree.map(scaled, nnx.state(model))\n",
+            "class Cell:\n    value = 3\ntotal = sum(c.value for c in jax.tree.leaves([Cell(), Cell()]))\n",
+            "for path, p in nnx.to_flat_state(nnx.state(model)):\n    print(path, p.shape)\n",
+        ),
+    ),
+    "NNX725": Cases(
+        bad=(
+            _ORBAX + "def save(folder):\n    manager = ocp.CheckpointManager(folder)\n"
+            "    manager.save(1, nnx.state(model))  # NNX725\n",
+            _ORBAX + "manager = None\ndef main(folder):\n    manager = ocp.CheckpointManager(folder)\n"
+            "    for step in range(3):\n        manager.save(step, {'model': nnx.state(model)})  # NNX725\n",
+            _ORBAX + "class Saver:\n    def __init__(self, folder):\n"
+            "        self.manager = ocp.CheckpointManager(folder)\n"
+            "    def save(self, step):\n        _, state = nnx.split(model)\n"
+            "        self.manager.save(step, state)  # NNX725\nsaver = Saver\n",
+        ),
+        clean=(
+            _ORBAX + "def save(folder):\n    manager = ocp.CheckpointManager(folder)\n"
+            "    manager.save(1, args=ocp.args.StandardSave(nnx.state(model)))\n",
+            _ORBAX + "def save(folder):\n    manager = ocp.CheckpointManager(folder, ocp.PyTreeCheckpointer())\n"
+            "    manager.save(1, nnx.state(model))\n",
+            _ORBAX + "def save(folder):\n    manager = ocp.CheckpointManager(folder)\n"
+            "    manager.save(1, metrics={'loss': 1.0},"
+            " args=ocp.args.StandardSave(nnx.state(model)))\n",
+            _ORBAX + "def save(manager):\n    manager.save(1, nnx.state(model))\n",
+        ),
+    ),
+    "NNX726": Cases(
+        bad=(
+            "norm = nnx.BatchNorm(3, momentum=0.1, rngs=nnx.Rngs(7))  # NNX726\n",
+            "m = 0.01\nnorm = nnx.BatchNorm(3, use_running_average=False, momentum=m, rngs=nnx.Rngs(7))  # NNX726\n",
+            "Norm = partial(nnx.BatchNorm, momentum=0.1, rngs=nnx.Rngs(7))  # NNX726\nnorm = Norm(3)\n",
+        ),
+        clean=(
+            "norm = nnx.BatchNorm(3, momentum=0.9, rngs=nnx.Rngs(7))\n",
+            "norm = nnx.BatchNorm(3, rngs=nnx.Rngs(7))\n",
+            "def made(momentum):\n    return nnx.BatchNorm(3, momentum=momentum, rngs=nnx.Rngs(7))\n",
+            "tx = optax.sgd(0.1, momentum=0.1)\n",
+        ),
+    ),
+    "NNX727": Cases(
+        bad=(
+            "print(optimizer.opt_state.hyperparams['learning_rate'])  # NNX727\n",
+            "tx = optax.adamw(optax.cosine_decay_schedule(0.1, 10))\nopt = nnx.Optimizer(model, tx, wrt=nnx.Param)\n"
+            "def rate(opt):\n    return opt.opt_state.hyperparams  # NNX727\nprint(rate(opt))\n",
+            "opt = nnx.Optimizer(model, optax.chain(optax.clip(1.0), optax.adam(0.1)), wrt=nnx.Param)\n"
+            "opt.opt_state.hyperparams['learning_rate'][...] = 0.1  # NNX727\n",
+        ),
+        clean=(
+            "tx = optax.inject_hyperparams(optax.adam)(learning_rate=0.1)\n"
+            "opt = nnx.Optimizer(model, tx, wrt=nnx.Param)\nprint(opt.opt_state.hyperparams['learning_rate'])\n",
+            "def rate(opt):\n    return opt.opt_state.hyperparams\n",
+            "print(optimizer.opt_state)\n",
+            "tx = optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(learning_rate=0.1))\n"
+            "opt = nnx.Optimizer(model, tx, wrt=nnx.Param)\nprint(opt.opt_state[1].hyperparams)\n",
         ),
     ),
 }

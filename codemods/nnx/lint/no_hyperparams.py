@@ -1,0 +1,94 @@
+"""NNX727: hyperparameters in the state of a transformation that keeps none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.values import Attr, Call, Value
+
+_OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+_PLAIN = frozenset(
+    f"optax.{name}"
+    for name in (
+        "adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "chain",
+        "lamb", "lars", "lion", "nadam", "nadamw", "novograd", "radam", "rmsprop", "sgd", "sm3", "yogi", "fromage",
+    )
+)  # fmt: skip
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(b"hyperparams" in module.source.data for module in context.asked.modules):
+        return
+    for event in context.asked.attributes():
+        if event.node.attr != "hyperparams" or context.bodies.guarded(event.node, event.scope):
+            continue
+        base = event.base
+        if not isinstance(base, Attr) or base.name != "opt_state":
+            continue
+        if kinds_of(context, base.base, event.scope) != {Kind.OPTIMIZER}:
+            continue
+        sources = list(context.sources.originals(context.flow.here(base.base, event.scope)))
+        if sources and all(_plain(context, source) for source in sources):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the state of this optimizer has no `hyperparams`: its transformation keeps none",
+                "make it by optax.inject_hyperparams(optax.adam)(learning_rate=...)",
+            )
+
+
+def _plain(context: Context, made: Bound) -> bool:
+    """Say whether an optimizer was made with a transformation that is known to keep no hyperparameters."""
+    value = made.value
+    if not isinstance(value, Call) or context.flow.calls.callee_name(made) not in _OPTIMIZERS:
+        return False
+    given = value.argument(1, "tx")
+    found = [] if given is None else list(context.sources.of(context.flow.with_value(made, given)))
+    return bool(found) and all(context.flow.calls.callee_name(one) in _PLAIN and _bare(one.value) for one in found)
+
+
+def _bare(value: Value) -> bool:
+    return isinstance(value, Call) and not value.starred
+
+
+RULE = lint_rule(
+    "NNX727",
+    "no-hyperparams",
+    "opt_state.hyperparams of an optimizer whose transformation keeps none",
+    why="""\
+The state of a transformation of optax holds no learning rate. `optax.inject_hyperparams(optax.adam)(learning_rate=lr)`
+makes one whose state has `hyperparams`; of any other `opt_state.hyperparams` is an AttributeError, and in a chain it
+is the state of one of the parts that has it.
+""",
+    source="google/flax issues 4320 and 4531; measured on Flax 0.10.7 and 0.12.8: AttributeError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import optax
+from flax import nnx
+
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+print(optimizer.opt_state.hyperparams["learning_rate"])
+""",
+    ),
+    clean=(
+        """\
+import optax
+from flax import nnx
+
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+tx = optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
+optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
+print(optimizer.opt_state.hyperparams["learning_rate"])
+""",
+    ),
+)
