@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
 from codemods.nnx.lint.captured_model import captured_model, static_self
-from codemods.nnx.lint.places import NNX_OBJECTS, foreign, in_test, kinds_of, shown, traced_bodies
+from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, foreign, in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Free, Param, Value
@@ -20,6 +20,7 @@ _TRAINING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _bound_before(context)
     for function, _ in traced_bodies(context, COMPILED):
         if (
             in_test(function.scope)
@@ -61,6 +62,35 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"pass {listed} as {'arguments' if len(names) > 1 else 'an argument'}",
                 related=[(name, "captured here") for name in names[1:]],
             )
+
+
+def _bound_before(context: Context) -> Iterator[Finding]:
+    """Yield the trained models that ``functools.partial`` binds to a function before it is compiled."""
+    flow = context.flow
+    made = {event.node: event for event, name in foreign(context, "partial") if name == "functools.partial"}
+    changed: set[Bound] | None = None
+    for root in compiled_roots(context) if made else ():
+        if not root.partial or root.decorator or in_test(root.scope) or not isinstance(root.node, ast.Call):
+            continue
+        inner = root.node.args[0] if root.node.args else None
+        value = root.scope.module.values.get(inner) if inner is not None else None
+        found = flow.resolve(flow.here(value, root.scope)).value if value is not None else None
+        event = made.get(found.node) if isinstance(found, Call) else None
+        if event is None or root.scope.function in context.traced or root.scope.module not in context.asked:
+            continue
+        for node, given in zip(event.node.args[1:], event.value.args[1:], strict=True):
+            if isinstance(given, Param) or kinds_of(context, given, event.scope) != {Object.MODULE}:
+                continue
+            changed = set(_changed(context)) if changed is None else changed
+            if flow.resolve(flow.here(given, event.scope)) in changed:
+                text = ast.unparse(node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"`{text}` is bound before `{root.transform}`: the compiled code goes on using its first values",
+                    f"compile the function itself, and give `{text}` at every call",
+                )
 
 
 def _at_once(context: Context, function: FunctionFacts) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
@@ -20,7 +20,9 @@ from codemods.nnx.values import (
     Changed,
     Comprehension,
     Const,
+    Each,
     Free,
+    Item,
     Loop,
     Mapping,
     Param,
@@ -198,7 +200,9 @@ def _drawing(context: Context, made: Bound, scope: Scope) -> bool:
     """Say whether calling a module changes its state, of an argument whatever the callers give."""
     if isinstance(made.value, Call):
         return draws(context, made)
-    if not isinstance(made.value, Param) or any(word in scope.module.source.data for word in _MODES):
+    if not isinstance(made.value, Param | Indexed | Item | Round | Each) or any(
+        word in scope.module.source.data for word in _MODES
+    ):
         return False
     given = context.sources.originals(made)
     return bool(given) and all(isinstance(one.value, Call) and draws(context, one) for one in given)

@@ -29,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 RULE.code,
                 event.scope,
                 used,
-                f"`{used.id}` is as it was before the loop: only `{state}` was trained",
+                f"`{ast.unparse(used)}` is as it was before the loop: only `{state}` was trained",
                 f"call nnx.update(..., {state}) after the loop",
                 _fix(context, event, loop, state),
             )
@@ -44,16 +44,21 @@ def _parts(event: CallEvent) -> tuple[set[str], str]:
     if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name):
         return set(), ""
     parts = node.args[0].elts if isinstance(node.args[0], ast.Tuple | ast.List) else [node.args[0]]
-    if not all(isinstance(part, ast.Name) for part in parts):
+    if not all(isinstance(part, ast.Name | ast.Attribute) for part in parts):
         return set(), ""
-    return {part.id for part in parts if isinstance(part, ast.Name)}, target.elts[1].id
+    return {ast.unparse(part) for part in parts}, target.elts[1].id
 
 
-def _loop(context: Context, event: CallEvent, state: str) -> ast.For | ast.While | None:
-    """Return the loop behind the split, in the same block, that binds the state anew."""
+def _loop(context: Context, event: CallEvent, state: str) -> ast.stmt | None:
+    """Return the loop behind the split, in the same block, that binds the state anew; also one of jax.lax."""
     paths = context.bodies.paths(event.scope)
     for node in context.bodies.nodes(event.scope):
-        if isinstance(node, ast.For | ast.While) and node.lineno > event.statement.lineno:
+        looped = isinstance(node, ast.For | ast.While) or (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and last_word(node.value.func) in {"scan", "fori_loop", "while_loop"}
+        )
+        if looped and isinstance(node, ast.stmt) and node.lineno > event.statement.lineno:
             if paths.get(node) == paths.get(event.statement) and any(
                 isinstance(n, ast.Name) and n.id == state and isinstance(n.ctx, ast.Store) for n in ast.walk(node)
             ):
@@ -61,10 +66,11 @@ def _loop(context: Context, event: CallEvent, state: str) -> ast.For | ast.While
     return None
 
 
-def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast.For | ast.While) -> ast.Name | None:
+def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast.stmt) -> ast.expr | None:
     """Return the first use of an object behind the loop; None if it was updated or bound there."""
     end = loop.end_lineno or loop.lineno
-    first: ast.Name | None = None
+    start = event.statement.end_lineno or event.statement.lineno
+    first: ast.expr | None = None
     for node in context.bodies.nodes(event.scope):
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Call) and line > event.statement.lineno:
@@ -72,7 +78,9 @@ def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast
             word = last_word(func)
             if word in {"update", "merge"} and _mentions(node, objects):
                 return None
-        if isinstance(node, ast.Name) and node.id in objects and line > event.statement.end_lineno:  # type: ignore[operator]
+        if not isinstance(node, ast.Name | ast.Attribute) or line <= start or last_word(node) not in _words(objects):
+            continue
+        if ast.unparse(node) in objects:
             if isinstance(node.ctx, ast.Store):
                 return None
             if line > end and (first is None or line < first.lineno):
@@ -80,12 +88,18 @@ def _used_after(context: Context, event: CallEvent, objects: set[str], loop: ast
     return first
 
 
+def _words(objects: set[str]) -> set[str]:
+    return {text.rpartition(".")[2] for text in objects}
+
+
 def _mentions(node: ast.Call, objects: set[str]) -> bool:
     first = node.args[:1]
-    return any(isinstance(n, ast.Name) and n.id in objects for a in first for n in ast.walk(a))
+    return any(
+        isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) in objects for a in first for n in ast.walk(a)
+    )
 
 
-def _fix(context: Context, event: CallEvent, loop: ast.For | ast.While, state: str) -> Fix | None:
+def _fix(context: Context, event: CallEvent, loop: ast.stmt, state: str) -> Fix | None:
     spelling = spell(context.flow, event.scope, "update")
     if spelling is None or spelling.edits:
         return None

@@ -28,11 +28,11 @@ def _check(context: Context) -> Iterator[Finding]:
         if isinstance(callee.base, Param) and isinstance(args[0], Param):
             yield from _given(context, event, callee.base, args[0])
             continue
-        made = flow.resolve(flow.here(callee.base, event.scope))
+        made = _only(context, flow.here(callee.base, event.scope))
         if not isinstance(made.value, Call) or flow.calls.callee_name(made) not in _MADE or not made.value.args:
             continue
         own = flow.follow(made, made.value.args[0])
-        given = flow.resolve(flow.here(args[0], event.scope))
+        given = _only(context, flow.here(args[0], event.scope))
         if _different(context, own, given):
             source = event.scope.module.source
             yield finding(
@@ -42,6 +42,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the optimizer was made for another model than `{source.text(event.node.args[0])}`",
                 "give the model that the optimizer was made with",
             )
+
+
+def _only(context: Context, bound: Bound) -> Bound:
+    """Return what a value is, through fields and arguments too where there is only one thing that it may be."""
+    found = context.flow.resolve(bound)
+    if isinstance(found.value, Call):
+        return found
+    sources = list(context.sources.originals(found))
+    return sources[0] if len(sources) == 1 else found
 
 
 def _given(context: Context, event: CallEvent, optimizer: Param, model: Param) -> Iterator[Finding]:
