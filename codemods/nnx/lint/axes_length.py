@@ -10,7 +10,9 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.out_of_bounds import literal_shape
 from codemods.nnx.lint.places import resolved, shown
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Free, Sequence
 
@@ -28,6 +30,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         axes = option(root, "in_axes", 1)
         yield from _numbers(context, root, axes)
+        if root.transform == "jax.vmap":
+            yield from _sizes(context, root, axes)
         if root.transform.endswith(".vmap") and axes is not None and _none(axes) and option(root, "axis_size") is None:
             yield finding(
                 RULE.code,
@@ -92,6 +96,31 @@ def _rebound(root: Root) -> bool:
     given = getattr(root.node, "args", ())[:1]
     value = root.scope.module.values.get(given[0]) if given else None
     return isinstance(value, Free) and len(value.scope.bindings.get(value.name, ())) > 1
+
+
+def _sizes(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:
+    """Yield the calls with arrays of known shapes that are of different lengths along the mapped axes."""
+    for event in calls_of(context, root):
+        if event.value.starred or not _outermost(context, event, root) or len(event.value.args) < 2:
+            continue
+        if arguments(event, root) != len(event.node.args) or event.scope.module not in context.asked:
+            continue
+        sizes: dict[int, str] = {}
+        for place, argument in enumerate(event.value.args):
+            axis: object = 0 if axes is None else constant(axes)
+            if isinstance(axis, list | tuple):
+                axis = axis[place] if place < len(axis) else None
+            shape = literal_shape(context, argument, event.scope)
+            if isinstance(axis, int) and 0 <= axis < len(shape) and (size := shape[axis]) is not None:
+                sizes.setdefault(size, f"{size} of `{ast.unparse(event.node.args[place])}`")
+        if len(sizes) > 1:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{shown(root.function)} is mapped over axes of different lengths: {', '.join(sizes.values())}",
+                "give the axes of the batch in in_axes, and None for what is the same for all",
+            )
 
 
 def _numbers(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:

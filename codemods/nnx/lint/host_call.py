@@ -13,7 +13,7 @@ from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import inside, keyword
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Ref
+from codemods.nnx.values import Attr, Free, Ref
 
 _PATHS = frozenset({"pathlib.Path"})
 _ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "mkdir", "unlink"})
@@ -28,6 +28,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context):
         if _reports(event.scope):
             continue
+        if name == "builtins.next" and _outer(event):
+            yield _found(event.scope, event.node, "next")
+            continue
         called = name.removeprefix("builtins.") or _drawn(context, event)
         if name in _SETTINGS or name in _LOADING or (name in _OPENING and _reads(event)):
             continue  # read once, as settings and weights are meant to be
@@ -41,6 +44,11 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
                 yield _found(function.scope, node, "os.environ")
+
+
+def _outer(event: CallEvent) -> bool:
+    """Say whether a call goes on with an iterator from outside of the function."""
+    return len(event.value.args) == 1 and isinstance(event.value.args[0], Free)
 
 
 def _reports(scope: Scope) -> bool:

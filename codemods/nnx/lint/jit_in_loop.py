@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Free, Function, Value
+from codemods.nnx.values import Call, Free, Function, Loop, Value
 
 _CACHES = frozenset({"functools.lru_cache", "functools.cache", "lru_cache", "cache", "cached_property"})
 
@@ -25,7 +25,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
             continue
         bound = _bound_in(loop, event.node) if loop is not None else not _repeated(context, event)
-        if bound and loop is not None and _counted(loop, event.node):
+        if bound and loop is not None and (_counted(loop, event.node) or _handed_on(context, event, loop)):
             bound = False
         if not bound and _fresh(context, event, name):
             yield _found(event.scope, event.node, name)
@@ -170,6 +170,18 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
             return True
         return around is not None and around is event.scope.function and not _captures(context, inner.facts)
     return isinstance(inner, Call) and isinstance(event.node.args[0], ast.Call)
+
+
+def _handed_on(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether what is compiled in a round is called once in it, with what came of the round before: for data."""
+    calls = [
+        call
+        for call in context.bodies.calls.get(event.scope, ())
+        if call.node.func is event.node or _held(event, call.node.func)
+    ]
+    if len(calls) != 1 or calls[0].loops != event.loops:
+        return False
+    return any(isinstance(a, Loop) and a.node is loop and a.again is not None for a in calls[0].value.args)
 
 
 def _counted(loop: ast.For | ast.While, node: ast.Call) -> bool:

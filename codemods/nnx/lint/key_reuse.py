@@ -15,7 +15,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import contradictory, exclusive, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Free, Item, Loop, Param, Value
+from codemods.nnx.values import Call, Const, Free, Item, Loop, Param, Sequence, Value
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERS = frozenset({"permutation", "choice"})
@@ -42,7 +42,11 @@ def _check(context: Context) -> Iterator[Finding]:
                     _HELP,
                     related=_others(context, use, earlier, found, paths),
                 )
-            elif any(_repeats(use, loop) for loop in use.event.loops) or _in_each_round(context, use):
+            elif (
+                any(_repeats(use, loop) for loop in use.event.loops)
+                or _in_each_round(context, use)
+                or _handed_on(context, use)
+            ):
                 yield finding(
                     RULE.code,
                     scope,
@@ -226,6 +230,42 @@ def _in_each_round(context: Context, use: Use) -> bool:
     tracing = context.traced.get(function)
     roots = [root.transform for root in tracing.roots] if tracing is not None else []
     return bool(roots) and all(name in _ROUNDS for name in roots) and not (tracing and tracing.sites)
+
+
+def _handed_on(context: Context, use: Use) -> bool:
+    """Say whether the body of a loop of JAX draws from a part of the carry that it gives back as it was."""
+    function, key = use.event.scope.function, use.key
+    if use.helper or function is None or not isinstance(key, Param | Item):
+        return False
+    tracing = context.traced.get(function)
+    if tracing is None or not tracing.roots or tracing.sites:
+        return False
+    transforms = {root.transform for root in tracing.roots}
+    if not transforms <= _ROUNDS or len(transforms) > 1 or not function.returns:
+        return False
+    place = int(transforms == {"jax.lax.fori_loop"})
+    params = list(function.params.values())
+    if len(params) <= place or any(root.partial or root.bound for root in tracing.roots):
+        return False
+    carry = params[place]
+    if key != carry and not (isinstance(key, Item) and key.base == carry):
+        return False
+    for returned in function.returns:
+        given: Value = returned
+        if transforms == {"jax.lax.scan"}:
+            if not isinstance(returned, Sequence) or len(returned.items) != 2:
+                return False
+            given = returned.items[0]
+        if isinstance(key, Item):
+            index = key.index.value if isinstance(key.index, Const) else None
+            if given == carry:
+                continue
+            if not isinstance(given, Sequence) or not isinstance(index, int) or not 0 <= index < len(given.items):
+                return False
+            given = given.items[index]
+        if given != key:
+            return False
+    return True
 
 
 def _once(event: CallEvent, loop: ast.AST) -> bool:

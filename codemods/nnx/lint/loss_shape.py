@@ -11,8 +11,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Item, Sequence, Unknown
 
 _POWERS = frozenset({"jax.numpy.square", "jax.numpy.abs", "builtins.abs"})
@@ -31,6 +33,17 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
             function = callee.function
+            if keyword(event.node, "holomorphic") is None and len(function.returns) == 1:
+                node = getattr(function.returns[0], "node", None)
+                if node is not None and _complex(node):
+                    yield finding(
+                        RULE.code,
+                        function.scope,
+                        node,
+                        f"{shown(function)} returns a complex number, and `{last(name)}` takes a real one",
+                        "differentiate its real part or its square of the absolute value, or use jax.vjp",
+                    )
+                    continue
             if any(b"vmap" in scope.module.source.data for scope in (event.scope, function.scope)):
                 continue  # it may be given one example at a time
             outputs = set(list(function.params)[:1]) if name.startswith("flax.") else set()
@@ -48,6 +61,19 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"{shown(function)} returns a loss for every element of a batch, and not one number",
                         "reduce it with mean() or sum()",
                     )
+
+
+def _complex(node: ast.AST | None) -> bool:
+    """Say whether an expression is a complex number, by arithmetic with one that is written there."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, complex)
+    if isinstance(node, ast.BinOp):
+        return _complex(node.left) or _complex(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _complex(node.operand)
+    if isinstance(node, ast.Call) and last_word(node.func) in {"sum", "mean", "exp", "sin", "cos", "sqrt"}:
+        return any(_complex(argument) for argument in node.args)
+    return False
 
 
 def _elementwise(context: Context, value: Call | Unknown, function: FunctionFacts, models: set[str]) -> bool:

@@ -125,6 +125,18 @@ def _collectives(context: Context) -> Iterator[Finding]:
             continue
         if not tracing.roots:
             continue
+        meshes = [_mesh_axes(context, root) for root in tracing.roots if last(root.transform) != "jit"]
+        known = [axes for axes in meshes if axes is not None]
+        if known and len(known) == len(meshes):
+            if all(axis.value not in axes for axes in known):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"the mesh has no axis `{axis.value}`; its axes are {', '.join(known[0]) or 'none'}",
+                    "use an axis of the mesh",
+                )
+            continue
         if _unnamed(context, tracing, axis.value):
             yield finding(
                 RULE.code,
@@ -146,6 +158,15 @@ def _collectives(context: Context) -> Iterator[Finding]:
             f"there is no axis `{axis.value}` here; {shown(tracing.function)} is mapped over `{given[0]}`",
             "use the axis_name of the transform",
         )
+
+
+def _mesh_axes(context: Context, root: Root) -> tuple[str, ...] | None:
+    """Return the axes of the mesh that ``shard_map`` maps a function over; None if they are not known."""
+    if not root.transform.endswith("shard_map") or root.decorator:
+        return None
+    event = next((e for e in context.bodies.calls.get(root.scope, ()) if e.node is root.node), None)
+    axes = _axes(context, event.value.argument(1, "mesh"), event) if event is not None else None
+    return tuple(axes) if axes is not None else None
 
 
 def _unnamed(context: Context, tracing: Tracing, axis: str) -> bool:
@@ -195,12 +216,12 @@ def _open(root: Root) -> bool:
 def _other_words(context: Context) -> Counter[str]:
     """Return how often each text stands in the project where it may be the name of an axis, collectives left out."""
     found: Counter[str] = Counter()
+    silent = {*_OVER_AXES, "ppermute", "all_to_all", "psum_scatter", "pswapaxes"}
+    if not any(True for _ in context.bodies.named("shard_map", "pmap", "xmap", "smap")):
+        silent |= {"Mesh", "make_mesh", "PartitionSpec", "P", "NamedSharding"}  # jit alone makes no axes of a mesh
     for module in context.project.modules:
         taken = {
-            id(node)
-            for event in module.calls
-            if last_word(event.node.func) in {*_OVER_AXES, "ppermute", "all_to_all", "psum_scatter", "pswapaxes"}
-            for node in ast.walk(event.node)
+            id(node) for event in module.calls if last_word(event.node.func) in silent for node in ast.walk(event.node)
         }
         for node in ast.walk(module.scope.node):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in taken:

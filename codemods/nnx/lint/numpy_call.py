@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, last
 from codemods.nnx.lint.places import differentiated_calls, fix, in_test, resolved, traced_bodies, traced_calls
-from codemods.nnx.values import Call, Const, Mapping
+from codemods.nnx.values import Attr, Call, Const, Mapping
 
 _SAME = frozenset(
     {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum",
@@ -62,8 +63,10 @@ def _tables(context: Context) -> Iterator[Finding]:
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             if not isinstance(node.value, ast.Name | ast.Attribute) or context.bodies.guarded(node, scope):
                 continue
-            traced = any(context.taint.array(part, scope) for part in parts)
-            if traced and _from_dict(context, node.value, scope):
+            traced = any(context.taint.node(part, scope) for part in parts)  # a tree is no index either
+            if not traced:
+                continue
+            if any(context.taint.array(part, scope) for part in parts) and _from_dict(context, node.value, scope):
                 yield finding(
                     RULE.code,
                     scope,
@@ -71,7 +74,7 @@ def _tables(context: Context) -> Iterator[Finding]:
                     f"`{ast.unparse(node.value)}` is a dict, which takes no tracer for a key",
                     "make an array of its values, and index that",
                 )
-            elif traced and _from_numpy(context, node.value, scope):
+            elif _from_numpy(context, node.value, scope):
                 yield finding(
                     RULE.code,
                     scope,
@@ -95,8 +98,31 @@ def _from_numpy(context: Context, node: ast.expr, scope: Scope) -> bool:
     if found is None or not isinstance(found.value, Call) or found.value.starred:
         return False
     name = context.flow.calls.callee_name(found)
+    if not name and isinstance(found.value.callee, Attr):
+        return _sampled(context, found, found.value.callee) and not context.taint.node_holds(node, scope)
+    if name in {f"numpy.random.{word}" for word in _SAMPLING}:
+        return bool(found.value.args)
     made = name.startswith("numpy.") and not name.startswith("numpy.typing.") and name not in STATIC_RESULTS
     return made and last(name) in _MAKING and not context.taint.node_holds(node, scope)
+
+
+def _sampled(context: Context, found: Bound, method: Attr) -> bool:
+    """Say whether a method of a generator of numpy made an array, or one of an array made by numpy made another."""
+    base = context.flow.follow(found, method.base)
+    if not isinstance(base.value, Call) or not isinstance(found.value, Call):
+        return False
+    name = context.flow.calls.callee_name(base)
+    if name in {"numpy.random.default_rng", "numpy.random.RandomState"}:
+        return method.name in _SAMPLING and bool(found.value.args or found.value.keywords)
+    if method.name not in {"astype", "reshape", "copy"}:
+        return False
+    if isinstance(base.value.callee, Attr) and not name:
+        return _sampled(context, base, base.value.callee)
+    return name.startswith("numpy.") and last(name) in _MAKING
+
+
+_SAMPLING = frozenset({"normal", "uniform", "integers", "randint", "rand", "randn", "random", "standard_normal",
+                       "permutation", "choice"})  # fmt: skip
 
 
 def _fix(context: Context, event: CallEvent, name: str) -> Fix | None:

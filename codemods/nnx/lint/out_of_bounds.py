@@ -40,9 +40,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
                 continue
             indices = _indices(node.slice)
-            if not indices or not isinstance(owner, ast.Name):
+            if not indices or not isinstance(owner, ast.Name | ast.Call):
                 continue
-            shape = _shape(context, scope.module.values.get(owner), scope)
+            shape = literal_shape(context, scope.module.values.get(owner), scope)
             for axis, (index, length) in enumerate(zip(indices, shape, strict=False)):
                 if index is not None and length is not None and not -length <= index < length:
                     where = f" along axis {axis}" if len(indices) > 1 else ""
@@ -156,12 +156,12 @@ def _indices(node: ast.expr) -> list[int | None]:
     return found if any(index is not None for index in found) else []
 
 
-def _shape(context: Context, value: Value | None, scope: Scope) -> tuple[int | None, ...]:
+def literal_shape(context: Context, value: Value | None, scope: Scope) -> tuple[int | None, ...]:
     """Return the shape of an array that is made with a literal one, as far as it is known."""
     if not isinstance(value, Call) or not value.node.args:
         return ()
     if (written := _written(value)) is not None:
-        return _shape(context, written, scope)
+        return literal_shape(context, written, scope)
     name = context.flow.calls.callee_name(context.flow.here(value, scope))
     if name not in _SHAPED | _SAMPLED:
         return ()

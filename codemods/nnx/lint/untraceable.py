@@ -15,7 +15,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Class, Const, Each, Function, Param, Ref, Sequence, Value
+from codemods.nnx.values import Call, Class, Const, Each, Function, Loop, Param, Ref, Sequence, Value
 
 # decorators that leave a class as it is, as far as trees are concerned
 _PLAIN = frozenset({"dataclasses.dataclass", "functools.total_ordering", "typing.final"})
@@ -29,6 +29,7 @@ _REGISTERING = ("register_", "pytree")
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _carried(context)
+    yield from _given_back(context)
     for root in compiled_roots(context):
         if in_test(root.scope) or root.partial or not root.transform.endswith(("jit", "pmap")):
             continue
@@ -57,6 +58,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 (name, value, i) for i, (name, value) in enumerate(zip(params, event.value.args, strict=False))
             ]
             for name, value, place in given:
+                while isinstance(value, Loop):  # in the first round
+                    value = value.before
                 what = _kind(context, context.flow.here(value, event.scope)) if name not in root.static else ""
                 if what == "a text" and name in flags_of(context, root) and _decides(context, root, name):
                     continue  # NNX822 says so
@@ -69,6 +72,29 @@ def _check(context: Context) -> Iterator[Finding]:
                         f'make it static, static_argnames="{name}", or register its class: '
                         "jax.tree_util.register_dataclass",
                     )
+
+
+def _given_back(context: Context) -> Iterator[Finding]:
+    """Yield the functions and texts that compiled functions return."""
+    for root in compiled_roots(context):
+        function = root.function
+        if function.scope.module not in context.asked or in_test(root.scope) or not root.transform.endswith("jit"):
+            continue
+        if isinstance(function.node, ast.Lambda) or function.generator:
+            continue
+        for returned in function.returns:
+            for part in returned.items if isinstance(returned, Sequence) else (returned,):
+                found = context.flow.resolve(context.flow.here(part, function.scope))
+                what = "a function" if isinstance(found.value, Function) else "a text" if _text(context, found) else ""
+                if what:
+                    yield finding(
+                        RULE.code,
+                        function.scope,
+                        getattr(returned, "node", None) or function.node,
+                        f"{shown(function)} is compiled and returns {what}, which is no array and no tree",
+                        "return the arrays that it is made of, and make it outside",
+                    )
+                    break
 
 
 def _carried(context: Context) -> Iterator[Finding]:

@@ -349,4 +349,49 @@ CASES = {
             "def build(m):\n    return optax.chain(optax.masked(optax.scale_by_adam(), m), optax.scale(-1e-3))\n",
         ),
     ),
+    "NNX771": Cases(
+        bad=(
+            "from flax import struct\n@struct.dataclass\nclass S:\n    a: jax.Array\n"
+            "def f(s: S):\n    s.a = s.a + 1  # NNX771\n    return s\n",
+            "from flax import struct\nclass B(struct.PyTreeNode):\n    a: jax.Array\n"
+            "    def push(self, v):\n        self.a = v  # NNX771\n        return self\n",
+            "from typing import NamedTuple\nclass C(NamedTuple):\n    a: jax.Array\n"
+            "def body(c, _):\n    c.a = c.a + 1  # NNX771\n    return c, None\n"
+            "out = jax.lax.scan(body, C(jnp.zeros(2)), None, length=2)\n",
+            "from flax.training.train_state import TrainState\n"
+            "s = TrainState.create(apply_fn=None, params={}, tx=optax.sgd(0.1))\ns.step = 1  # NNX771\n",
+        ),
+        clean=(
+            "from flax import struct\n@struct.dataclass\nclass S:\n    a: jax.Array\n"
+            "def f(s: S):\n    return s.replace(a=s.a + 1)\n",
+            "from flax import struct\n@struct.dataclass(frozen=False)\nclass S:\n    a: jax.Array\n"
+            "def f(s: S):\n    s.a = s.a + 1\n    return s\n",
+            "import dataclasses\n@dataclasses.dataclass\nclass S:\n    a: float = 0.0\n"
+            "    def add(self, v):\n        self.a += v\n",
+            "class S:\n    a = 0\ndef f(s: S):\n    s.a = 1\n",
+            "from flax import struct\n@struct.dataclass\nclass S:\n    a: jax.Array\n"
+            "def f(s, v):\n    s.a = v\n    return S(v)\n",
+        ),
+    ),
+    "NNX772": Cases(
+        bad=(
+            "from flax import struct\n@struct.dataclass\nclass S:\n"
+            "    a: jax.Array = struct.field(pytree_node=False)  # NNX772\n",
+            "import dataclasses\n@jax.tree_util.register_dataclass\n@dataclasses.dataclass\nclass S:\n"
+            "    a: jnp.ndarray = dataclasses.field(metadata={'static': True})  # NNX772\n",
+            "from flax import struct\nclass S(struct.PyTreeNode):\n"
+            "    a: jax.Array | None = struct.field(pytree_node=False, default=None)  # NNX772\n",
+        ),
+        clean=(
+            "from flax import struct\n@struct.dataclass\nclass S:\n"
+            "    a: jax.Array\n    n: int = struct.field(pytree_node=False)\n",
+            "from collections.abc import Callable\nfrom flax import struct\n@struct.dataclass\nclass S:\n"
+            "    a: Callable[..., jax.Array] = struct.field(pytree_node=False)\n",
+            "from flax import struct\n@struct.dataclass\nclass S:\n    a: jax.Array = struct.field(pytree_node=True)\n",
+            "from flax import struct\n@struct.dataclass\nclass S:\n"
+            "    a: jax.Array = struct.field(pytree_node=False)\n"
+            "    def __eq__(self, other):\n        return self is other\n"
+            "    def __hash__(self):\n        return id(self)\n",
+        ),
+    ),
 }

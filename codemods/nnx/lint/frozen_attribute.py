@@ -1,0 +1,146 @@
+"""NNX771: an attribute of a frozen dataclass that is assigned to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import AttrEvent, ClassFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Call, Loop, Ref
+
+_FROZEN = frozenset({"flax.struct.dataclass"})
+_CHOSEN = frozenset({"dataclasses.dataclass", "chex.dataclass"})
+_STATE = "flax.training.train_state.TrainState"
+_BASES = frozenset({"flax.struct.PyTreeNode", _STATE, "typing.NamedTuple"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    frozen = {cls for cls in context.project.classes() if _is_frozen(context, cls)}
+    if not frozen and not any(b"TrainState" in m.source.data for m in context.project.modules):
+        return
+    for event in context.project.attributes():
+        if event.context != "store" or event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        if _train_state(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "a TrainState is frozen: this assignment raises an error",
+                f"make another one: {ast.unparse(event.node.value)}.replace({event.node.attr}=...), or apply_gradients",
+            )
+            continue
+        cls = _class(context, event)
+        if cls is not None and any(one in frozen for one in context.flow.classes.mro(cls)[0]):
+            if context.bodies.guarded(event.node, event.scope) or "__setattr__" in cls.methods:
+                continue
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"objects of `{cls.name}` are frozen: this assignment raises an error",
+                f"make another one: {ast.unparse(event.node.value)} = {ast.unparse(event.node.value)}"
+                f".replace({event.node.attr}=...)",
+            )
+
+
+def _train_state(context: Context, event: AttrEvent) -> bool:
+    """Say whether an object comes of ``TrainState.create``."""
+    value = event.base
+    while isinstance(value, Loop):
+        value = value.before
+    found = context.flow.resolve(context.flow.here(value, event.scope))
+    return context.flow.calls.callee_name(found) in {_STATE, f"{_STATE}.create"}
+
+
+def _class(context: Context, event: AttrEvent) -> ClassFacts | None:
+    """Return the class of the object whose attribute is assigned to."""
+    value = event.base
+    while isinstance(value, Loop):
+        value = value.before
+    here = context.flow.here(value, event.scope)
+    found = context.flow.classes.class_of(context.flow.resolve(here))
+    if found is not None:
+        return found
+    sources = context.sources.originals(here)
+    classes = {context.flow.classes.class_of(one) for one in sources if one.value is not value}
+    classes.discard(None)
+    return classes.pop() if len(classes) == 1 else None
+
+
+def _is_frozen(context: Context, cls: ClassFacts) -> bool:
+    """Say whether the attributes of a class cannot be assigned to."""
+    outer = cls.scope.parent
+    if outer is None:
+        return False
+    for value in cls.decorators:
+        found = context.flow.resolve(context.flow.here(value, outer))
+        options = found.value if isinstance(found.value, Call) else None
+        name = context.flow.calls.callee_name(found) if options is not None else getattr(found.value, "name", "")
+        given = {} if options is None else {k.arg: constant(k.value) for k in options.node.keywords}
+        if name in _FROZEN:
+            return given.get("frozen") is not False
+        if name in _CHOSEN:
+            return given.get("frozen") is True
+    return any(
+        isinstance(base := context.flow.resolve(context.flow.here(value, outer)).value, Ref) and base.name in _BASES
+        for value in cls.bases
+    )
+
+
+RULE = lint_rule(
+    "NNX771",
+    "frozen-attribute",
+    "an assignment to an attribute of a frozen dataclass",
+    why="""\
+Dataclasses of `flax.struct`, named tuples and frozen dataclasses of `chex` are not changed, but replaced: `state.step =
+...` raises FrozenInstanceError. `state = state.replace(step=...)` gives a new one, also in compiled code.
+""",
+    source="flax issues 1628 and 3105; measured on Flax 0.10.7 and 0.12.8: FrozenInstanceError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+from flax import struct
+
+
+@struct.dataclass
+class State:
+    position: jax.Array
+
+
+def step(state: State, action):
+    state.position = state.position + action
+    return state
+""",
+    ),
+    clean=(
+        """\
+import dataclasses
+
+import jax
+from flax import struct
+
+
+@struct.dataclass
+class State:
+    position: jax.Array
+
+
+@dataclasses.dataclass
+class Plain:
+    position: float
+
+
+def step(state: State, plain: Plain, action):
+    plain.position = 1.0
+    return state.replace(position=state.position + action)
+""",
+    ),
+)
