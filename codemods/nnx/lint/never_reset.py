@@ -12,8 +12,8 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, receiver
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, receiver, unchanged
+from codemods.nnx.lint.syntax import inside, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param, Value
 
@@ -109,13 +109,29 @@ def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
             not _rebound(receiver(event), outer) and len(event.loops) == 1 and _fed(context, event.scope, event, outer)
         )
     function = event.scope.function
-    if function is None or not _given(metric) or not _fed(context, event.scope, event, None):
+    if function is None or not _given(metric):
         return False
+    if not _fed(context, event.scope, event, None):
+        return isinstance(metric, Param) and _logged(context, metric)
     return any(
         caller.loops and isinstance(caller.loops[-1], ast.For | ast.While) and not _fresh(caller, metric)
         for caller in context.flow.sites.callers(function)[:_CALLERS]
         if not in_test(caller.scope)
     )
+
+
+def _logged(context: Context, metric: Param) -> bool:
+    """Say whether a function that only reads a metric is called behind the loop that updates it, in every epoch."""
+    function = metric.function
+    index = list(function.params).index(metric.name) - int(function.self_param is not None)
+    for caller in context.flow.sites.callers(function)[:_CALLERS]:
+        if in_test(caller.scope) or caller.value.starred or len(caller.loops) != 1:
+            continue
+        given = caller.node.args[index] if index < len(caller.node.args) else keyword(caller.node, metric.name)
+        if isinstance(given, ast.Name | ast.Attribute) and not _fresh(caller, metric):
+            if not _rebound(given, caller.loops[0]) and _fed(context, caller.scope, caller, caller.loops[0], given):
+                return True
+    return False
 
 
 def _given(metric: Value) -> bool:
@@ -142,12 +158,14 @@ def _fresh(caller: CallEvent, metric: Value) -> bool:
     function = metric.function
     index = list(function.params).index(metric.name) - int(function.self_param is not None)
     given = caller.value.argument(index, metric.name)
-    return given is None or (not isinstance(given, Attr) and varies(given, caller.loops[-1]))
+    return given is None or (not isinstance(given, Attr) and varies(unchanged(given), caller.loops[-1]))
 
 
-def _fed(context: Context, scope: Scope, event: CallEvent, outer: ast.AST | None) -> bool:
+def _fed(
+    context: Context, scope: Scope, event: CallEvent, outer: ast.AST | None, metric: ast.expr | None = None
+) -> bool:
     """Say whether a loop before the result is read, within the outer one, hands on the metric or updates it."""
-    text = ast.unparse(receiver(event))
+    text = ast.unparse(receiver(event) if metric is None else metric)
     root = text.partition(".")[0]
     for other in context.bodies.calls.get(scope, ()):
         inner = [one for one in other.loops if isinstance(one, ast.For | ast.While) and one is not outer]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,11 +11,12 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, unchanged
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+_PART = re.compile(r"(^|_)(epoch|step|batch|iteration)($|_)", re.I)
 _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set_to_zero"})
 
 
@@ -71,7 +73,15 @@ def _again(context: Context, event: CallEvent, model: Value) -> bool:
     inner = event.loops[-1] if event.loops else None
     if inner is not None:
         return all(u.loops and u.loops[-1] is inner for u in updates) and _from_outside(model, inner)
-    return not any(u.loops for u in updates) and _called_in_loop(context, event, model)
+    if any(u.loops for u in updates) and not _an_epoch(event):
+        return False  # a function that trains from beginning to end
+    return _called_in_loop(context, event, model)
+
+
+def _an_epoch(event: CallEvent) -> bool:
+    """Say whether a function calls itself a part of the training: an epoch, or a step of several updates."""
+    function = event.scope.function
+    return function is not None and _PART.search(function.name) is not None
 
 
 def _updates(context: Context, event: CallEvent) -> list[CallEvent]:
@@ -81,7 +91,7 @@ def _updates(context: Context, event: CallEvent) -> list[CallEvent]:
         for other in context.bodies.calls.get(event.scope, ())
         if isinstance(other.value.callee, Attr)
         and other.value.callee.name == "update"
-        and other.value.callee.base is event.value
+        and unchanged(other.value.callee.base) is event.value
     ]
 
 

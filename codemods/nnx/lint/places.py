@@ -15,7 +15,7 @@ from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Call, Value
+from codemods.nnx.values import Call, Changed, Loop, Value
 
 NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Kind.STREAM})
 
@@ -72,6 +72,26 @@ def receiver(event: CallEvent) -> ast.expr:
     """Return the expression before the name of a method that is called, or what is called else."""
     func = event.node.func
     return func.value if isinstance(func, ast.Attribute) else func
+
+
+def unchanged(value: Value, depth: int = 0) -> Value:
+    """Return the object behind calls of ``x.update(...)`` and the like, which may be those of a dict, also in loops.
+
+    Args:
+        value: the value of a name.
+        depth: how many such calls were left out.
+    """
+    if isinstance(value, Changed) and depth < _CALLS:
+        return unchanged(value.before, depth + 1)
+    if isinstance(value, Loop) and depth < _CALLS:
+        before, again = unchanged(value.before, depth + 1), value.again
+        while isinstance(again, Changed | Loop) and again is not value and depth < _CALLS:
+            again, depth = again.before, depth + 1
+        return before if again is value or again is before or again is None else value
+    return value
+
+
+_CALLS = 30  # in one body
 
 
 def callers_of(context: Context, function: FunctionFacts) -> list[CallEvent]:
