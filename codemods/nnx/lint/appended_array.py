@@ -30,15 +30,39 @@ def _check(context: Context) -> Iterator[Finding]:
         parts: tuple[Value, ...] = first.items if isinstance(first, Sequence) else event.value.args[:2]
         if last(name) != "append" and not isinstance(first, Sequence):
             continue
+        if _of_object(event, loop):
+            yield _found(event)
+            continue
         grown = [p for p in parts if isinstance(p, Loop) and p.node is loop and p.again is event.value]
         if grown and not _read(context, event, loop, grown[0]):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                "every round copies the whole array into one that is longer, and compiles the copy for its new size",
-                "collect the parts in a list, and join them behind the loop with jnp.stack or jnp.concatenate",
-            )
+            yield _found(event)
+
+
+def _found(event: CallEvent) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        "every round copies the whole array into one that is longer, and compiles the copy for its new size",
+        "collect the parts in a list, and join them behind the loop with jnp.stack or jnp.concatenate",
+    )
+
+
+def _of_object(event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether what is made longer is an attribute, or an entry of a dict, that the round does not read else."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(statement.targets) != 1:
+        return False
+    target = statement.targets[0]
+    if not isinstance(target, ast.Attribute | ast.Subscript):
+        return False
+    text = ast.unparse(target)
+    first = event.node.args[0]
+    parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
+    if text not in {ast.unparse(part) for part in parts}:
+        return False
+    reads = [n for n in ast.walk(loop) if isinstance(n, type(target)) and isinstance(n.ctx, ast.Load)]
+    return sum(ast.unparse(n) == text for n in reads) == 1
 
 
 def _read(context: Context, event: CallEvent, loop: ast.For | ast.While, grown: Loop) -> bool:

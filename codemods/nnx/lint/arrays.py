@@ -34,6 +34,14 @@ _DTYPES = {"float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "float64": FLO
            "int32": INT, "int64": INT, "int8": INT, "uint8": INT, "uint32": INT, "int16": INT, "int": INT,
            "bool": BOOL, "bool_": BOOL}  # fmt: skip
 _SPACES = frozenset({"jax.numpy", "jax.numpy.linalg", "jax.nn", "jax.random", "jax.lax"})
+# what gives arrays in any place, though no traced ones of constants or of a key
+_ALWAYS = frozenset(
+    [f"jax.numpy.{word}" for word in ("eye", "arange", "linspace", "asarray", "transpose", "reshape", "swapaxes",
+                                      "moveaxis", "take_along_axis", "bincount", "argwhere", "flatnonzero", "identity",
+                                      "tri", "astype", "permute_dims", "union1d", "setdiff1d", "intersect1d")]
+    + [f"jax.random.{word}" for word in ("randint", "ball", "multinomial", "multivariate_normal", "orthogonal", "t",
+                                         "triangular", "generalized_normal")]
+)  # fmt: skip
 _SEVERAL = frozenset({"split", "array_split", "meshgrid", "scan", "while_loop", "fori_loop", "cond", "switch", "map"})
 _DEPTH = 20
 
@@ -391,7 +399,7 @@ def made_by_jax(context: Context, value: Value | None, scope: Scope, depth: int 
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
         if name:
             home, _, word = name.rpartition(".")
-            known = name in STAGED_RESULTS or (home == "jax.numpy" and word in _FILLED | {"eye", "arange", "linspace"})
+            known = name in STAGED_RESULTS or name in _ALWAYS or (home == "jax.numpy" and word in _FILLED)
             return home in _SPACES and known and word not in _SEVERAL
         if isinstance(value.callee, Attr) and value.callee.name in ARRAY_METHODS - {
             "get",

@@ -9,8 +9,9 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.values import Call, Const, Param, Unknown
+from codemods.nnx.values import Call, Sequence, Star, Value
 
 _SCALERS = frozenset(
     f"optax.scale_by_{word}" for word in ("adam", "rms", "rss", "amsgrad", "lion", "adamax", "belief", "radam",
@@ -35,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
     }
     applied = any(name == "optax.apply_updates" for _, name in foreign(context, "apply_updates"))
     for event, name in foreign(context, "chain"):
-        if name != "optax.chain" or event.value.starred or not event.value.args or in_test(event.scope):
+        if name != "optax.chain" or not event.value.args or in_test(event.scope):
             continue
         if (event.value in given or (applied and _steps(context, event))) and _ascends(context, event):
             yield finding(
@@ -50,13 +51,12 @@ def _check(context: Context) -> Iterator[Finding]:
 def _ascends(context: Context, event: CallEvent) -> bool:
     """Say whether every part of a chain is known, one of them prepares a step, and none turns the sign."""
     names = []
-    for part in event.value.args:
-        found = context.flow.resolve(context.flow.here(part, event.scope))
+    for found in _parts(context, event):
         name = context.flow.calls.callee_name(found) if isinstance(found.value, Call) else ""
         if name == "optax.scale":
             assert isinstance(found.value, Call)
             size = found.value.argument(0, "step_size")
-            if size is None or not _positive(context, context.flow.follow(found, size)):
+            if size is None or not _positive(context, found, size):
                 return False
         elif name not in _KEEPING:
             return False
@@ -64,22 +64,28 @@ def _ascends(context: Context, event: CallEvent) -> bool:
     return any(name in _SCALERS for name in names)
 
 
-def _positive(context: Context, bound: Bound) -> bool:
+def _parts(context: Context, event: CallEvent) -> Iterator[Bound]:
+    """Yield the parts of a chain, those of a list that is unpacked too."""
+    for part in event.value.args:
+        bound = context.flow.here(part.value if isinstance(part, Star) else part, event.scope)
+        if not isinstance(part, Star):
+            yield context.flow.resolve(bound)
+            continue
+        held = context.flow.containers.elements(bound)
+        for one in held:
+            for source in context.sources.of(one):  # with `parts += [...]` lists stand in the list
+                inner = context.flow.containers.elements(source) if isinstance(source.value, Sequence) else (source,)
+                yield from (context.flow.resolve(each) for each in inner)
+        if not held:
+            yield bound  # not known
+
+
+def _positive(context: Context, made: Bound, size: Value) -> bool:
     """Say whether a number is positive on every way that is known."""
-    found = context.flow.resolve(bound)
-    if isinstance(found.value, Param):
-        default = found.value.function.defaults.get(found.value.name)
-        sources = [s for s in context.sources.originals(found) if s.value is not found.value]
-        if default is not None and not sources:
-            return isinstance(default, Const) and _above(default.value)
-        return bool(sources) and all(isinstance(s.value, Const) and _above(s.value.value) for s in sources)
-    if isinstance(found.value, Unknown):
-        return False
-    return isinstance(found.value, Const) and _above(found.value.value)
-
-
-def _above(number: object) -> bool:
-    return isinstance(number, int | float) and number > 0
+    assert isinstance(made.value, Call)
+    scope = made.frame.function.scope if made.frame is not None else context.bodies.home(made.value.node)
+    found = numbers(context, size, scope) if scope is not None else frozenset()
+    return bool(found) and min(found) > 0
 
 
 def _steps(context: Context, event: CallEvent) -> bool:

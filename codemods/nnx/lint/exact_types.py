@@ -6,8 +6,8 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
-from codemods.nnx.frames import Bound
-from codemods.nnx.values import Attr, Call, Const, Item, Loop, Param, Sequence, Unknown, Value
+from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Unknown, Value
 
 _MAKING = {"zeros": 1, "ones": 1, "full": 2, "array": 1, "asarray": 1, "empty": 1, "arange": 9, "linspace": 9,
            "normal": 2, "uniform": 2, "randint": 4, "zeros_like": 1, "ones_like": 1}  # fmt: skip
@@ -65,6 +65,9 @@ class ExactTypes:
     def _bound(self, bound: Bound, depth: int) -> str:
         if isinstance(bound.value, Param):
             return self._argument(bound, depth)
+        if isinstance(bound.value, Indexed | Round) and depth < _DEPTH:
+            base = self._context.flow.resolve(self._context.flow.with_value(bound, bound.value.base))
+            return "" if isinstance(base.value, Sequence | Mapping) else self._bound(base, depth + 1)
         if bound.frame is not None:
             return self.of(bound.value, bound.frame.function.scope, depth + 1)
         node = getattr(bound.value, "node", None)

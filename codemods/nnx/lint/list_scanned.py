@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import shown
-from codemods.nnx.values import Call, Changed, Comprehension, Loop, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Comprehension, Loop, Param, Sequence, Value
 
 _PLACES = {"jax.lax.scan": ((2, "xs"), 1), "jax.lax.map": ((1, "xs"), 0)}
 
@@ -67,22 +67,49 @@ def _judged(
 
 def _list_of_arrays(context: Context, event: CallEvent, value: Value) -> bool:
     """Say whether a value is a list of arrays: a display, a comprehension, or what a loop appends to."""
-    found = context.flow.resolve(context.flow.here(value, event.scope)).value
-    while isinstance(found, Changed | Loop):
-        if isinstance(found, Changed) and getattr(getattr(found.node, "func", None), "attr", "") not in {"append", ""}:
-            return False
-        found = found.before
+    bound = context.flow.resolve(context.flow.here(value, event.scope))
+    ways = [*context.sources.of(bound)] if isinstance(bound.value, Param | Attr) else [bound]
+    found, appended = _appended([way.value for way in ways])
+    if found is None:
+        return False
     if isinstance(found, Comprehension):
         node = getattr(found.loop, "ifs", None)
         element = found.element
+        scope = context.bodies.home(getattr(element, "node", event.node)) or event.scope
         return (
             found.key is None
             and node is not False
-            and (made_by_jax(context, element, event.scope) or _drawn(context, event, element))
+            and (made_by_jax(context, element, scope) or _drawn(context, event, element))
         )
-    if not isinstance(found, Sequence) or not isinstance(found.node, ast.List) or not found.items:
+    if not isinstance(found, Sequence) or not isinstance(found.node, ast.List):
         return False
-    return all(made_by_jax(context, item, event.scope) for item in found.items)
+    items = (*found.items, *appended)
+    homes = [context.bodies.home(getattr(item, "node", event.node)) or event.scope for item in items]
+    return bool(items) and all(made_by_jax(context, item, home) for item, home in zip(items, homes, strict=True))
+
+
+def _appended(ways: list[Value]) -> tuple[Value | None, list[Value]]:
+    """Return what a list was before anything was appended to it, and what was; None if it was changed otherwise."""
+    items: list[Value] = []
+    pending, seen = ways, set[Value]()
+    start: Value | None = None
+    while pending:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if isinstance(one, Changed):
+            if getattr(getattr(one.node, "func", None), "attr", "") != "append":
+                return None, []
+            items.append(one.value)
+            pending.append(one.before)
+        elif isinstance(one, Loop):
+            pending += [one.before, *([] if one.again is None else [one.again])]
+        elif start is not None:
+            return None, []
+        else:
+            start = one
+    return start, items
 
 
 def _drawn(context: Context, event: CallEvent, value: Value) -> bool:

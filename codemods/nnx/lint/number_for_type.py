@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,8 +12,9 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, kinds_of
-from codemods.nnx.values import Call, Const, Value
+from codemods.nnx.values import Attr, Call, Param, Value
 
 # functions that take a type behind their shape, with its place
 _SHAPED = {
@@ -48,8 +50,15 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _number(context: Context, event: CallEvent, value: Value) -> bool:
-    found = context.flow.resolve(context.flow.here(value, event.scope)).value
-    return isinstance(found, Const) and type(found.value) is int
+    """Say whether a value is a whole number: by what it is on all ways, or by what a parameter or field is called."""
+    found = numbers(context, value, event.scope)
+    if found:
+        return all(type(one) is int for one in found)
+    made = context.flow.resolve(context.flow.here(value, event.scope)).value
+    return isinstance(made, Param | Attr) and isinstance(value, Param | Attr) and bool(_SIZES.search(value.name))
+
+
+_SIZES = re.compile(r"(^|_)(dims?|size|features|hidden|channels|width|height|batch|classes|length|num)(_|$)|^n_")
 
 
 def _array(context: Context, event: CallEvent, value: Value) -> bool:

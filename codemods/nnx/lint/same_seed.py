@@ -45,7 +45,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal",
                     _HELP,
                 )
-            taken = _captured_key(context, root)
+            taken = _captured_key(context, root) or _only_key(context, root)
             if taken is not None:
                 yield finding(
                     RULE.code,
@@ -210,6 +210,21 @@ def _captured_key(context: Context, root: Root) -> str | None:
                     given = context.flow.argument(frame, param.name)
                     if given is not None and given.value is value and _noise(context, param, callee.function, parts):
                         return value.name
+    return None
+
+
+def _only_key(context: Context, root: Root) -> str | None:
+    """Return the name of a key of an outer scope that a mapped function uses, and nothing of what it is mapped over."""
+    function = root.function
+    if root.bound or root.partial or not function.params or function.vararg or function.decorators:
+        return None
+    names = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    if names & set(function.params):
+        return None
+    for event in context.bodies.calls.get(function.scope, ()):
+        for value in (*event.value.args, *(value for _, value in event.value.keywords)):
+            if isinstance(value, Free) and kinds_of(context, value, function.scope) == {Kind.KEY}:
+                return value.name
     return None
 
 

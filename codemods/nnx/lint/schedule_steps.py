@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Const, Value
 
 _WORD = "warmup_cosine_decay_schedule"
 
@@ -18,8 +17,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, _WORD):
         if not name.startswith("optax.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
-        warmup = _number(context, event, event.value.argument(2, "warmup_steps"))
-        steps = _number(context, event, event.value.argument(3, "decay_steps"))
+        warmup = the_number(context, event.value.argument(2, "warmup_steps"), event.scope)
+        steps = the_number(context, event.value.argument(3, "decay_steps"), event.scope)
         if warmup is not None and steps is not None and steps <= warmup:
             yield finding(
                 RULE.code,
@@ -28,12 +27,6 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"decay_steps counts the warmup: of {steps:g} steps {warmup:g} are warmup, and none is left",
                 "give all steps together: decay_steps=warmup_steps + ...",
             )
-
-
-def _number(context: Context, event: CallEvent, value: Value | None) -> float | None:
-    found = context.flow.resolve(context.flow.here(value, event.scope)).value if value is not None else None
-    number = found.value if isinstance(found, Const) else None
-    return number if isinstance(number, int | float) and not isinstance(number, bool) else None
 
 
 RULE = lint_rule(

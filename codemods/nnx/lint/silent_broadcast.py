@@ -12,9 +12,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Param, Sequence, Unknown, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
 _NARROW = re.compile(rb"Linear\([^()]*\b1\b")  # a cheap test for layers with one feature
@@ -22,6 +23,7 @@ _AVERAGES = frozenset({"mean", "sum", "average"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _other_axes(context)
     columns = any(_NARROW.search(module.source.data) for module in context.project.modules)
     for module in context.asked.modules:
         for node in module.source.of_type(ast.BinOp) if columns else ():
@@ -44,6 +46,96 @@ def _check(context: Context) -> Iterator[Finding]:
         if name.startswith("optax.") and len(event.node.args) > 1 and not in_test(event.scope):
             if _column_against_vector(context, event.node.args[0], event.node.args[1], event.scope):
                 yield _found(event.scope, event.node)
+
+
+def _other_axes(context: Context) -> Iterator[Finding]:
+    """Yield the losses of a matrix of predictions and a vector of targets, both known from where they were made."""
+    for event, name in foreign(context, *_LOSSES):
+        if not name.startswith("optax.") or len(event.value.args) < 2 or in_test(event.scope):
+            continue
+        if [Arrays(context, {}).of(one, event.scope).axes for one in event.value.args[:2]] in ([2, 1], [1, 2]):
+            yield _found(event.scope, event.node)
+    for event, name in foreign(context, "mean", "sum", "square"):
+        difference = _squared(event.node, event.scope)
+        if difference is None or not name.startswith("jax.numpy.") or in_test(event.scope):
+            continue
+        for left, right in ((difference.left, difference.right), (difference.right, difference.left)):
+            value = event.scope.module.values.get(right)
+            if value is None or not _width_one(context, left, event.scope, 0):
+                continue
+            if Arrays(context, {}).of(value, event.scope).axes == 1:
+                yield _found(event.scope, difference)
+                break
+
+
+def _squared(node: ast.Call, scope: Scope) -> ast.BinOp | None:
+    """Return the difference in ``jnp.mean((a - b) ** 2)`` or ``jnp.square(a - b)``, also one that has a name."""
+    inner: ast.expr | None = node.args[0] if node.args else None
+    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow):
+        inner = inner.left
+    elif isinstance(inner, ast.Call) and last_word(inner.func) in {"abs", "square"} and len(inner.args) == 1:
+        inner = inner.args[0]
+    elif last_word(node.func) != "square":
+        return None
+    value = scope.module.values.get(inner) if isinstance(inner, ast.Name) else None
+    inner = value.node if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp) else inner
+    return inner if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub) else None
+
+
+def _width_one(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether an expression is a product with weights that were made with one column."""
+    if depth > 6:
+        return False
+    value = scope.module.values.get(node)
+    if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):
+        node = value.node
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.MatMult):
+            weights = scope.module.values.get(node.right)
+            return weights is not None and _made_column(context, context.flow.here(weights, scope))
+        return isinstance(node.op, ast.Add) and _width_one(context, node.left, scope, depth + 1)
+    if not isinstance(value, Call):
+        return False
+    bound = context.flow.here(value, scope)
+    name = context.flow.calls.callee_name(bound)
+    if name.startswith(("jax.nn.", "jax.numpy.")):
+        return last(name) in _ELEMENTWISE and _width_one(context, value.node.args[0], scope, depth + 1)
+    invoked = context.flow.calls.invoked(bound) if not name else []
+    if len(invoked) != 1 or invoked[0][0].gradient or len(invoked[0][0].function.returns) != 1:
+        return False
+    function = invoked[0][0].function
+    returned = getattr(function.returns[0], "node", None)
+    return isinstance(returned, ast.expr) and _width_one(context, returned, function.scope, depth + 1)
+
+
+_ELEMENTWISE = frozenset({"tanh", "sigmoid", "relu", "softplus", "exp", "sin", "gelu", "silu"})
+
+
+def _made_column(context: Context, weights: Bound) -> bool:
+    """Say whether weights are made in a shape that ends in one, on every way."""
+    sources = [one for one in context.sources.originals(weights) if not _update(one.value)]
+    for source in sources:
+        call = source.value
+        if not isinstance(call, Call):
+            return False
+        name = context.flow.calls.callee_name(source)
+        place = 0 if name in {"jax.numpy.zeros", "jax.numpy.ones"} else 1 if name in _DRAWN else None
+        shape = call.argument(place, "shape") if place is not None else None
+        found = context.flow.follow(source, shape).value if shape is not None else None
+        if not isinstance(found, Sequence) or len(found.items) != 2:
+            return False
+        if context.flow.follow(source, found.items[1]).value != Const(1):
+            return False
+    return bool(sources)
+
+
+def _update(value: Value) -> bool:
+    """Say whether a value is a step from another of the same shape."""
+    node = value.node if isinstance(value, Unknown) else None
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+
+
+_DRAWN = frozenset(f"jax.random.{word}" for word in ("normal", "uniform", "truncated_normal"))
 
 
 def _scope(context: Context, module: ModuleFacts, node: ast.BinOp) -> Scope | None:

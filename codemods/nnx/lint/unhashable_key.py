@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Round
+from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import scopes
-from codemods.nnx.values import Call, Changed, Each, Loop, Mapping, Value
+from codemods.nnx.values import Attr, Call, Changed, Each, Loop, Mapping, Value
 
 _DICTS = frozenset({"builtins.dict", "collections.defaultdict", "collections.Counter", "collections.OrderedDict"})
 _SETS = frozenset({"builtins.set", "builtins.frozenset"})
@@ -61,12 +61,20 @@ def _made(context: Context, node: ast.expr, scope: Scope, makers: frozenset[str]
         return False
     while isinstance(value, Changed | Loop):
         value = value.before
-    value = context.flow.resolve(context.flow.here(value, scope)).value
+    found = [context.flow.resolve(context.flow.here(value, scope))]
+    if isinstance(found[0].value, Attr):  # what the field was before its entries
+        ways = [context.flow.unchanged(one) for one in context.sources.of(found[0])]
+        found = [one for one in ways if not isinstance(one.value, Attr)] or found
+    return all(_is_made(context, one, makers) for one in found)
+
+
+def _is_made(context: Context, bound: Bound, makers: frozenset[str]) -> bool:
+    value = bound.value
     while isinstance(value, Changed | Loop):
         value = value.before
     if isinstance(value, Mapping):
         return "builtins.dict" in makers
-    return isinstance(value, Call) and context.flow.calls.callee_name(context.flow.here(value, scope)) in makers
+    return isinstance(value, Call) and context.flow.calls.callee_name(context.flow.with_value(bound, value)) in makers
 
 
 def _array(context: Context, node: ast.expr, scope: Scope) -> bool:

@@ -11,10 +11,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, resolved, scopes
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
 # functions of Python that give iterators, and those of them that only hand on what an argument gives
 _ITERATORS = frozenset({"builtins.zip", "builtins.map", "builtins.filter", "builtins.enumerate", "builtins.iter"})
+_ENDING = _ITERATORS - {"builtins.iter"}
 _LEAVING = (ast.Break, ast.Return, ast.Raise)
 
 
@@ -24,11 +26,12 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         nodes = context.bodies.nodes(scope)
         for inner in nodes:
-            if not isinstance(inner, ast.For) or not isinstance(inner.iter, ast.Name) or _left(inner):
+            if not isinstance(inner, ast.For) or not isinstance(inner.iter, ast.Name | ast.Attribute) or _left(inner):
                 continue
-            name = inner.iter.id
-            made = _made_once(nodes, name)
-            if made is None or not _finite(context, made.value, scope):
+            name = ast.unparse(inner.iter)
+            home, made = _held(inner.iter, scope) if isinstance(inner.iter, ast.Attribute) else (
+                scope, _made_once(nodes, name))  # fmt: skip
+            if made is None or not _finite(context, made.value, home):
                 continue
             outer = [
                 loop
@@ -36,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 if isinstance(loop, ast.For | ast.While)
                 and loop is not inner
                 and inside(inner, loop)
-                and not inside(made, loop)
+                and (home is not scope or not inside(made, loop))
             ]
             path = {block for block, _ in context.bodies.paths(scope).get(inner, ())}
             if not outer or any(isinstance(b, ast.If | ast.Try) and inside(b, outer[-1]) for b in path):
@@ -51,6 +54,20 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make it anew in every round, or keep a list",
                 related=[(made, "made once, here")],
             )
+
+
+def _held(node: ast.Attribute, scope: Scope) -> tuple[Scope, ast.Assign | None]:
+    """Return what a constructor binds an attribute to, with its scope, if nothing else of the file does."""
+    owner = scope.function.owner if scope.function is not None else None
+    init = owner.methods.get("__init__") if owner is not None else None
+    if init is None or init is scope.function or not isinstance(node.value, ast.Name):
+        return scope, None
+    stores = [
+        n for n in scope.module.source.of_type(ast.Attribute) if n.attr == node.attr and not isinstance(n.ctx, ast.Load)
+    ]
+    text = ast.unparse(node)
+    assigns = [n for n in ast.walk(init.node) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == text]
+    return init.scope, assigns[0] if len(stores) == len(assigns) == 1 else None
 
 
 def _made_once(nodes: tuple[ast.AST, ...], name: str) -> ast.Assign | None:
@@ -70,7 +87,11 @@ def _made_once(nodes: tuple[ast.AST, ...], name: str) -> ast.Assign | None:
 
 def _left(loop: ast.For) -> bool:
     """Say whether a loop may stop before the end, so that the next round goes on where it stopped."""
-    return any(isinstance(node, _LEAVING) for part in loop.body for node in ast.walk(part))
+    return any(
+        isinstance(node, _LEAVING) or (isinstance(node, ast.Call) and last_word(node.func) in {"exit", "_exit", "next"})
+        for part in loop.body
+        for node in ast.walk(part)
+    )
 
 
 def _leaves(outer: ast.AST, inner: ast.For) -> bool:
@@ -90,6 +111,8 @@ def _finite(context: Context, node: ast.expr, scope: Scope) -> bool:
         return False
     bound = context.flow.here(value, scope)
     name = context.flow.calls.callee_name(bound)
+    if name in _ENDING:  # nobody goes through what has no end inside of another loop, without a way out
+        return not any("itertools" in ast.unparse(a) or isinstance(a, ast.Starred) for a in value.node.args)
     if name in _ITERATORS:
         return any(_ends(context, a, scope) for a in value.node.args)
     callees = [callee.function for callee, _ in context.flow.calls.invoked(bound)]

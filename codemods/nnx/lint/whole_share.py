@@ -18,15 +18,51 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(scope):
             if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv):
                 continue
+            if _totals(context, node, scope):
+                yield _found(scope, node)
+                continue
             hits = _hits(context, node.left, scope, 0)
             if hits is not None and (size := _size(node.right)) is not None and size & _names(hits):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    "`//` cuts the fraction off: this is 0 unless all of them are hits",
-                    "divide by /",
-                )
+                yield _found(scope, node)
+
+
+def _found(scope: Scope, node: ast.AST) -> Finding:
+    return finding(
+        RULE.code, scope, node, "`//` cuts the fraction off: this is 0 unless all of them are hits", "divide by /"
+    )
+
+
+def _totals(context: Context, node: ast.BinOp, scope: Scope) -> bool:
+    """Say whether a quotient is that of what a loop counted: hits by examples."""
+    left, right = node.left, node.right
+    if not isinstance(left, ast.Name | ast.Attribute) or not isinstance(right, ast.Name | ast.Attribute):
+        return False
+    return any(_hits(context, _bare(part), scope, 0) is not None for part in _added(context, left, scope)) and any(
+        _size(part) is not None for part in _added(context, right, scope)
+    )
+
+
+def _added(context: Context, total: ast.expr, scope: Scope) -> Iterator[ast.expr]:
+    """Yield what is added to a variable or attribute: in its scope, of an attribute everywhere in the class."""
+    text = ast.unparse(total)
+    owner = scope.function.owner if scope.function is not None else None
+    every = isinstance(total, ast.Attribute) and owner is not None
+    for one in (method.scope for method in owner.methods.values()) if every and owner is not None else (scope,):
+        for node in context.bodies.nodes(one):
+            if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and ast.unparse(node.target) == text:
+                yield node.value
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and len(node.targets) == 1:
+                if ast.unparse(node.targets[0]) == text == ast.unparse(node.value.left):
+                    yield node.value.right
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """Return what is turned into a number of Python."""
+    if isinstance(node, ast.Call) and last_word(node.func) in {"int", "float"} and len(node.args) == 1:
+        return _bare(node.args[0])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+        return node.func.value
+    return node
 
 
 def _hits(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Compare | None:
