@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.initialise import Program
 from nnxmigrate.checkpoint.layout import Item, Step
-from nnxmigrate.checkpoint.plan import Plan, Wishes, make_plan
+from nnxmigrate.checkpoint.plan import Plan
+from nnxmigrate.checkpoint.planning import make_plan
 from nnxmigrate.checkpoint.reading import open_array
 from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.shared import SameValue
 from nnxmigrate.checkpoint.target import Layout, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree
+from nnxmigrate.checkpoint.wishes import Wishes
 
 Trees = Sequence[tuple[Item, StoredTree]]
 

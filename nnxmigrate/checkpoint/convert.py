@@ -22,8 +22,9 @@ from nnxmigrate.checkpoint.job import ItemJob, Job, timed
 from nnxmigrate.checkpoint.journal import NAME as JOURNAL
 from nnxmigrate.checkpoint.journal import Journal
 from nnxmigrate.checkpoint.layout import MARK, UNFINISHED
+from nnxmigrate.checkpoint.nodes import MODEL
 from nnxmigrate.checkpoint.objects import ObjectPair, ObjectTransfer
-from nnxmigrate.checkpoint.plan import MODEL, Plan
+from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.sidecars import COMMIT, HANDLERS, commit_text, handlers_after_split, is_sidecar
 from nnxmigrate.checkpoint.target import TargetLeaf
 from nnxmigrate.checkpoint.transfer import Pair, Transfer, Transferred, pair

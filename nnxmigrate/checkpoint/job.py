@@ -14,11 +14,13 @@ from nnxmigrate.checkpoint.errors import READABLE, CheckpointError
 from nnxmigrate.checkpoint.files import Folder, is_remote, local_path, open_folder
 from nnxmigrate.checkpoint.initialise import CompiledSizes, Program
 from nnxmigrate.checkpoint.layout import Checkpoint, Item, Kind, Step, chosen_items, chosen_steps, find_checkpoint
-from nnxmigrate.checkpoint.plan import Plan, Wishes, holds_optimizer
+from nnxmigrate.checkpoint.nodes import holds_optimizer
+from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.reading import read_tree
 from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.transfer import Transferred
 from nnxmigrate.checkpoint.tree import StoredTree
+from nnxmigrate.checkpoint.wishes import Wishes
 
 SUFFIX = "_nnx011"
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from nnxmigrate.checkpoint.job import ItemJob, Job
 from nnxmigrate.checkpoint.layout import Kind, Step
-from nnxmigrate.checkpoint.plan import MODEL, OPTIMIZER, Plan, holds_optimizer, nested
+from nnxmigrate.checkpoint.nodes import MODEL, OPTIMIZER, holds_optimizer, nested
+from nnxmigrate.checkpoint.plan import Plan
 from nnxmigrate.checkpoint.target import Layout
 from nnxmigrate.checkpoint.tree import DICT_KEY, is_below
 

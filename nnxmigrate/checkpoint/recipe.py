@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nnxmigrate.checkpoint.initialise import Program, array_type, is_empty, named_leaves
-from nnxmigrate.checkpoint.plan import Plan, make_plan
+from nnxmigrate.checkpoint.plan import Plan
+from nnxmigrate.checkpoint.planning import make_plan
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree
 
 

@@ -197,7 +197,7 @@ def _request(path: str, destination: str | None, options: Mapping[str, Any]) -> 
     from nnxmigrate.checkpoint.factory import call_source, call_with_rngs, load_factory, parse_seeds, takes_rngs
     from nnxmigrate.checkpoint.job import Request
     from nnxmigrate.checkpoint.loading import maker_from
-    from nnxmigrate.checkpoint.plan import Wishes
+    from nnxmigrate.checkpoint.wishes import Wishes
 
     make: Callable[[], Any] | None = None
     maker = None

@@ -141,7 +141,7 @@ import numpy, orbax.checkpoint as ocp
 from nnxmigrate.checkpoint import convert
 from nnxmigrate.checkpoint.errors import CheckpointError
 from nnxmigrate.checkpoint.job import Request, plan_job
-from nnxmigrate.checkpoint.plan import Wishes
+from nnxmigrate.checkpoint.wishes import Wishes
 
 source, folder, verify = sys.argv[1], sys.argv[2], sys.argv[3] == "True"
 if verify:

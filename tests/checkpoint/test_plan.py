@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 from nnxmigrate.checkpoint.errors import CheckpointError, MisfitError
-from nnxmigrate.checkpoint.plan import Plan, Wishes, make_plan
+from nnxmigrate.checkpoint.plan import Plan
+from nnxmigrate.checkpoint.planning import make_plan
 from nnxmigrate.checkpoint.rng import find_streams
 from nnxmigrate.checkpoint.target import Layout, Target, TargetLeaf
 from nnxmigrate.checkpoint.tree import Leaf, Path, StoredTree, array_nbytes
+from nnxmigrate.checkpoint.wishes import Wishes
 
 FRY = "threefry2x32"
 

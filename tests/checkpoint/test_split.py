@@ -14,7 +14,7 @@ import hashlib, json, pathlib, resource, sys
 import jax, numpy as np, orbax.checkpoint as ocp, tensorstore
 from nnxmigrate.checkpoint.convert import run_job
 from nnxmigrate.checkpoint.job import Request, plan_job
-from nnxmigrate.checkpoint.plan import Wishes
+from nnxmigrate.checkpoint.wishes import Wishes
 
 folder, megabytes, verify = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "verify"
 

@@ -1,0 +1,66 @@
+"""Where in a tree of dicts a program put its model: nodes below which leaves are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from nnxmigrate.checkpoint.rng import Stream
+from nnxmigrate.checkpoint.tree import Leaf, Path, is_below
+
+MODEL = "model"
+OPTIMIZER = "optimizer"
+OPT_STATE = "opt_state"
+
+
+def holds_optimizer(leaves: Mapping[Path, Leaf]) -> bool:
+    """Say whether a tree is the state of an ``nnx.Optimizer`` of 0.10, which holds its model too.
+
+    It has a ``model`` and a ``step``, an unsigned number in a Variable as those of the model are. Transformations
+    without state have no ``opt_state``, and classes derived from ``nnx.Optimizer`` may have more. A dict of a model and
+    the number of a step that the program counted is none.
+    """
+    model = [path for path in leaves if path[0] == MODEL and len(path) > 1]
+    steps = [leaf for path, leaf in leaves.items() if path in (("step",), ("step", "value"))]
+    counted = any(step.shape == () and str(step.dtype).startswith("uint") for step in steps)
+    bare = ("step",) in leaves and all(path[-1] == "value" for path in model)
+    return counted and not bare and bool(model)
+
+
+def nodes_above(stored: Collection[Path], wanted: Collection[Path]) -> list[Path]:
+    """Return the nodes below which all wanted paths are stored."""
+    first = next(iter(wanted), ())
+    nodes = {path[: -len(first)] for path in stored if first and path[-len(first) :] == first}
+    return sorted((node for node in nodes if all((*node, *path) in stored for path in wanted)), key=str)
+
+
+def with_streams(nodes: Iterable[Path], streams: Iterable[Stream]) -> list[Path]:
+    """Return the nodes below which there is RNG state.
+
+    Averages of a model's parameters and what an optimizer remembers of each have the names of the model, but none.
+    """
+    return [node for node in nodes if any(is_below(stream.path, node) for stream in streams)]
+
+
+def bare(path: Path) -> Path:
+    """Return a path as a pure dict has it, which does not name the value of a Variable."""
+    return path[:-1] if path[-1:] == ("value",) else path
+
+
+def nested_all(nodes: Iterable[Path], inner: str) -> str:
+    """Return the dicts that put the same at several nodes of a tree, none below another, as Python."""
+    tree: dict[str, list[Path]] = {}
+    for node in nodes:
+        if not node:
+            return inner
+        tree.setdefault(node[0], []).append(node[1:])
+    return "{" + ", ".join(f"{key!r}: {nested_all(rest, inner)}" for key, rest in tree.items()) + "}"
+
+
+def nested(node: Path, inner: str) -> str:
+    """Return the dicts that put something at a node of a tree, as Python.
+
+    Args:
+        node: the node.
+        inner: what is put there.
+    """
+    return nested_all([node], inner)
