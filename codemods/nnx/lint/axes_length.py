@@ -11,10 +11,11 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.out_of_bounds import literal_shape
+from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import resolved, shown
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Free, Sequence
+from codemods.nnx.values import Call, Free, Sequence, Value
 
 _MAPPING = frozenset({"jax.vmap", "flax.nnx.vmap", "jax.pmap", "flax.nnx.pmap", "flax.nnx.scan"})
 _SHARDING = frozenset({"jax.shard_map", "flax.nnx.shard_map", "jax.experimental.shard_map.shard_map"})
@@ -42,6 +43,8 @@ def _check(context: Context) -> Iterator[Finding]:
             )
             continue
         count = _length(context, axes, root) if axes is not None else None
+        if axes is None and root.transform.endswith(".vmap") and not root.decorator:
+            yield from _mapped_model(context, root)
         if axes is None or count is None:
             continue
         function = root.function
@@ -69,6 +72,41 @@ def _none(axes: ast.expr) -> bool:
     if isinstance(axes, ast.Tuple | ast.List):
         return bool(axes.elts) and all(map(_none, axes.elts))
     return isinstance(axes, ast.Constant) and axes.value is None
+
+
+def _mapped_model(context: Context, root: Root) -> Iterator[Finding]:
+    """Yield the calls without `in_axes` that give a model beside arrays, whose weights are then mapped as well."""
+    for event in calls_of(context, root):
+        if event.scope.module not in context.asked or len(event.value.args) < 2 or event.value.starred:
+            continue
+        for node, value in zip(event.node.args, event.value.args, strict=True):
+            cls = owner_class(context, value, event.scope)
+            if not plain_module(context, cls) or not _single(context, value, event):
+                continue
+            if not context.bodies.guarded(event.node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"without `in_axes` the weights of the model are mapped as well by {shown(root.function)}",
+                    "give in_axes=(None, 0)",
+                )
+            break
+
+
+def _single(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether a model is one model, and not a stack that vmap made."""
+    for source in context.sources.of(context.flow.here(value, event.scope)):
+        if not isinstance(source.value, Call):
+            return False
+        home = context.bodies.home(source.value.node)
+        cls = context.flow.classes.class_of(source)
+        init = context.flow.classes.method(cls, "__init__") if cls is not None else None
+        if home is None or (init is not None and init.decorators):
+            return False
+        if home.function is not None and context.traced.get(home.function) is not None:
+            return False
+    return True
 
 
 def _specs(context: Context, root: Root) -> Iterator[Finding]:

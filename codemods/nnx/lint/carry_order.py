@@ -9,17 +9,29 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
 
 _CELLS = frozenset(f"flax.nnx.{name}" for name in ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell"))
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _paired(context)
     texts = [module.source.data for module in context.project.modules]
     if not any(word in text for text in texts for word in (b"LSTMCell", b"GRUCell", b"SimpleCell")):
         return
     for event in context.asked.calls():
         statement = event.statement
         if not isinstance(statement, ast.Assign) or statement.value is not event.node or len(event.node.args) != 2:
+            continue
+        if _exchanged(event) and _cell(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "a cell takes its carry first and its input second",
+                "exchange the arguments: cell(carry, x)",
+            )
             continue
         carry, target = event.node.args[0], statement.targets[0]
         if not isinstance(carry, ast.Name | ast.Attribute) or event.value.starred or event.node.keywords:
@@ -48,6 +60,58 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"a cell gives its carry and its output, and `{text}` gets both as a tuple",
                     f"take them apart: {text}, output = ...",
                 )
+
+
+def _exchanged(event: CallEvent) -> bool:
+    """Say whether the second of two arguments is the carry, by where it comes from, and the first is not."""
+    first, second = (_carries(event, node) for node in event.node.args)
+    return second and not first
+
+
+def _carries(event: CallEvent, node: ast.expr) -> bool:
+    """Say whether a variable holds what initialize_carry gave, or the first part of what a call of the cell gives."""
+    if not isinstance(node, ast.Name):
+        return False
+    for one in ast.walk(event.scope.node):
+        if not isinstance(one, ast.Assign) or not isinstance(one.value, ast.Call):
+            continue
+        target = one.targets[0]
+        if isinstance(target, ast.Name) and target.id == node.id and last_word(one.value.func) == "initialize_carry":
+            return True
+    return False
+
+
+def _paired(context: Context) -> Iterator[Finding]:
+    """Yield the results of nnx.RNN that are taken apart as if they held the carry."""
+    if not any(b"RNN(" in module.source.data for module in context.project.modules):
+        return
+    for event in context.bodies.unpacked:
+        if event.scope.module not in context.asked or len(event.value.args) != 1 or event.value.starred:
+            continue
+        assert isinstance(event.statement, ast.Assign)
+        target = event.statement.targets[0]
+        if (
+            event.value.keyword("return_carry") is not None
+            or not isinstance(target, ast.Tuple)
+            or len(target.elts) != 2
+        ):
+            continue
+        sources = list(context.sources.of(context.flow.here(event.value.callee, event.scope)))
+        plain = [
+            isinstance(s.value, Call)
+            and context.flow.calls.callee_name(s) == "flax.nnx.RNN"
+            and s.value.keyword("return_carry") is None
+            and not s.value.starred
+            for s in sources
+        ]
+        if plain and all(plain) and not context.bodies.guarded(event.node, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "an nnx.RNN gives its outputs alone, and no carry",
+                "write carry, outputs = rnn(x, return_carry=True)",
+            )
 
 
 def _cell(context: Context, event: CallEvent) -> bool:

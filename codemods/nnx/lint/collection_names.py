@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -22,20 +23,24 @@ _FILTERED = {"flax.nnx.split": 1, "flax.nnx.state": 1, "flax.nnx.pop": 1, "flax.
              "flax.nnx.Optimizer": 2, "flax.nnx.ModelAndOptimizer": 2, "flax.nnx.split_state": 1,
              "flax.nnx.filter_state": 1}  # fmt: skip
 _STATES = frozenset({"flax.nnx.state", "flax.nnx.split"})
+_OF_STREAMS = frozenset(
+    {"flax.nnx.state", "flax.nnx.split", "flax.nnx.pop", "flax.nnx.filter_state", "flax.nnx.split_state"}
+)
+_STREAMS = re.compile(rb"Rngs\([^)]*params|Rng(State|Key|Count)")
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(word.encode() in module.source.data for module in context.asked.modules for word in _COLLECTIONS):
-        return
     words = {name.rpartition(".")[2] for name in _FILTERED}
     for event, name in foreign(context, *words):
         if name in _FILTERED and not context.bodies.guarded(event.node, event.scope):
-            yield from _filters(event, _FILTERED[name])
+            yield from _filters(context, event, name)
     yield from _items(context)
 
 
-def _filters(event: CallEvent, first: int) -> Iterator[Finding]:
+def _filters(context: Context, event: CallEvent, callee: str) -> Iterator[Finding]:
     """Yield the names of collections among filters."""
+    first = _FILTERED[callee]
+    streams = callee in _OF_STREAMS and any(_STREAMS.search(m.source.data) for m in context.project.modules)
     given: list[tuple[ast.expr, Value]] = []
     if not event.value.starred:
         given = list(zip(event.node.args, event.value.args, strict=True))[first:]
@@ -43,6 +48,8 @@ def _filters(event: CallEvent, first: int) -> Iterator[Finding]:
     given += [(by_name["wrt"], value) for name, value in event.value.keywords if name == "wrt"]
     for node, value in given:
         if isinstance(value, Const) and isinstance(value.value, str) and value.value in _COLLECTIONS:
+            if streams and value.value == "params":
+                continue  # the stream of that name
             yield finding(
                 RULE.code,
                 event.scope,
@@ -55,15 +62,17 @@ def _filters(event: CallEvent, first: int) -> Iterator[Finding]:
 def _items(context: Context) -> Iterator[Finding]:
     """Yield the items of a state that are taken by the name of a collection."""
     for scope in scopes(context):
-        data = scope.module.source.data
-        if not any(word in data for word in (b'"params"', b"'params'", b"batch_stats")):
+        if b"nnx" not in scope.module.source.data:
             continue
         for node in context.bodies.nodes(scope):
             if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
                 continue
             word = node.slice.value
             base = scope.module.values.get(node.value)
-            if word not in {"params", "batch_stats"} or base is None or not isinstance(node.ctx, ast.Load):
+            if not isinstance(word, str):
+                continue
+            dotted = "." in word.strip(".")
+            if base is None or not isinstance(node.ctx, ast.Load) or not (dotted or word in {"params", "batch_stats"}):
                 continue
             if context.kinds.only(context.flow.here(base, scope)) is not Kind.STATE or not _lacks(
                 context, base, scope, word
@@ -75,7 +84,9 @@ def _items(context: Context) -> Iterator[Finding]:
                     scope,
                     node,
                     f'a state has no "{word}": it goes by the attributes of the model',
-                    f"select the collection first: nnx.state(model, {_COLLECTIONS[word]})",
+                    f"select the collection first: nnx.state(model, {_COLLECTIONS[word]})"
+                    if word in _COLLECTIONS
+                    else "take the attributes one by one: " + "".join(f'["{part}"]' for part in word.split(".")),
                 )
 
 

@@ -13,6 +13,7 @@ from codemods.nnx.lint.names import TREE_MAPS
 
 PURE = frozenset(
     {"optax.apply_updates", "flax.nnx.cached_partial", "functools.partial", "jax.jit", "flax.nnx.jit", "flax.nnx.clone",
+     "flax.nnx.view", "flax.nnx.with_attributes",
      "jax.device_put", "jax.device_get", "jax.lax.stop_gradient", "jax.lax.with_sharding_constraint", "jax.lax.psum",
      "jax.lax.pmean", "flax.nnx.with_sharding_constraint", "optax.incremental_update", "optax.global_norm",
      "flax.nnx.merge", "flax.nnx.split", "flax.nnx.state", "jax.grad", "flax.nnx.grad", "jax.vmap", "flax.nnx.vmap"}

@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.owners import ACTIVATIONS
 
 _ARRAYS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "", "other": "", "inplace": "",
            "requires_grad": ""}  # fmt: skip
@@ -79,7 +80,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _foreign(home: str, word: str) -> dict[str, str]:
     """Return what a function is given by habits of other libraries, with the name that it has here."""
-    if home in {"jax.numpy", "jax.nn", "jax.numpy.linalg"}:
+    if home in {"jax.numpy", "jax.nn", "jax.numpy.linalg"} or (home == "flax.nnx" and word in ACTIVATIONS):
         return _ARRAYS
     if home == "jax.random":
         return _SAMPLING

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, CallEvent
+from codemods.nnx.facts import AttrEvent, CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain_module
-from codemods.nnx.values import Attr, Const
+from codemods.nnx.lint.places import scopes
+from codemods.nnx.values import Attr, Call, Const, Value
 
 _WEIGHTS = "nnx.state(model, nnx.Param) holds the parameters"
 _SAVING = "nnx.state(model) is what to save; nnx.update(model, state) puts it back"
@@ -39,6 +40,9 @@ _MODULE = {
     "predict": "call the model",
     "summary": "nnx.tabulate(model, x) shows it",
     "num_parameters": _WEIGHTS,
+    "append": "make it anew with the layer, or keep the layers in an nnx.List",
+    "extend": "make it anew with the layers, or keep them in an nnx.List",
+    "insert": "make it anew with the layer, or keep the layers in an nnx.List",
 }
 _OPTIMIZER = {
     "zero_grad": "gradients are values that nnx.grad returns anew: there is nothing to clear",
@@ -132,6 +136,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if told is not None and not context.bodies.of_asked_type(event.node.value, event.node, event.scope):
             yield finding(RULE.code, event.scope, event.node, *told)
     yield from _calls(context)
+    yield from _listed(context)
 
 
 def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[str, str] | None:
@@ -178,6 +183,70 @@ def _of_class(name: str, cls: object, word: str, stored: bool, call: CallEvent |
     if word in _MODULE and not stored:
         return f"`{shown}` is a module of NNX, and has no `{word}`: that is of another library", _MODULE[word]
     return None
+
+
+def _listed(context: Context) -> Iterator[Finding]:
+    """Yield the places that take a module for a list of its layers, or for a dict of them."""
+    for scope in scopes(context):
+        if b"nnx" not in scope.module.source.data:
+            continue
+        for node in context.bodies.nodes(scope):
+            for taken, adds in _taken(node):
+                value = scope.module.values.get(taken)
+                told = _no_list(context, value, taken, scope, adds) if value is not None else None
+                if told is not None and not context.bodies.guarded(taken, scope):
+                    yield finding(RULE.code, scope, taken, *told)
+
+
+def _taken(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the names that a node takes for a list or dict, and whether it adds another list to it."""
+    found: list[ast.expr] = []
+    if isinstance(node, ast.For | ast.comprehension):
+        found = [node.iter]
+        if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name):
+            found = node.iter.args if node.iter.func.id in {"enumerate", "reversed", "zip", "list"} else []
+    elif isinstance(node, ast.Subscript):
+        found = [node.value]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"len", "list"}:
+        found = node.args[:1]
+    for one in found:
+        if isinstance(one, ast.Name | ast.Attribute):
+            yield one, False
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        if isinstance(node.right, ast.List | ast.ListComp) and isinstance(node.left, ast.Name | ast.Attribute):
+            yield node.left, True
+
+
+def _no_list(context: Context, value: Value, taken: ast.expr, scope: Scope, adds: bool) -> tuple[str, str] | None:
+    """Return what is wrong with a module that is taken for a list, and the way out."""
+    text = scope.module.source.text(taken)
+    if adds:
+        wrong = isinstance(value, Attr) and _an_nnx_list(context, value, scope)
+        return ("a list cannot be added to an nnx.List", f"write [*{text}, ...]") if wrong else None
+    cls = owner_class(context, value, scope)
+    if cls == "flax.nnx.Sequential":
+        return "an nnx.Sequential is no list of its layers", f"write {text}.layers"
+    if isinstance(cls, str) or cls is None or not plain_module(context, cls):
+        return None
+    if any(has_attribute(context, cls, name) for name in ("__getitem__", "__iter__", "__len__", "__class_getitem__")):
+        return None
+    return (
+        f"`{cls.name}` is a module of NNX, and neither a list nor a dict of its layers",
+        f"take the attribute: {text}.name",
+    )
+
+
+def _an_nnx_list(context: Context, value: Attr, scope: Scope) -> bool:
+    """Say whether an attribute of a module is an nnx.List in every method that sets it."""
+    cls = owner_class(context, value.base, scope)
+    if isinstance(cls, str) or cls is None or not plain_module(context, cls):
+        return False
+    stored = cls.stores.get(value.name, ())
+    return bool(stored) and all(
+        isinstance(one, Call)
+        and context.flow.calls.callee_name(context.flow.here(one, method.scope)) == "flax.nnx.List"
+        for method, one in stored
+    )
 
 
 def _calls(context: Context) -> Iterator[Finding]:
@@ -228,9 +297,10 @@ RULE = lint_rule(
     "a method or attribute of PyTorch or Keras on a module, optimizer, Variable or array",
     why="""\
 A module of NNX has no `parameters()`, `state_dict()`, `to(device)`, `register_buffer` or `fit`, an optimizer no
-`zero_grad()` and no `step()`, an array no `backward()`, `detach()`, `unsqueeze` or `size(0)`: each raises an
-AttributeError or TypeError when it is reached. What is worse passes unnoticed: a weight that is assigned to
-`layer.weight` is a new attribute that nothing reads, and `model.train(mode=False)` leaves the model in training.
+`zero_grad()` and no `step()`, an array no `backward()`, `detach()`, `unsqueeze` or `size(0)`; an `nnx.Sequential` is no
+list of layers, and a model no dict. Each raises an AttributeError or TypeError when it is reached. What is worse passes
+unnoticed: a weight that is assigned to `layer.weight` is a new attribute that nothing reads, and
+`model.train(mode=False)` leaves the model in training.
 """,
     source="Flax guide from PyTorch; measured on Flax 0.10.7 and 0.12.8: AttributeError, TypeError",
     severity="error",

@@ -8,18 +8,21 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Mapping, Sequence, Unknown, Value
 
+_OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", "lion", "nadam", "radam", "adabelief", "adafactor")
 _POOLS = ("max_pool", "avg_pool", "min_pool")
 
 
 def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the arguments with what is wrong, and the way out."""
-    for event, name in foreign(context, "MultiHeadAttention", "GroupNorm", "Conv", "Sequential", *_POOLS):
+    for event, name in foreign(context, "MultiHeadAttention", "GroupNorm", "Conv", "Sequential", "Dropout", *_POOLS):
         if not name.startswith("flax.nnx.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
         word = name.removeprefix("flax.nnx.")
@@ -32,8 +35,21 @@ def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
             yield from _causal(context, event)
         elif word == "Sequential":
             yield from _chain(context, event)
+        elif word == "Dropout":
+            yield from _rate(context, event)
         elif word in _POOLS:
             yield from _window(context, event)
+
+
+def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the rates of more than one, which leave nothing."""
+    rate = event.value.argument(0, "rate")
+    sources = [] if rate is None else context.sources.of(context.flow.here(rate, event.scope))
+    found = [s.value.value if isinstance(s.value, Const) else None for s in sources]
+    numbers = [one for one in found if isinstance(one, int | float)]
+    if numbers and len(numbers) == len(found) and min(numbers) > 1:
+        message = f"a rate of {numbers[0]} drops everything: it is a share between 0 and 1"
+        yield event, event.node, message, "divide it by 100"
 
 
 def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
@@ -43,6 +59,10 @@ def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]
             if not context.bodies.guarded(event.node, event.scope):
                 message = "a mask is made of token ids, (batch, length): embeddings have an axis too many"
                 yield event, event.node.args[0], message, "give it the tokens, or x[..., 0]"
+    yield from _pads(context)
+    yield from _rates(context)
+    yield from _images(context)
+    yield from _streams(context)
     for module in context.asked.modules:
         if b"rngs=" not in module.source.data:
             continue
@@ -58,6 +78,91 @@ def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]
             node = keyword(event.node, "rngs")
             if node is not None and not context.bodies.guarded(event.node, event.scope):
                 yield event, node, "modules of NNX take an nnx.Rngs, and no dict of keys", "write nnx.Rngs(dropout=key)"
+
+
+def _pads(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the masks of attention that tell of tokens, and not of pairs of them."""
+    for module in context.asked.modules:
+        if b"MultiHeadAttention" not in module.source.data and b"mask=" not in module.source.data:
+            continue
+        for event in module.calls:
+            given = event.value.keyword("mask") if event.node.keywords else None
+            if given is None or event.scope.function is None:
+                continue
+            found = context.flow.resolve(context.flow.here(given, event.scope))
+            node = found.value.node if isinstance(found.value, Unknown) else None
+            if not isinstance(node, ast.Compare) or not isinstance(node.comparators[0], ast.Constant):
+                continue
+            home = found.frame.function.scope if found.frame is not None else event.scope
+            tokens = home.module.values.get(node.left)
+            if tokens is None or not _tokens(context, tokens, home):
+                continue
+            if owner_class(context, event.value.callee, event.scope) == "flax.nnx.MultiHeadAttention":
+                place = keyword(event.node, "mask")
+                if place is not None:
+                    message = "this mask tells of tokens, (batch, length), and attention wants pairs of them"
+                    yield event, place, message, "write nnx.make_attention_mask(mask, mask)"
+
+
+def _rates(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the parameters and models in the place of the learning rate, as optimizers of PyTorch take them."""
+    for event, name in foreign(context, *_OPTIMIZERS):
+        if not name.startswith("optax.") or not event.node.args or event.value.starred:
+            continue
+        kind = context.kinds.only(context.flow.here(event.value.args[0], event.scope))
+        if kind in {Kind.STATE, Kind.MODULE, Kind.GRADIENT} and not context.bodies.guarded(event.node, event.scope):
+            message = "this is what is optimised: a transformation of optax takes the learning rate first"
+            yield event, event.node.args[0], message, "nnx.Optimizer(model, tx, wrt=nnx.Param) brings the two together"
+
+
+def _tokens(context: Context, value: Value, scope: Scope) -> bool:
+    """Say whether a value goes into an nnx.Embed as it is."""
+    return any(
+        value in call.value.args[:1] and owner_class(context, call.value.callee, scope) == "flax.nnx.Embed"
+        for call in context.bodies.calls.get(scope, ())
+        if isinstance(call.value.callee, Attr)
+    )
+
+
+def _images(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the calls of convolutions over one axis with arrays of four."""
+    if not any(b"Conv(" in module.source.data for module in context.project.modules):
+        return
+    arrays = Arrays(context, {})
+    for module in context.asked.modules:
+        if b"nnx" not in module.source.data:
+            continue
+        for event in module.calls:
+            if not isinstance(event.value.callee, Attr) or len(event.value.args) != 1:
+                continue
+            if owner_class(context, event.value.callee, event.scope) != "flax.nnx.Conv":
+                continue
+            made = next(iter(context.sources.of(context.flow.here(event.value.callee, event.scope))))
+            size = made.value.argument(2, "kernel_size") if isinstance(made.value, Call) else None
+            if size is None or _part(context, made, size) is None:
+                continue
+            if arrays.of(event.value.args[0], event.scope).axes == 4 and not context.bodies.guarded(
+                event.node, event.scope
+            ):
+                message = "a number as kernel_size is a convolution over one axis, and this array has four"
+                yield event, event.node, message, "make the layer with kernel_size=(n, n)"
+
+
+def _streams(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the streams that are asked for by calling nnx.Rngs with their name."""
+    for module in context.asked.modules:
+        if b"rng" not in module.source.data:
+            continue
+        for event in module.calls:
+            if len(event.node.args) != 1 or event.node.keywords or not isinstance(event.value.args[0], Const):
+                continue
+            name = event.value.args[0].value
+            if not isinstance(name, str) or not isinstance(event.node.func, ast.Name | ast.Attribute):
+                continue
+            callee = context.flow.here(event.value.callee, event.scope)
+            if context.kinds.only(callee) is Kind.RNGS and not context.bodies.guarded(event.node, event.scope):
+                text = event.scope.module.source.text(event.node.func)
+                yield event, event.node, "an nnx.Rngs is called without a name", f"write {text}.{name}()"
 
 
 def _embedded(context: Context, value: Value, scope: Scope) -> bool:
@@ -124,8 +229,8 @@ def _kernel(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast
     node = keyword(event.node, "kernel_size") or event.node.args[2]
     for method in function.owner.methods.values():
         for other in context.bodies.calls.get(method.scope, ()):
-            window = keyword(other.node, "window_shape")
             func = other.node.func
+            window = keyword(other.node, "window_shape") or (other.node.args[1] if len(other.node.args) > 1 else None)
             pooled = isinstance(func, ast.Attribute) and func.attr in _POOLS and isinstance(window, ast.Tuple)
             if pooled and isinstance(window, ast.Tuple) and len(window.elts) == 2:
                 message = "a number as kernel_size is a convolution over one axis, and this model pools over two"

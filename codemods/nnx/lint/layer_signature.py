@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.call_keywords import strange_keywords
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
 
@@ -84,6 +85,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 if missing == ["out_features"] or "in_features" in missing
                 else "give it as well",
             )
+    for event, message, help in strange_keywords(context):
+        yield finding(RULE.code, event.scope, event.node, message, help)
     for event, name in foreign(context, *_ACTIVATIONS):
         home, _, word = name.rpartition(".")
         if home in {"flax.nnx", "jax.nn"} and word in _ACTIVATIONS and not event.node.args and not event.value.starred:
@@ -107,7 +110,8 @@ RULE = lint_rule(
     why="""\
 Layers of NNX make their weights in their constructor, so that they need the size of what they get as well as of what
 they give: `nnx.Linear(in_features, out_features, rngs=rngs)`, where Linen has `nn.Dense(features)`. Activations are
-functions of an array, `nnx.relu`, and not layers to be made, as `nn.ReLU()` of PyTorch. Both raise a TypeError.
+functions of an array, `nnx.relu`, and not layers to be made, as `nn.ReLU()` of PyTorch. Both raise a TypeError, and so
+does a call with a keyword that the module does not take: `train=` at an `nnx.Dropout`.
 """,
     source="Flax guide on moving from Linen to NNX; measured on Flax 0.10.7 and 0.12.8: TypeError",
     severity="error",

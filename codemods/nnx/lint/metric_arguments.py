@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import FLOAT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.label_kind import one_hot
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, scopes
 from codemods.nnx.values import Attr, Call, Const, Value
 
 _MADE = ("flax.nnx.MultiMetric", "flax.nnx.metrics.Accuracy", "flax.nnx.metrics.Average", "flax.nnx.metrics.Welford")
@@ -20,6 +21,7 @@ _MADE = ("flax.nnx.MultiMetric", "flax.nnx.metrics.Accuracy", "flax.nnx.metrics.
 def _check(context: Context) -> Iterator[Finding]:
     if not any(name in _MADE for _, name in foreign(context, "MultiMetric", "Accuracy", "Average", everywhere=True)):
         return
+    yield from _results(context)
     for event in context.bodies.named("update"):
         callee = event.value.callee
         if not isinstance(callee, Attr) or event.value.starred or in_test(event.scope):
@@ -49,6 +51,41 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the metric is not given {names}, which it counts",
                 "pass it by name",
             )
+
+
+def _results(context: Context) -> Iterator[Finding]:
+    """Yield the results of a MultiMetric that are asked for by a name that it has not."""
+    for scope in scopes(context):
+        if b"compute()" not in scope.module.source.data:
+            continue
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+                continue
+            value, name = scope.module.values.get(node.value), node.slice.value
+            if value is None or not isinstance(name, str) or not isinstance(node.ctx, ast.Load):
+                continue
+            found = context.flow.resolve(context.flow.here(value, scope))
+            call = found.value
+            if not isinstance(call, Call) or not isinstance(call.callee, Attr) or call.callee.name != "compute":
+                continue
+            made = list(context.sources.originals(context.flow.with_value(found, call.callee.base)))
+            names = [_names(context, one) for one in made]
+            if names and all(one and name not in one for one in names) and not context.bodies.guarded(node, scope):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f'the MultiMetric has no "{name}": it was made with {" and ".join(sorted(names[0]))}',
+                    "ask by a name that it was made with",
+                )
+
+
+def _names(context: Context, made: Bound) -> set[str]:
+    """Return the names of the metrics of a MultiMetric; empty if they are not known."""
+    value = made.value
+    if not isinstance(value, Call) or value.starred or context.flow.calls.callee_name(made) != "flax.nnx.MultiMetric":
+        return set()
+    return {key for key, _ in value.keywords if key}
 
 
 def _accuracy(context: Context, made: Bound, name: str = "flax.nnx.metrics.Accuracy") -> bool:

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Call, Param
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.values import Attr, Call, Free, Item, Param
 
 _BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _states(context)
     lacking = {cls for cls in context.project.classes() if _lacks(context, cls)}
     if not lacking:
         return
@@ -41,6 +43,28 @@ def _check(context: Context) -> Iterator[Finding]:
             f"name `{meant}` of {cls.name} `__call__`"
             if meant
             else f"call a method of it, or give {cls.name} a __call__",
+        )
+
+
+def _states(context: Context) -> Iterator[Finding]:
+    """Yield the calls of what nnx.split gives."""
+    given = foreign(context, "split", "state", "graphdef", everywhere=True)
+    if not any(name.startswith("flax.nnx.") for _, name in given):
+        return
+    for event in context.asked.calls():
+        callee = event.value.callee
+        if not isinstance(callee, Item | Param | Free | Call) or not isinstance(event.node.func, ast.Name):
+            continue
+        kind = context.kinds.only(context.flow.here(callee, event.scope))
+        if kind not in {Kind.STATE, Kind.GRAPHDEF} or context.bodies.guarded(event.node, event.scope):
+            continue
+        what = "a state" if kind is Kind.STATE else "a graph definition"
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{event.node.func.id}` is {what}, and no model: it cannot be called",
+            "make the model of both: nnx.merge(graphdef, state)(x)",
         )
 
 

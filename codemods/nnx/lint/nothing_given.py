@@ -59,7 +59,8 @@ def _wanted(context: Context, event: CallEvent) -> bool:
             for n in ast.walk(event.scope.node)
         )
     return any(
-        (isinstance(node, ast.Call) and (node.func is event.node or event.node in node.args))
+        (isinstance(node, ast.With) and any(item.context_expr is event.node for item in node.items))
+        or (isinstance(node, ast.Call) and (node.func is event.node or event.node in node.args))
         or (isinstance(node, ast.Attribute) and node.value is event.node)
         for node in context.bodies.nodes(event.scope)
         if node is not event.node

@@ -10,10 +10,11 @@ from codemods.nnx.frames import Bound, Part
 from codemods.nnx.kinds import Kind, class_kind, result_kind
 from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.may.may import Made
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Unknown, Value
 
 KNOWN_BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"})
-_ACTIVATIONS = frozenset(
+ACTIVATIONS = frozenset(
     {"celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid",
      "log_softmax", "logsumexp", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax",
      "softplus", "standardize", "swish", "tanh", "max_pool", "min_pool", "avg_pool", "dot_product_attention",
@@ -22,6 +23,21 @@ _ACTIVATIONS = frozenset(
 _LOSSES = ("optax.softmax_", "optax.sigmoid_", "optax.l2_loss", "optax.squared_error", "optax.huber_loss",
            "optax.losses.", "optax.cosine_", "optax.log_cosh", "optax.hinge_loss", "optax.ctc_loss")  # fmt: skip
 _DEPTH = 8
+
+
+# the objects of NNX that rules ask for by their class
+_OBJECTS = frozenset(
+    {"BatchNorm", "Bidirectional", "Conv", "ConvTranspose", "Dropout", "Einsum", "Embed", "GRUCell", "GroupNorm",
+     "InstanceNorm", "LSTMCell", "LayerNorm", "Linear", "LinearGeneral", "LoRA", "LoRALinear", "ModelAndOptimizer",
+     "MultiHeadAttention", "OptimizedLSTMCell", "Optimizer", "Param", "RMSNorm", "RNN", "Sequential", "SimpleCell",
+     "SpectralNorm", "Variable", "WeightNorm"}
+)  # fmt: skip
+
+
+def _objects(context: Context) -> tuple[Made, ...]:
+    """Return what may be an object of NNX, of its own classes or of the project's modules."""
+    modules = [cls for cls in context.project.classes() if "flax.nnx.Module" in context.flow.classes.mro(cls)[1]]
+    return context.flow.may.made_of(modules), context.flow.may.made_by(_OBJECTS)
 
 
 def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | str | None:
@@ -35,6 +51,8 @@ def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | st
     Returns:
         The class; None if it is not just one, or not known.
     """
+    if not any(made.may_be(value) for made in context.shared(_objects)):
+        return None
     found: set[ClassFacts | str] = set()
     for source in context.sources.of(context.flow.here(value, scope)):
         if isinstance(source.value, Const) and source.value.value is None:
@@ -108,7 +126,7 @@ def _source(context: Context, source: Bound, scope: Scope, depth: int) -> bool:
         return False
     name = context.flow.calls.callee_name(source)
     home, _, word = name.rpartition(".")
-    if home == "flax.nnx" and word in _ACTIVATIONS:
+    if home == "flax.nnx" and word in ACTIVATIONS:
         return True
     if name.startswith(_LOSSES) or result_kind(name) is Kind.ARRAY:
         return True

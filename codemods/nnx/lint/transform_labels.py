@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Function, Mapping, Value
 
@@ -24,9 +25,13 @@ _PLAIN = frozenset({"identity", "zero_nans", "centralize", "add_noise"})
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _chains(context)
+    for event, name in foreign(context, "masked"):
+        if name == "optax.masked":
+            yield from _plain_labels(context, event, 1, "mask")
     for event, name in foreign(context, "multi_transform", "partition"):
         if not name.startswith("optax."):
             continue
+        yield from _plain_labels(context, event, 1, "param_labels")
         transforms = event.value.argument(0, "transforms")
         labels = event.value.argument(1, "param_labels")
         known = _keys(context, event, transforms)
@@ -45,6 +50,37 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"no transformation has the label `{missing[0]}`; there are {', '.join(sorted(map(str, known)))}",
                 "give every label a transformation: optax.set_to_zero() for what stays as it is",
             )
+
+
+def _plain_labels(context: Context, event: CallEvent, position: int, name: str) -> Iterator[Finding]:
+    """Yield the labels and masks in dicts, for an optimizer of NNX whose parameters are a state."""
+    labels = event.value.argument(position, name)
+    if labels is None or not isinstance(context.flow.resolve(context.flow.here(labels, event.scope)).value, Mapping):
+        return
+    for other, made in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True):
+        given = other.value.argument(1, "tx")
+        if made not in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"} or given is None:
+            continue
+        if _built(context, context.flow.resolve(context.flow.here(given, other.scope)), event.value, 0):
+            node = keyword(event.node, name) or event.node.args[position]
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                "a dict does not fit the parameters of an nnx.Optimizer, which are an nnx.State",
+                "give a function of the parameters: lambda params: jax.tree_util.tree_map_with_path(label, params)",
+            )
+            return
+
+
+def _built(context: Context, bound: Bound, part: Call, depth: int) -> bool:
+    """Say whether a transformation is a call, or is a chain of optax that holds it."""
+    if bound.value is part:
+        return True
+    name = context.flow.calls.callee_name(bound) if isinstance(bound.value, Call) else ""
+    if depth > 3 or not name.startswith("optax.") or not isinstance(bound.value, Call):
+        return False
+    return any(_built(context, context.flow.follow(bound, one), part, depth + 1) for one in bound.value.args)
 
 
 def _chains(context: Context) -> Iterator[Finding]:

@@ -57,8 +57,9 @@ def _merged(context: Context, event: CallEvent) -> Iterator[Finding]:
     """Yield the states in the place of a graph definition, and the other way round."""
     for position, (node, value) in enumerate(zip(event.node.args, event.value.args, strict=True)):
         kind = context.kinds.only(context.flow.here(value, event.scope))
-        if kind is (Kind.STATE if position == 0 else Kind.GRAPHDEF):
-            what = "a state" if position == 0 else "a graph definition"
+        wrong = {Kind.STATE, Kind.MODULE} if position == 0 else {Kind.GRAPHDEF, Kind.MODULE}
+        if kind in wrong:
+            what = "a model" if kind is Kind.MODULE else "a state" if position == 0 else "a graph definition"
             yield finding(
                 RULE.code,
                 event.scope,

@@ -17,6 +17,10 @@ _PAIR = (
     "        self.down = nnx.Linear({down}, rngs=rngs)\n    def __call__(self, x):\n"
 )
 _ORBAX = "import orbax.checkpoint as ocp\n"
+_RESTORE = (
+    _ORBAX + "def run(path):\n    c = ocp.StandardCheckpointer()\n    c.save(path, nnx.state(model))\n"
+    "    c.wait_until_finished()\n"
+)
 
 CASES: dict[str, Cases] = {
     "NNX720": Cases(
@@ -121,6 +125,7 @@ CASES: dict[str, Cases] = {
             "state = nnx.state(model)\nprint(state['kernel'])\n",
             "graphdef, params, rest = nnx.split(model, nnx.Param, ...)\n",
             "streams = nnx.state(model, 'dropout')\n",
+            "drop = nnx.Dropout(0.5, rngs=nnx.Rngs(params=0))\nstreams = nnx.state(drop, 'params')\n",
             "class Holder(nnx.Module):\n    def __init__(self, rngs):\n        self.params = nnx.Param(jnp.ones(3))\n"
             "print(nnx.state(Holder(nnx.Rngs(7)))['params'])\n",
             "saved = {'params': nnx.state(model)}\nprint(saved['params']['kernel'])\n",
@@ -195,6 +200,37 @@ CASES: dict[str, Cases] = {
             "print(optimizer.opt_state)\n",
             "tx = optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.sgd)(learning_rate=0.1))\n"
             "opt = nnx.Optimizer(model, tx, wrt=nnx.Param)\nprint(opt.opt_state[1].hyperparams)\n",
+        ),
+    ),
+    "NNX728": Cases(
+        bad=(
+            _RESTORE + "    nnx.update(model, c.restore(path))  # NNX728\n",
+            _RESTORE + "    raw = c.restore(path)\n    nnx.update(model, raw)  # NNX728\n",
+            _RESTORE + "    graphdef, _ = nnx.split(model)\n"
+            "    return nnx.merge(graphdef, c.restore(path))  # NNX728\n",
+        ),
+        clean=(
+            _RESTORE + "    nnx.update(model, c.restore(path, nnx.state(model)))\n",
+            _RESTORE + "    raw = c.restore(path)\n    return raw['kernel']['value']\n",
+            _RESTORE.replace("nnx.state(model)", "nnx.to_pure_dict(nnx.state(model))")
+            + "    nnx.update(model, c.restore(path))\n",
+            "def loaded(c, path):\n    nnx.update(model, c.restore(path))\n",
+        ),
+    ),
+    "NNX729": Cases(
+        bad=(
+            "for path, m in nnx.iter_modules(model):\n    if isinstance(m, nnx.Linear):\n"
+            "        m = nnx.Linear(3, 3, rngs=nnx.Rngs(7))  # NNX729\n",
+            "def cut(net):\n    for name, child in nnx.iter_children(net):\n        child = None  # NNX729\n"
+            "    return net\n",
+            "for path, v in nnx.to_flat_state(nnx.state(model)):\n    v = jnp.zeros(3)  # NNX729\n",
+        ),
+        clean=(
+            "for path, m in nnx.iter_modules(model):\n    print(path, m)\n",
+            "for path, m in nnx.iter_modules(model):\n    m = getattr(m, 'inner', m)\n    print(m)\n",
+            "for name, m in list(vars(model).items()):\n    print(name, m)\n",
+            "for path, v in nnx.to_flat_state(nnx.state(model)):\n    v[...] = jnp.zeros_like(v[...])\n",
+            "found = None\nfor path, m in nnx.iter_modules(model):\n    found = m\nprint(found)\n",
         ),
     ),
 }
