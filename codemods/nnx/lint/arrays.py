@@ -90,28 +90,11 @@ class Arrays:
         if isinstance(value, Attr) and value.name in {"T", "real"}:
             return self.of(value.base, scope, depth + 1)
         if isinstance(value, Item):
-            part = self._taken(value, scope, depth + 1)
+            part = _indexed(self.of(value.base, scope, depth + 1), value.index)
             if part is not UNKNOWN:
                 return part
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self._found(found, value, depth)
-
-    def _taken(self, value: Item, scope: Scope, depth: int) -> Array:
-        """Return what ``x[0]`` or ``x[..., None]`` is."""
-        index = value.index
-        parts = index.items if isinstance(index, Sequence) else (index,)
-        change = 0
-        for part in parts:
-            if isinstance(part, Const) and (part.value is None or part.value is Ellipsis):
-                change += part.value is None
-            elif isinstance(part, Const) and type(part.value) is int:
-                change -= 1
-            elif not (isinstance(part, Unknown) and isinstance(part.node, ast.Slice)):
-                return UNKNOWN
-        base = self.of(value.base, scope, depth)
-        if base.axes is None or base.axes + change < 0:
-            return UNKNOWN
-        return replace(base, axes=base.axes + change, weak=False)
 
     def _looped(self, value: Loop, scope: Scope, depth: int) -> Array:
         """Return what a variable is in all rounds of a loop, if that is the same."""
@@ -166,11 +149,13 @@ class Arrays:
     def of_bound(self, bound: Bound, depth: int = 0) -> Array:
         """Return what is known of a value in an activation."""
         frame = bound.frame
-        if frame is not None:
-            return self.of(bound.value, frame.function.scope, depth)
         value = bound.value
+        if frame is not None and not isinstance(value, Indexed):
+            return self.of(value, frame.function.scope, depth)
         if isinstance(value, Const):
             return _literal(value.value)
+        if isinstance(value, Indexed):
+            return _indexed(self.of_bound(Bound(value.base, frame), depth + 1), value.index.value)
         if isinstance(value, Call | Unknown | Sequence):
             scope = self._context.bodies.home(value.node)
             if scope is not None:
@@ -355,6 +340,21 @@ def _batched(context: Context) -> set[FunctionFacts]:
 
 
 _PARTS = frozenset({"vmap", "pmap", "shard_map", "map", "associative_scan"})
+
+
+def _indexed(whole: Array, index: Value) -> Array:
+    """Return what ``x[0]`` or ``x[..., None]`` is."""
+    change = 0
+    for part in index.items if isinstance(index, Sequence) else (index,):
+        if isinstance(part, Const) and (part.value is None or part.value is Ellipsis):
+            change += part.value is None
+        elif isinstance(part, Const) and type(part.value) is int:
+            change -= 1
+        elif not (isinstance(part, Unknown) and isinstance(part.node, ast.Slice)):
+            return UNKNOWN
+    if whole.axes is None or whole.axes + change < 0:
+        return UNKNOWN
+    return replace(whole, axes=whole.axes + change, weak=False)
 
 
 def _left_out(context: Context, param: Param) -> bool:

@@ -38,6 +38,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     )
                     break
         if backward is not None and primal is not None and _is_vjp(context, primal):
+            yield from _order(primal, backward)
+            yield from _traced(context, primal)
             wanted = _wanted(primal)
             for value in backward.returns:
                 given = _length(value) if isinstance(value, Sequence) else None
@@ -48,6 +50,52 @@ def _check(context: Context) -> Iterator[Finding]:
                 if _array(context, value, backward):
                     yield _finding(backward, value, "the backward rule returns a tuple, also of one gradient")
                     break
+
+
+def _order(primal: FunctionFacts, backward: FunctionFacts) -> Iterator[Finding]:
+    """Yield a backward rule that takes what is not differentiated elsewhere than first."""
+    fixed = _nondiff(primal)
+    names = list(backward.params)
+    if not fixed or len(names) != len(fixed) + 2 or backward.vararg is not None:
+        return
+    if any(name in names[len(fixed) :] for name in fixed) and not set(fixed) & set(names[: len(fixed)]):
+        yield finding(
+            RULE.code,
+            backward.scope,
+            backward.node,
+            f"{shown(backward)} gets the arguments of nondiff_argnums first: "
+            f"{', '.join(fixed)}, then the residuals and the gradient",
+            f"def {backward.name}({', '.join(fixed)}, res, g)",
+        )
+
+
+def _traced(context: Context, primal: FunctionFacts) -> Iterator[Finding]:
+    """Yield the calls that give a traced array for an argument of nondiff_argnums."""
+    fixed = _nondiff(primal)
+    order = list(primal.params)
+    for event in context.flow.sites.callers(primal) if fixed else ():
+        if event.value.starred or event.scope.module not in context.asked:
+            continue
+        for place, node in enumerate(event.node.args[: len(order)]):
+            if order[place] in fixed and context.taint.array(node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"`{order[place]}` of {shown(primal)} stands in nondiff_argnums, which takes no traced array",
+                    "let it be an ordinary argument, and give None for its gradient",
+                )
+
+
+def _nondiff(function: FunctionFacts) -> list[str]:
+    """Return the parameters that ``nondiff_argnums`` names."""
+    names = list(function.params)
+    for decorator in function.node.decorator_list if not isinstance(function.node, ast.Lambda) else ():
+        if isinstance(decorator, ast.Call):
+            numbers = constant(keyword(decorator, "nondiff_argnums"))
+            chosen = numbers if isinstance(numbers, tuple | list) else (numbers,)
+            return [names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)]
+    return []
 
 
 def _finding(function: FunctionFacts, value: Value, message: str) -> Finding:

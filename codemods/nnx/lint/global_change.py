@@ -72,6 +72,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             tainted = _tainted(context, node, function.scope)
             if not tainted and (not _own(node, target) or in_test(function.scope)):
                 continue  # a constant, such as a mark that the function was compiled
+            if not tainted and any(word in target.attr.lower() for word in ("trac", "compil")):
+                continue  # counts compilations, as the name says
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
     for changes in found.values():

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import compiled_roots, in_test
+from codemods.nnx.lint.static_varies import counted
 from codemods.nnx.values import Call, Changed, Loop, Sequence, Value
 
 _GROWING = frozenset({"append", "concatenate", "vstack", "hstack", "stack", "array", "asarray"})
@@ -26,7 +27,18 @@ def _check(context: Context) -> Iterator[Finding]:
             if event.node in seen or event.scope.module not in context.asked:
                 continue
             loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
+            counters = {n.id for one in loops if isinstance(one, ast.For) for n in counted(one.target, one.iter)}
             for place, value in enumerate(event.value.args) if loops else ():
+                if place < len(event.node.args) and _cut(event.node.args[place], counters):
+                    seen.add(event.node)
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        event.node.args[place],
+                        "the slice is of another size in every round, and every size is compiled on its own",
+                        "give the whole array with a count, and choose by a mask",
+                    )
+                    break
                 if any(_grows(context, value, loop, event.scope) for loop in loops):
                     seen.add(event.node)
                     yield finding(
@@ -37,6 +49,23 @@ def _check(context: Context) -> Iterator[Finding]:
                         "give it its last size at once, and say by a mask or a count how much of it is filled",
                     )
                     break
+
+
+def _cut(node: ast.expr, counters: set[str]) -> bool:
+    """Say whether an expression is a slice with one end that a loop counts on, and the other one fixed."""
+    if not isinstance(node, ast.Subscript) or not counters:
+        return False
+    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+        if isinstance(part, ast.Slice):
+            ends = [_mentions(end, counters) for end in (part.lower, part.upper)]
+            other = part.upper if ends[0] else part.lower
+            if sum(ends) == 1 and (other is None or isinstance(other, ast.Constant)):
+                return True
+    return False
+
+
+def _mentions(node: ast.expr | None, names: set[str]) -> bool:
+    return node is not None and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
 
 
 def _grows(context: Context, value: Value, loop: ast.AST, scope: Scope) -> bool:

@@ -169,6 +169,9 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
         if isinstance(event.node.args[0], ast.Lambda):
             return True
         return around is not None and around is event.scope.function and not _captures(context, inner.facts)
+    if isinstance(event.node.args[0], ast.Attribute):  # a method is bound anew each time it is looked up
+        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+        return bool(callees) and all(one.receiver is not None and one.function.owner is not None for one in callees)
     return isinstance(inner, Call) and isinstance(event.node.args[0], ast.Call)
 
 

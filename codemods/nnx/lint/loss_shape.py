@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.vector_condition import least_axes
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Item, Sequence, Unknown
 
@@ -99,6 +100,8 @@ def _elementwise(context: Context, value: Call | Unknown, function: FunctionFact
 
 def _several(context: Context, value: Call | Unknown, function: FunctionFacts) -> bool:
     """Say whether a value is known to be an array with axes, whoever calls the function."""
+    if isinstance(value.node, ast.BinOp) and least_axes(context, value.node, function.scope, {}) > 0:
+        return True
     return bool(Arrays(context, {}).of(value, function.scope).axes)
 
 

@@ -136,6 +136,9 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
     flow = context.flow
     base = flow.resolve(flow.here(function.scope.module.values[node.value], function.scope))
     cls = flow.classes.class_of(base)
+    if cls is None:  # an argument without an annotation
+        classes = {flow.classes.class_of(source) for source in context.sources.originals(base)}
+        cls = classes.pop() if len(classes) == 1 else None
     if cls is None:
         return None
     parents = flow.classes.mro(cls)[0]

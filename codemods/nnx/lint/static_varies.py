@@ -12,14 +12,14 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Loop
+from codemods.nnx.values import Call, Loop
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, node, name in static_arguments(context):
         if in_test(event.scope):
             continue
-        counters = {n.id for loop in event.loops if isinstance(loop, ast.For) for n in _counted(loop.target, loop.iter)}
+        counters = {n.id for loop in event.loops if isinstance(loop, ast.For) for n in counted(loop.target, loop.iter)}
         if _counts(context, event, node, counters):
             yield finding(
                 RULE.code,
@@ -30,7 +30,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
+def counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
     """Yield the names that a loop counts with; what it takes from a list has few values, as a rule."""
     if not isinstance(values, ast.Call):
         return
@@ -43,15 +43,17 @@ def _counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
         if word == "enumerate" and isinstance(target.elts[0], ast.Name):
             yield target.elts[0]
         for one, given in parts:
-            yield from _counted(one, given)
+            yield from counted(one, given)
     elif values.args:  # tqdm(range(n)) and the like
-        yield from _counted(target, values.args[0])
+        yield from counted(target, values.args[0])
 
 
 def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[str]) -> bool:
     """Say whether an argument is another number in every round, or at every call."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow):
         return any(_counts(context, event, part, counters) for part in (node.left, node.right))
+    if isinstance(node, ast.Call) and (_plain(node) or _scheduled(context, event, node)):
+        return any(_counts(context, event, part, counters) for part in node.args)
     if isinstance(node, ast.Name):
         if node.id in counters:
             return True
@@ -67,6 +69,21 @@ def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[st
         return True
     owner = function.owner if function is not None else None
     return bool(event.loops) and owner is not None and any(_stepped(m.node, node) for m in owner.methods.values())
+
+
+def _plain(node: ast.Call) -> bool:
+    """Say whether a call only makes a number of another kind."""
+    return isinstance(node.func, ast.Name) and node.func.id in {"float", "int", "str"} and len(node.args) == 1
+
+
+def _scheduled(context: Context, event: CallEvent, node: ast.Call) -> bool:
+    """Say whether a call asks a schedule of optax."""
+    value = event.scope.module.values.get(node.func)
+    if value is None:
+        return False
+    made = context.flow.resolve(context.flow.here(value, event.scope))
+    name = context.flow.calls.callee_name(made) if isinstance(made.value, Call) else ""
+    return name.startswith("optax.") and ("schedule" in name or "decay" in name)
 
 
 def _stepped(place: ast.AST, counter: ast.expr) -> bool:

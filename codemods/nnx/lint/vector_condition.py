@@ -17,7 +17,8 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Const, Item, Sequence, Value
 
 _ELEMENTWISE = frozenset({"abs", "square", "sqrt", "exp", "log", "sin", "cos", "tanh", "isnan", "isfinite", "sign",
-                          "logical_not", "logical_and", "logical_or", "negative", "greater", "less"})  # fmt: skip
+                          "logical_not", "logical_and", "logical_or", "negative", "greater", "less",
+                          "maximum", "minimum", "log1p", "expm1"})  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -37,13 +38,13 @@ def _check(context: Context) -> Iterator[Finding]:
         else:
             given[carry] = before.of_bound(init)
         node = getattr(function.returns[0], "node", None)
-        if isinstance(node, ast.expr) and _axes(context, node, function.scope, given) > 0:
+        if isinstance(node, ast.expr) and least_axes(context, node, function.scope, given) > 0:
             yield _found(function.scope, node, "while_loop", shown(function))
     yield from _python(context)
     for event, name in foreign(context, "cond"):
         if name in {"jax.lax.cond", "flax.nnx.cond"} and event.node.args:
             test = event.node.args[0]
-            if _axes(context, test, event.scope, _mapped(context, event.scope)) > 0:
+            if least_axes(context, test, event.scope, _mapped(context, event.scope)) > 0:
                 yield _found(event.scope, test, last(name), f"`{ast.unparse(test)}`")
 
 
@@ -58,7 +59,7 @@ def _python(context: Context) -> Iterator[Finding]:
             test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
             shown_by = scope.module.values.get(test)
             compared = getattr(shown_by, "node", None) if isinstance(test, ast.Name) else test
-            if isinstance(compared, ast.Compare) and _axes(context, compared, scope, _mapped(context, scope)) > 0:
+            if isinstance(compared, ast.Compare) and least_axes(context, compared, scope, _mapped(context, scope)) > 0:
                 if not context.bodies.guarded(node, scope):
                     yield _found(scope, test, "Python", f"`{ast.unparse(test)}`")
 
@@ -85,23 +86,23 @@ def _found(scope: Scope, node: ast.AST, word: str, what: str) -> Finding:
     )
 
 
-def _axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Value, Array]) -> int:
+def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Value, Array]) -> int:
     """Return how many axes an expression has at least."""
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.MatMult):
             return 0
-        return max(_axes(context, part, scope, given) for part in (node.left, node.right))
+        return max(least_axes(context, part, scope, given) for part in (node.left, node.right))
     if isinstance(node, ast.Compare):
         if not all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in node.ops):
             return 0
-        return max(_axes(context, part, scope, given) for part in (node.left, *node.comparators))
+        return max(least_axes(context, part, scope, given) for part in (node.left, *node.comparators))
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-        return _axes(context, node.operand, scope, given)
+        return least_axes(context, node.operand, scope, given)
     value = scope.module.values.get(node)
     if isinstance(node, ast.Call) and value is not None:
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
         if last_word(node.func) in _ELEMENTWISE and name.startswith("jax.numpy.") and not node.keywords:
-            return max((_axes(context, part, scope, given) for part in node.args), default=0)
+            return max((least_axes(context, part, scope, given) for part in node.args), default=0)
     return Arrays(context, dict(given)).of(value, scope).axes or 0 if value is not None else 0
 
 
