@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.orbax_calls import checkpointer_calls, path_of
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import in_test, receiver
 from codemods.nnx.lint.syntax import inside, keyword
 from codemods.nnx.nodes import last_word
 
@@ -30,7 +30,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.loops:
             again = _fixed(path[0], event, event.loops[-1]) and not _once(context, event)
         else:
-            again = _constant(path[0], event) and _in_loop(context, event)
+            again = (_constant(path[0], event) and _in_loop(context, event, path[0])) or _given_again(
+                context, path[0], event
+            )
         if again:
             yield finding(
                 RULE.code,
@@ -75,8 +77,10 @@ def _constant(path: ast.expr, event: CallEvent) -> bool:
     """Say whether a path in a function is the same in every call: texts, and names of the module in capitals."""
     names = {n.id for n in ast.walk(path) if isinstance(n, ast.Name) and n.id not in {"os", "pathlib", "str", "Path"}}
     if event.scope.function is None or any(isinstance(n, ast.Attribute) and n.attr.islower() and not _module(n)
-                                           for n in ast.walk(path)):  # fmt: skip
+                                           and not _kept(n, event) for n in ast.walk(path)):  # fmt: skip
         return False
+    own = event.scope.function.self_param
+    names -= {own.name} if own is not None else set()
     return _plain(path) and all(name.isupper() and name not in event.scope.bindings for name in names)
 
 
@@ -87,13 +91,48 @@ def _module(node: ast.Attribute) -> bool:
     return isinstance(root, ast.Name) and root.id in {"os", "pathlib"}
 
 
-def _in_loop(context: Context, event: CallEvent) -> bool:
-    """Say whether a function is called in every round of a loop."""
+def _kept(node: ast.Attribute, event: CallEvent) -> bool:
+    """Say whether an attribute of ``self`` is set by the constructor alone."""
+    function = event.scope.function
+    own = function.self_param if function is not None else None
+    if function is None or function.owner is None or own is None:
+        return False
+    if not isinstance(node.value, ast.Name) or node.value.id != own.name:
+        return False
+    stores = function.owner.stores.get(node.attr, [])
+    return len(stores) == 1 and stores[0][0].name == "__init__"
+
+
+def _given_again(context: Context, path: ast.expr, event: CallEvent) -> bool:
+    """Say whether a function that saves to the path it is given is given the same one in every round of a loop."""
+    function = event.scope.function
+    if function is None or not isinstance(path, ast.Name) or path.id not in function.params:
+        return False
+    if len(event.scope.bindings.get(path.id, ())) != 1 or _conditional(context, event):
+        return False
+    index = list(function.params).index(path.id) - int(function.self_param is not None)
+    for caller in context.flow.sites.callers(function):
+        loop = caller.loops[-1] if caller.loops else None
+        if loop is None or caller.value.starred or _once(context, caller) or _emptied(caller) or in_test(caller.scope):
+            continue
+        given = caller.node.args[index] if index < len(caller.node.args) else keyword(caller.node, path.id)
+        if given is not None and _fixed(given, caller, loop):
+            return True
+    return False
+
+
+def _in_loop(context: Context, event: CallEvent, path: ast.expr) -> bool:
+    """Say whether a function is called in every round of a loop, as a method that has its path of one object."""
     function = event.scope.function
     if function is None or _conditional(context, event):
         return False
+    of_object = any(isinstance(node, ast.Attribute) and _kept(node, event) for node in ast.walk(path))
     return any(
-        call.loops and not _once(context, call) and not _emptied(call) for call in context.flow.sites.callers(function)
+        call.loops
+        and not _once(context, call)
+        and not _emptied(call)
+        and not (of_object and not _fixed(receiver(call), call, call.loops[-1]))
+        for call in context.flow.sites.callers(function)
     )
 
 

@@ -36,10 +36,10 @@ def unmerged(
         if name != "flax.nnx.merge" or event.value.starred or len(nodes) < 2:
             continue
         split = _split(context, context.flow.here(event.value.args[0], event.scope), splits)
-        names = _targets(split) if split is not None else []
+        given = [node.id if isinstance(node, ast.Name) else "" for node in nodes[1:]]
+        names = _unpacked(context, split, given) if split is not None else []
         if split is None or len(names) < 3 or context.bodies.guarded(event.node, event.scope):
             continue
-        given = [node.id if isinstance(node, ast.Name) else "" for node in nodes[1:]]
         if not given or not all(one in names[1:] for one in given) or len(set(given)) != len(given):
             continue  # parts under other names may be several in one
         left = [(one, node) for one, node in zip(names[1:], split.node.args[1:], strict=False) if one not in given]
@@ -60,10 +60,20 @@ def _split(context: Context, graphdef: Bound, splits: dict[Value, CallEvent]) ->
     return None
 
 
-def _targets(split: CallEvent) -> list[str]:
-    """Return the names that the parts of a split are given, if every filter has one."""
-    statement = split.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not split.node or split.value.starred:
+def _unpacked(context: Context, split: CallEvent, given: list[str]) -> list[str]:
+    """Return the names of the parts of a split, where it stands or where a function that returns them is called."""
+    function = split.scope.function
+    if function is None or function.returns != [split.value]:
+        return _targets(split, split)
+    ways = [_targets(split, caller) for caller in context.flow.sites.callers(function)]
+    fitting = [names for names in ways if set(given) <= set(names[1:])]
+    return fitting[0] if len(fitting) == 1 else []
+
+
+def _targets(split: CallEvent, call: CallEvent) -> list[str]:
+    """Return the names that the parts of a split are given by the statement of a call, if every filter has one."""
+    statement = call.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not call.node or split.value.starred:
         return []
     target = statement.targets[0]
     names = [part.id for part in target.elts if isinstance(part, ast.Name)] if isinstance(target, ast.Tuple) else []
