@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.owners import owner_class, plain_module
-from codemods.nnx.values import Attr, Call, Const, Free, Item
+from codemods.nnx.values import Call, Const
 
 # words that layers of other libraries are called with
 _MODES = frozenset({"train", "training", "is_training", "inference", "deterministic", "use_running_average", "key",
@@ -38,17 +38,9 @@ def strange_keywords(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
             ):
                 continue
             given = [key for key, _ in event.value.keywords]
-            if None in given or not isinstance(event.value.callee, Attr | Call | Free | Item):
-                found = _by_name(context, event, given) if None not in given else None
-            else:
-                found = _told(context, event, given)
+            found = _told(context, event, given) if None not in given else None
             if found is not None and not context.bodies.guarded(event.node, event.scope):
                 yield event, *found
-
-
-def _by_name(context: Context, event: CallEvent, given: list[str | None]) -> tuple[str, str] | None:
-    """Look at the call of a parameter only where a word of another library is given."""
-    return _told(context, event, given) if _MODES & set(given) else None
 
 
 def _told(context: Context, event: CallEvent, given: list[str | None]) -> tuple[str, str] | None:

@@ -40,6 +40,9 @@ _MODULE = {
     "predict": "call the model",
     "summary": "nnx.tabulate(model, x) shows it",
     "num_parameters": _WEIGHTS,
+    "params": _WEIGHTS,
+    "variables": "nnx.state(model) holds the variables",
+    "training": "model.train() and model.eval() set `deterministic` and `use_running_average`",
     "append": "make it anew with the layer, or keep the layers in an nnx.List",
     "extend": "make it anew with the layers, or keep them in an nnx.List",
     "insert": "make it anew with the layer, or keep the layers in an nnx.List",
@@ -53,6 +56,8 @@ _OPTIMIZER = {
     "lr": "optax.inject_hyperparams keeps the learning rate in opt_state.hyperparams",
     "hyperparams": "optax.inject_hyperparams keeps them in opt_state.hyperparams",
     "apply_gradients": "optimizer.update(model, grads) makes a step",
+    "params": "the model has the parameters: nnx.state(model, nnx.Param)",
+    "target": "the model is an object of its own",
     "minimize": "optimizer.update(model, grads) makes a step",
     "add_param_group": "optax.partition gives parts of the parameters their own transformation",
 }
@@ -119,8 +124,9 @@ _ARRAY = {
     "grad": "nnx.grad or nnx.value_and_grad of the loss function gives the gradients",
     "topk": "jax.lax.top_k(x, k)",
 }  # fmt: skip
-_WORDS = frozenset({*_MODULE, *_OPTIMIZER, *_LAYER, *_VARIABLE, *_ARRAY})
+WORDS = frozenset({*_MODULE, *_OPTIMIZER, *_LAYER, *_VARIABLE, *_ARRAY})
 _REDUCING = ("mean", "sum", "max", "min", "argmax", "argmin", "std", "var", "prod", "all", "any", "cumsum", "squeeze")
+_PLACES = {"max": "argmax", "min": "argmin", "sort": "argsort", "median": "argsort"}
 _SWAPPED = {"dim": "axis", "keepdim": "keepdims"}
 
 
@@ -128,7 +134,7 @@ def _check(context: Context) -> Iterator[Finding]:
     called = {event.node.func: event for event in context.asked.calls() if isinstance(event.node.func, ast.Attribute)}
     for event in context.asked.attributes():
         word = event.node.attr
-        if word not in _WORDS and word != "step":
+        if word not in WORDS and word != "step":
             continue
         if context.bodies.guarded(event.node, event.scope):
             continue
@@ -137,6 +143,7 @@ def _check(context: Context) -> Iterator[Finding]:
             yield finding(RULE.code, event.scope, event.node, *told)
     yield from _calls(context)
     yield from _listed(context)
+    yield from _pairs(context)
 
 
 def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[str, str] | None:
@@ -247,6 +254,28 @@ def _an_nnx_list(context: Context, value: Attr, scope: Scope) -> bool:
         and context.flow.calls.callee_name(context.flow.here(one, method.scope)) == "flax.nnx.List"
         for method, one in stored
     )
+
+
+def _pairs(context: Context) -> Iterator[Finding]:
+    """Yield the maxima and the like that are taken apart into values and places, as PyTorch gives them."""
+    for event in context.bodies.unpacked:
+        func, statement = event.node.func, event.statement
+        if not isinstance(func, ast.Attribute) or func.attr not in _PLACES or event.scope.module not in context.asked:
+            continue
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(event.value.callee, Attr):
+            continue
+        name = context.flow.calls.name(event)
+        if name != f"jax.numpy.{func.attr}" and not is_array(context, event.value.callee.base, event.scope):
+            continue
+        if not context.bodies.guarded(event.node, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{func.attr}` gives the values alone, and not where they stand",
+                f"{_PLACES[func.attr]} gives their places",
+            )
 
 
 def _calls(context: Context) -> Iterator[Finding]:

@@ -130,7 +130,7 @@ def _updated(context: Context, scope: Scope) -> str | None:
         if drawn and context.kinds.only(made) is Kind.RNGS:
             return base.id
         if func is base and not any(word in scope.module.source.data for word in _MODES):
-            if isinstance(made.value, Call) and draws(context, made):
+            if _drawing(context, made, scope):
                 return base.id
     return None
 

@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import KNOWN_BASES, has_attribute, plain_module
 from codemods.nnx.lint.places import kinds_of
-from codemods.nnx.values import Attr, Call, Class, Value
+from codemods.nnx.values import Attr, Call, Class, Const, Mapping, Value
 
 _OUTSIDE = {
     "init": "the model has its weights already; nnx.state(model) gives them",
@@ -42,7 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if context.bodies.of_asked_type(func.value, event.node, event.scope):
             continue
-        cls = _class(context, event, callee.base)
+        cls = _class(context, event, callee.base) or _itself(context, event, callee.base)
         if cls is None or has_attribute(context, cls, func.attr):
             continue
         yield finding(
@@ -56,6 +56,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _handed_on(context)
     yield from _fields(context)
     yield from _layers(context)
+    yield from _collections(context)
 
 
 def _handed_on(context: Context) -> Iterator[Finding]:
@@ -131,6 +132,27 @@ def _layers(context: Context) -> Iterator[Finding]:
                     )
 
 
+def _collections(context: Context) -> Iterator[Finding]:
+    """Yield the graph definitions that are applied to a dict of collections."""
+    for event in context.bodies.named("apply"):
+        callee = event.value.callee
+        if event.scope.module not in context.asked or not isinstance(callee, Attr) or not event.value.args:
+            continue
+        given = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+        if not isinstance(given, Mapping) or not any(
+            isinstance(k, Const) and k.value == "params" for k, _ in given.items
+        ):
+            continue
+        if kinds_of(context, callee.base, event.scope) == {Kind.GRAPHDEF}:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "a graph definition is applied to states, and not to a dict of collections as in Linen",
+                "write nnx.merge(graphdef, state)(x)",
+            )
+
+
 def _linen(context: Context, event: CallEvent) -> bool:
     """Say whether what is called is a layer of Linen."""
     sources = list(context.sources.of(context.flow.here(event.value.callee, event.scope)))
@@ -156,6 +178,12 @@ def _unused_setup(context: Context) -> Iterator[Finding]:
                 f"nothing calls `setup` of `{cls.name}`: modules of NNX are made by their constructor",
                 "call it __init__, and give it rngs",
             )
+
+
+def _itself(context: Context, event: CallEvent, base: Value) -> ClassFacts | None:
+    """Return the module class whose method of Linen is called on the class itself, as ``Net.init(key, x)``."""
+    found = context.flow.resolve(context.flow.here(base, event.scope)).value
+    return found.facts if isinstance(found, Class) and plain_module(context, found.facts) else None
 
 
 def _class(context: Context, event: CallEvent | AttrEvent, base: Value) -> ClassFacts | None:

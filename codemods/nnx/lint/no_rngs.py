@@ -12,6 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Class, Const, Ref
 
 # how many arguments the constructors take by position
@@ -142,7 +143,7 @@ def _draws(context: Context, event: CallEvent) -> bool:
     if keyword(event.node, "deterministic") is not None:
         return constant(keyword(event.node, "deterministic")) is False
     statement = event.statement
-    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is event.node else []
+    targets = statement.targets if isinstance(statement, ast.Assign) and _is_or_chains(statement.value, event) else []
     if len(targets) != 1 or not isinstance(targets[0], ast.Name | ast.Attribute):
         return False
     word = targets[0].id if isinstance(targets[0], ast.Name) else targets[0].attr
@@ -154,6 +155,13 @@ def _draws(context: Context, event: CallEvent) -> bool:
         )
         and not any(True for e in context.bodies.named("eval", "set_attributes", "view"))
     )
+
+
+def _is_or_chains(value: ast.expr, event: CallEvent) -> bool:
+    """Say whether a value is a layer, or an nnx.Sequential of layers among which it is."""
+    if isinstance(value, ast.Call) and last_word(value.func) == "Sequential":
+        return event.node in value.args
+    return value is event.node
 
 
 RULE = lint_rule(

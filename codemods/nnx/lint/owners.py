@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, Scope
+from codemods.nnx.facts import AttrEvent, ClassFacts, Scope
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.kinds import Kind, class_kind, result_kind
 from codemods.nnx.lint.names import ARRAY_METHODS
@@ -88,7 +88,12 @@ def has_attribute(context: Context, cls: ClassFacts, name: str) -> bool:
                 return True
             if {"__getattr__", "__getattribute__"} & set(parent.methods):
                 return True
-    return any(True for _ in context.flow.fields.stores().get(name, ()))
+    return any(not _own(event) for event in context.flow.fields.stores().get(name, ()))
+
+
+def _own(event: AttrEvent) -> bool:
+    """Say whether an attribute is set by a method of the object itself."""
+    return isinstance(event.base, Param) and event.base is event.base.function.self_param
 
 
 def is_array(context: Context, value: Value | None, scope: Scope, depth: int = 0) -> bool:
@@ -154,6 +159,8 @@ def _operation(context: Context, node: ast.AST, scope: Scope, depth: int) -> boo
         parts = (node.left, node.right)
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         parts = (node.operand,)
+    elif isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        parts = (node.left, *node.comparators)
     elif isinstance(node, ast.AugAssign):
         parts = (node.value,)
     values = scope.module.values

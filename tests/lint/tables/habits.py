@@ -233,4 +233,35 @@ CASES: dict[str, Cases] = {
             "found = None\nfor path, m in nnx.iter_modules(model):\n    found = m\nprint(found)\n",
         ),
     ),
+    "NNX730": Cases(
+        bad=(
+            "class Two(nnx.Module):\n    def __init__(self, rngs):\n        self.fc1 = nnx.Linear(3, 3, rngs=rngs)\n"
+            "    def __call__(self, x):\n        return self.fc_1(x)  # NNX730\nprint(Two(nnx.Rngs(7)))\n",
+            "class Base(nnx.Module):\n    def __init__(self, rngs):\n        self.enc = nnx.Linear(3, 3, rngs=rngs)\n"
+            "class Top(Base):\n    def __call__(self, x):\n        return self.encoder(x)  # NNX730\n"
+            "print(Top(nnx.Rngs(7)))\n",
+            "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(7))\nh = cell.zero_state(3)  # NNX730\n",
+            "print(model.shape)  # NNX730\n",
+        ),
+        clean=(
+            "class Two(nnx.Module):\n    def __init__(self, rngs):\n        self.fc1 = nnx.Linear(3, 3, rngs=rngs)\n"
+            "    def __call__(self, x):\n        return self.fc1(x)\nprint(Two(nnx.Rngs(7))(x))\n",
+            "class Any(nnx.Module):\n    def __init__(self, rngs):\n        for i in range(2):\n"
+            "            setattr(self, f'fc{i}', nnx.Linear(3, 3, rngs=rngs))\n    def __call__(self, x):\n"
+            "        return self.fc1(self.fc0(x))\nprint(Any(nnx.Rngs(7))(x))\n",
+            "class Base(nnx.Module):\n    def __call__(self, x):\n        return self.head(x)\nclass Top(Base):\n"
+            "    def __init__(self, rngs):\n        self.head = nnx.Linear(3, 3, rngs=rngs)\n"
+            "print(Top(nnx.Rngs(7))(x))\n",
+            "class Open(nnx.Module):\n    def __call__(self, x):\n        return self.late * x\nopen_ = Open()\n"
+            "open_.late = 3\nprint(open_(x))\n",
+            "class Maybe(nnx.Module):\n    def __call__(self, x):\n"
+            "        return self.bias + x if hasattr(self, 'bias') else x\n"
+            "print(Maybe()(x))\n",
+            "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(7))\n"
+            "print(cell.hidden_features, model.kernel.shape, model.in_features)\n",
+            "class Kept(nnx.Module):\n    size: int = 3\n    @property\n    def twice(self):\n"
+            "        return 2 * self.size\n"
+            "print(Kept().twice)\n",
+        ),
+    ),
 }
