@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_arguments import swapped
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.values import Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 _GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
 _WORDS = {BOOL: "truth values", INT: "integers", FLOAT: "floats"}
@@ -35,6 +35,9 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # NNX866 says so
         carry = body.function.params[free[index]]
         init = context.flow.resolve(context.flow.here(body.init, body.event.scope))
+        if isinstance(init.value, Param | Attr):  # what the loop gives back is not what it begins with
+            sources = [one for one in context.sources.originals(init) if not _result(one.value, body.event.value)]
+            init = sources[0] if len(sources) == 1 and isinstance(sources[0].value, Mapping) else init
         for returned in body.function.returns:
             value: Value | None = returned
             if word == "scan":
@@ -77,6 +80,10 @@ def _branches(context: Context) -> Iterator[Finding]:
                 "let both branches give the same type",
                 related=[(value.node, "given here") for f in functions if isinstance(value := f.returns[0], _WRITTEN)],
             )
+
+
+def _result(value: Value, call: Call) -> bool:
+    return value is call or (isinstance(value, Item | Indexed) and value.base is call)
 
 
 _WRITTEN = (Sequence, Mapping, Unknown, Call)

@@ -12,7 +12,7 @@ from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Call, Comprehension, Const, Function, Mapping, Sequence, Value
+from codemods.nnx.values import Call, Comprehension, Const, Function, Mapping, Ref, Sequence, Value
 
 _MAKING = frozenset({"arange", "array", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros"})
 _ORDERS = {
@@ -39,7 +39,9 @@ def _check(context: Context) -> Iterator[Finding]:
             if place >= len(args):
                 continue
             if word == "switch":
-                wrong = isinstance(_value(context, event, args[place]), Function)
+                wrong = isinstance(_value(context, event, args[place]), Function) or (
+                    len(args) == 3 and _branches(context, event, args[2]) and not _branches(context, event, args[1])
+                )
             else:
                 wrong = _no_function(context, event, args[place]) and any(
                     isinstance(_value(context, event, other), Function)
@@ -60,6 +62,13 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _value(context: Context, event: CallEvent, value: Value) -> Value:
     return context.flow.resolve(context.flow.here(value, event.scope)).value
+
+
+def _branches(context: Context, event: CallEvent, value: Value) -> bool:
+    """Say whether a value is a list of functions, the project's own or others."""
+    held = context.flow.resolve(context.flow.here(value, event.scope))
+    items = held.value.items if isinstance(held.value, Sequence) else ()
+    return bool(items) and all(isinstance(context.flow.follow(held, one).value, Function | Ref) for one in items)
 
 
 def _no_function(context: Context, event: CallEvent, value: Value) -> bool:

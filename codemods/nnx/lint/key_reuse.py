@@ -15,7 +15,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import contradictory, exclusive, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Free, Item, Loop, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERS = frozenset({"permutation", "choice"})
@@ -208,6 +208,8 @@ def _paired(one: Use, two: Use) -> bool:
 
 def _repeats(use: Use, loop: ast.AST) -> bool:
     """Say whether a loop repeats a draw with the same key."""
+    if isinstance(use.key, Attr):  # of an object that keeps it as it is
+        return isinstance(use.key.base, Param) and not SAME.search(use.key.name) and not _once(use.event, loop)
     if isinstance(loop, ast.comprehension) and isinstance(use.key, Call):
         return not inside(use.key.node, use.event.statement)  # made before
     if isinstance(use.node, ast.Name) and isinstance(use.key, Free) and binds(loop, use.node.id):

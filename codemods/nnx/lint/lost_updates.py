@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
@@ -244,16 +245,21 @@ def _read(event: CallEvent, name: str) -> bool:
 def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     """Say whether the transformation has moments, and steps again: in a loop, compiled, or called from loops."""
     function = event.scope.function
-    made = context.flow.resolve(context.flow.here(callee.base, event.scope))
-    if not isinstance(made.value, Call):
-        return False
-    name = context.flow.calls.callee_name(made)
-    momentum = made.value.keyword("momentum")
-    if name in _STATELESS and (momentum is None or (isinstance(momentum, Const) and not momentum.value)):
+    made = context.sources.originals(context.flow.here(callee.base, event.scope))
+    if not made or not all(_has_moments(context, one) for one in made):
         return False
     if any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
         return True
     return function is not None and any(caller.loops for caller in context.flow.sites.callers(function))
+
+
+def _has_moments(context: Context, made: Bound) -> bool:
+    """Say whether a transformation is made by a call, and is none of those that keep nothing."""
+    if not isinstance(made.value, Call):
+        return False
+    momentum = made.value.keyword("momentum")
+    plain = momentum is None or (isinstance(momentum, Const) and not momentum.value)
+    return not plain or context.flow.calls.callee_name(made) not in _STATELESS
 
 
 RULE = lint_rule(

@@ -15,7 +15,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Class, Const, Each, Function, Loop, Param, Ref, Sequence, Value
+from codemods.nnx.values import Call, Class, Const, Each, Function, Loop, Mapping, Param, Ref, Sequence, Unknown, Value
 
 # decorators that leave a class as it is, as far as trees are concerned
 _PLAIN = frozenset({"dataclasses.dataclass", "functools.total_ordering", "typing.final"})
@@ -140,10 +140,16 @@ def _takes_itself(context: Context, root: Root) -> bool:
 def _kind(context: Context, bound: Bound) -> str:
     """Return what a value is that cannot be traced; empty if it can be, or is not known."""
     found = context.flow.resolve(bound)
+    if isinstance(found.value, Round):  # what a generator yields
+        ways = context.sources.of(found)
+        kinds = {"" if isinstance(one.value, Round) else _kind(context, one) for one in ways}
+        return kinds.pop() if len(kinds) == 1 else ""
     if isinstance(found.value, Function):
         return "a function"
     if _text(context, found):
         return "a text"
+    if isinstance(found.value, Mapping) and any(_written(context, found, one) for _, one in found.value.items):
+        return "a dict with a text"
     if not isinstance(found.value, Call):
         return ""
     if context.flow.calls.callee_name(found) in _TRANSFORMS:
@@ -152,6 +158,12 @@ def _kind(context: Context, bound: Bound) -> str:
     if not isinstance(maker, Class) or _registered(context, maker.facts):
         return ""
     return f"an object of the class `{maker.facts.name}`"
+
+
+def _written(context: Context, held: Bound, value: Value) -> bool:
+    """Say whether an entry is a text that is written there, also one with parts to be filled in."""
+    made = context.flow.follow(held, value)
+    return _text(context, made) or (isinstance(made.value, Unknown) and isinstance(made.value.node, ast.JoinedStr))
 
 
 def _decides(context: Context, root: Root, name: str) -> bool:
