@@ -56,3 +56,16 @@ def test_a_field_that_is_only_changed_comes_to_an_end(text: str) -> None:
     flow = Context(project, Options()).flow
     (event,) = [event for event in project.attributes() if event.node.attr == "shape"]
     assert flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope))) is None
+
+
+TWICE = "class C:\n    a = 0\ndef early():\n    return C().x\nclass C:\n    b = 0\ndef late():\n    return C().y\n"
+
+
+@pytest.mark.parametrize(("attribute", "line"), [("x", None), ("y", 5)])
+def test_a_function_behind_the_second_class_of_a_name_sees_no_other(attribute: str, line: int | None) -> None:
+    """A function before it may be called while the first one is there."""
+    project = Project([source.once(walk) for source in sources({"m.py": TWICE})])
+    flow = Context(project, Options()).flow
+    base = next(e for e in project.attributes() if e.node.attr == attribute)
+    found = flow.classes.class_of(flow.resolve(flow.here(base.base, base.scope)))
+    assert (found.node.lineno if found is not None else None) == line

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import ModuleFacts, Scope
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Frame
 from codemods.nnx.known import canonical
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import (
     Attr,
     Choice,
+    Class,
     Const,
     Either,
     Free,
+    Function,
     ModuleRef,
     Ref,
     Value,
@@ -41,10 +43,23 @@ class Variables:
             frame = frame.closure
         if frame is None:
             frame = self.flow.open_frame(scope)
-        held = self._binding(scope, value.name)
+        held = self._defined_last(scope, value.name, bound.frame) or self._binding(scope, value.name)
         return self.flow.resolve(
             Bound(held, frame, bound.stale | self.flow.moments.of_variable(scope, value.name, held, bound))
         )
+
+    def _defined_last(self, scope: Scope, name: str, reader: Frame | None) -> Value | None:
+        """Return the last of several classes or functions of one name, if the function that reads it comes behind it.
+
+        So do the cells of notebooks: what stands behind the second definition never sees the first.
+        """
+        values = scope.bindings[name]
+        if reader is None or len(values) < 2 or scope.parent is not None or name in scope.remote:
+            return None
+        final = scope.env.get(name)
+        if not isinstance(final, Class | Function) or not all(isinstance(v, Class | Function) for v in values):
+            return None
+        return final if reader.function.node.lineno > final.facts.node.lineno else None
 
     def _binding(self, scope: Scope, name: str) -> Value:
         """Return the value of a variable as an inner function sees it: any of those it is bound to."""
