@@ -97,23 +97,28 @@ class Containers:
                 self._asked.discard(base)
         return None
 
-    def is_mapping(self, container: Bound, depth: int = 0) -> bool:
+    def is_mapping(self, container: Bound) -> bool:
         """Say whether a container may be a dict, so that going over it gives keys and not its elements."""
+        return self._is_mapping(container, set(), 0)
+
+    def _is_mapping(self, container: Bound, seen: set[Bound], depth: int) -> bool:
         container = self.flow.resolve(container)
         value = container.value
-        if depth > 8:
+        if depth > 8 or container in seen or len(seen) > 200 or self.flow.questions.tired():
             return False
+        seen.add(container)  # objects that hold each other lead to their like in countless ways
         if isinstance(value, Mapping) or (isinstance(value, Comprehension) and value.key is not None):
             return True
         if isinstance(value, Changed | Loop):
-            return self.is_mapping(self.flow.with_value(container, value.before), depth + 1)
+            return self._is_mapping(self.flow.with_value(container, value.before), seen, depth + 1)
         if isinstance(value, Choice):
-            return any(self.is_mapping(self.flow.with_value(container, way), depth + 1) for way in value.options)
+            ways = [self.flow.with_value(container, way) for way in value.options]
+            return any(self._is_mapping(way, seen, depth + 1) for way in ways)
         if isinstance(value, Part):
-            return self.is_mapping(value.of, depth + 1)
+            return self._is_mapping(value.of, seen, depth + 1)
         if isinstance(value, Attr):
             fields = self.flow.fields.field(Bound(value.base, container.frame, container.stale), value.name)
-            return any(self.is_mapping(field, depth + 1) for field in fields)
+            return any(self._is_mapping(field, seen, depth + 1) for field in fields)
         return isinstance(value, Call) and self.flow.calls.callee_name(container) == "builtins.dict"
 
     def elements(self, container: Bound) -> tuple[Bound, ...]:

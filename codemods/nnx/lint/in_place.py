@@ -174,6 +174,9 @@ def _own(context: Context, value: Attr) -> bool:
     )
 
 
+_ATOMS = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+
+
 def _fix(scope: Scope, node: ast.AST, target: ast.Subscript) -> Fix | None:
     """Return ``x = x.at[i].set(v)`` for a local name."""
     if not isinstance(target.value, ast.Name):
@@ -187,7 +190,8 @@ def _fix(scope: Scope, node: ast.AST, target: ast.Subscript) -> Fix | None:
     if isinstance(node, ast.AugAssign):
         value = source.text(node.value)
         if isinstance(node.op, ast.Sub):
-            return fix(scope, node, f"{name} = {name}.at[{index}].add(-({value}))")
+            negative = f"-{value}" if isinstance(node.value, _ATOMS) else f"-({value})"
+            return fix(scope, node, f"{name} = {name}.at[{index}].add({negative})")
         method = _METHODS.get(type(node.op))
         return fix(scope, node, f"{name} = {name}.at[{index}].{method}({value})") if method else None
     return None

@@ -127,6 +127,8 @@ class Attributes:
     @cached_property
     def all(self) -> list[Attribute]:
         """The attributes, in order of their first store."""
+        if not any(self.is_owner(cls) for cls in self.context.project.classes()):
+            return []
         found: dict[tuple[ClassFacts, str], Attribute] = {}
         deleted: list[AttrEvent] = []
         for event in self.context.project.attributes():
