@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
 from codemods.nnx.lint.define import lint_rule
@@ -15,7 +15,7 @@ from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import resolved, shown
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Free, Sequence, Value
+from codemods.nnx.values import Call, Free, Mapping, Sequence, Value
 
 _MAPPING = frozenset({"jax.vmap", "flax.nnx.vmap", "jax.pmap", "flax.nnx.pmap", "flax.nnx.scan"})
 _SHARDING = frozenset({"jax.shard_map", "flax.nnx.shard_map", "jax.experimental.shard_map.shard_map"})
@@ -148,9 +148,10 @@ def _sizes(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Find
             axis: object = 0 if axes is None else constant(axes)
             if isinstance(axis, list | tuple):
                 axis = axis[place] if place < len(axis) else None
-            shape = literal_shape(context, argument, event.scope)
-            if isinstance(axis, int) and 0 <= axis < len(shape) and (size := shape[axis]) is not None:
-                sizes.setdefault(size, f"{size} of `{ast.unparse(event.node.args[place])}`")
+            for part in _leaves(context, argument, event.scope):
+                shape = literal_shape(context, part, event.scope)
+                if isinstance(axis, int) and 0 <= axis < len(shape) and (size := shape[axis]) is not None:
+                    sizes.setdefault(size, f"{size} of `{ast.unparse(event.node.args[place])}`")
         if len(sizes) > 1:
             yield finding(
                 RULE.code,
@@ -159,6 +160,17 @@ def _sizes(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Find
                 f"{shown(root.function)} is mapped over axes of different lengths: {', '.join(sizes.values())}",
                 "give the axes of the batch in in_axes, and None for what is the same for all",
             )
+
+
+def _leaves(context: Context, value: Value, scope: Scope, depth: int = 0) -> Iterator[Value]:
+    """Yield the parts of a dict or tuple that are written there, or a value itself."""
+    found = context.flow.resolve(context.flow.here(value, scope))
+    if found.frame is not None or depth > 3 or not isinstance(found.value, Mapping | Sequence):
+        yield value
+        return
+    parts = found.value.items if isinstance(found.value, Sequence) else [part for _, part in found.value.items]
+    for part in parts:
+        yield from _leaves(context, part, scope, depth + 1)
 
 
 def _numbers(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:

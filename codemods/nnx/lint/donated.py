@@ -17,7 +17,7 @@ from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds
 from codemods.nnx.lint.syntax import constant, exclusive, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Const, Free, Loop, Value
+from codemods.nnx.values import Call, Const, Free, Item, Loop, Value
 
 _METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", "devices"}
 
@@ -117,14 +117,23 @@ def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value
         if isinstance(n, ast.Name)
         and isinstance(n.ctx, ast.Load)
         and n.lineno > end
-        and values.get(n) == value
-        and (not isinstance(value, Loop) or inside(n, value.node))  # behind the loop it may be another one
+        and (
+            (values.get(n) == value and (not isinstance(value, Loop) or inside(n, value.node)))
+            or _other_name(n, node, value, values.get(n))
+        )  # behind the loop it may be another one
     ]
     harmless = _harmless(context, event) if reads else set()
     for one in sorted(reads, key=lambda n: (n.lineno, n.col_offset)):
         if one not in harmless and not exclusive(here, paths.get(one, ())):
             return one
     return None
+
+
+def _other_name(read: ast.Name, given: ast.expr, value: Value, found: Value | None) -> bool:
+    """Say whether another variable has kept what the first round of a loop donates."""
+    if not isinstance(value, Loop) or not isinstance(given, ast.Name) or read.id == given.id:
+        return False
+    return isinstance(value.before, Call | Item) and found is value.before
 
 
 def _leaves(loop: ast.For | ast.While, event: CallEvent) -> bool:

@@ -33,6 +33,14 @@ def _check(context: Context) -> Iterator[Finding]:
         if name.startswith("jax.numpy.") and event.scope.function is not None and event.node.args:
             if _at_the_end(event.node.args[0], last(name)) and not _handed_in(event.node.args[0], event):
                 places.setdefault(event.scope.function, []).append((event, event.node))
+    behind: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]] = {}
+    for event, name in foreign(context, "sqrt", "norm"):
+        if name in {"jax.numpy.sqrt", "jax.numpy.linalg.norm"} and event.scope.function is not None and event.node.args:
+            divisor = _behind_root(context, event, name)
+            if divisor is not None:
+                behind.setdefault(event.scope.function, []).append((event, divisor))
+    if behind:
+        yield from _epsilons(context, behind)
     if not places:
         return
     seen: set[ast.AST] = set()
@@ -52,6 +60,51 @@ def _check(context: Context) -> Iterator[Finding]:
                     if sharp is not event.node
                     else "keep a small distance from the ends, such as 1e-7",
                 )
+
+
+def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]]) -> Iterator[Finding]:
+    """Yield the divisors in which a small number is added to a root, and not within it."""
+    seen: set[ast.AST] = set()
+    for function, names in Reach(context, behind).functions():
+        for event, divisor in behind.get(function, ()):
+            if event.node not in seen and mentions(event.node.args[0], names):
+                seen.add(event.node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    divisor,
+                    "the small number guards the quotient and not the gradient: that of the root is NaN where all is 0",
+                    "add it within the root: jnp.sqrt(jnp.sum(x**2) + eps)",
+                )
+
+
+def _behind_root(context: Context, event: CallEvent, name: str) -> ast.expr | None:
+    """Return the divisor that is a norm or a root of a sum of squares, and a small number."""
+    if name.endswith("sqrt") and not _squares(event.node.args[0]):
+        return None
+    if name.endswith("norm") and (len(event.node.args) > 1 or any(k.arg == "ord" for k in event.node.keywords)):
+        return None
+    for node in context.bodies.nodes(event.scope):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+            continue
+        divisor = node.right
+        if isinstance(divisor, ast.BinOp) and isinstance(divisor.op, ast.Add):
+            small = constant(divisor.right)
+            value = event.scope.module.values.get(divisor.left)
+            root = divisor.left is event.node or (isinstance(value, Call) and value.node is event.node)
+            if root and isinstance(small, float) and 0 < small <= 1e-3:
+                return divisor
+    return None
+
+
+def _squares(node: ast.expr) -> bool:
+    """Say whether an expression is a sum or mean of squares."""
+    if not isinstance(node, ast.Call) or last_word(node.func) not in {"sum", "mean"}:
+        return False
+    inner = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
+    if isinstance(inner, ast.BinOp):
+        return isinstance(inner.op, ast.Pow) and constant(inner.right) == 2
+    return isinstance(inner, ast.Call) and last_word(inner.func) == "square"
 
 
 _ENDS = ("arccos", "arcsin", "acos", "asin", "arccosh", "arctanh", "sqrt")

@@ -83,6 +83,7 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
         and key.function.scope is scope
         and not all(_for_want(context, use, key) for use in users)
     ]
+    consuming += [param for _, key in found if (param := _captured(key)) is not None]
     done: set[Param] = set()
     while consuming:
         param = consuming.pop()
@@ -93,7 +94,8 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             given = _argument(context, event, param)
             if given is None or not _trackable(given[0]):
                 continue
-            if all(_switched_off(context, use, event, param) for use in found[param.function.scope, param]):
+            own = found.get((param.function.scope, param), [])
+            if own and all(_switched_off(context, use, event, param) for use in own):
                 continue
             key, node = given
             users = found.setdefault((event.scope, key), [])
@@ -102,6 +104,17 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             users.sort(key=_place)
             if isinstance(key, Param) and not _for_want(context, use, key):
                 consuming.append(key)
+            elif (outer := _captured(key)) is not None:
+                consuming.append(outer)
+
+
+def _captured(key: Value) -> Param | None:
+    """Return the parameter of the function around that a key of an inner function is, as of a loss within a step."""
+    if not isinstance(key, Free) or key.scope.function is None:
+        return None
+    bindings = key.scope.bindings.get(key.name, ())
+    only = bindings[0] if len(bindings) == 1 else None
+    return only if isinstance(only, Param) and only.function is key.scope.function else None
 
 
 def _for_want(context: Context, use: Use, key: Param) -> bool:
