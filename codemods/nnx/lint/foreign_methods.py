@@ -12,6 +12,8 @@ from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain_module
 from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.may.may import Made
 from codemods.nnx.values import Attr, Call, Const, Value
 
 _WEIGHTS = "nnx.state(model, nnx.Param) holds the parameters"
@@ -192,15 +194,19 @@ def _of_class(name: str, cls: object, word: str, stored: bool, call: CallEvent |
     return None
 
 
+_LISTING = (ast.For, ast.comprehension, ast.Subscript, ast.Call, ast.BinOp)
+
+
 def _listed(context: Context) -> Iterator[Finding]:
     """Yield the places that take a module for a list of its layers, or for a dict of them."""
     for scope in scopes(context):
         if b"nnx" not in scope.module.source.data:
             continue
         for node in context.bodies.nodes(scope):
-            for taken, adds in _taken(node):
+            for taken, adds in _taken(node) if isinstance(node, _LISTING) else ():
                 value = scope.module.values.get(taken)
-                told = _no_list(context, value, taken, scope, adds) if value is not None else None
+                by_name = isinstance(node, ast.For) or constant(getattr(node, "slice", None)) is not None
+                told = _no_list(context, value, taken, scope, adds, by_name) if value is not None else None
                 if told is not None and not context.bodies.guarded(taken, scope):
                     yield finding(RULE.code, scope, taken, *told)
 
@@ -212,7 +218,7 @@ def _taken(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
         found = [node.iter]
         if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name):
             found = node.iter.args if node.iter.func.id in {"enumerate", "reversed", "zip", "list"} else []
-    elif isinstance(node, ast.Subscript):
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant | ast.Name):
         found = [node.value]
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"len", "list"}:
         found = node.args[:1]
@@ -224,12 +230,22 @@ def _taken(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
             yield node.left, True
 
 
-def _no_list(context: Context, value: Value, taken: ast.expr, scope: Scope, adds: bool) -> tuple[str, str] | None:
+def _own_modules(context: Context) -> Made:
+    """Return what may be a module of the project."""
+    return context.flow.may.made_of([cls for cls in context.project.classes() if plain_module(context, cls)])
+
+
+def _no_list(
+    context: Context, value: Value, taken: ast.expr, scope: Scope, adds: bool, by_name: bool
+) -> tuple[str, str] | None:
     """Return what is wrong with a module that is taken for a list, and the way out."""
     text = scope.module.source.text(taken)
     if adds:
         wrong = isinstance(value, Attr) and _an_nnx_list(context, value, scope)
         return ("a list cannot be added to an nnx.List", f"write [*{text}, ...]") if wrong else None
+    if not context.flow.may.made_by({"Sequential"}).may_be(value):
+        if not by_name or not context.shared(_own_modules).may_be(value):
+            return None
     cls = owner_class(context, value, scope)
     if cls == "flax.nnx.Sequential":
         return "an nnx.Sequential is no list of its layers", f"write {text}.layers"

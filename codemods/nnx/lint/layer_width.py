@@ -9,6 +9,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import made_once
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Param, Sequence, Unknown, Value
 
 # layers with the argument that is the length of the last axis of what they get, and that of what they give
@@ -88,8 +89,7 @@ class _Widths:
         key = (callee, scope)
         if key not in self._made:
             flow = self._context.flow
-            sources = list(self._context.sources.of(flow.here(callee, scope)))
-            one = sources[0] if len(sources) == 1 and isinstance(sources[0].value, Call) else None
+            one = made_once(self._context, callee, scope)
             name = flow.calls.callee_name(one) if one is not None else ""
             known = name.startswith("flax.nnx.") and name.removeprefix("flax.nnx.") in _LAYERS
             axes = {"axis", "feature_axes", "reduction_axes"}

@@ -54,7 +54,8 @@ def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | st
     if not any(made.may_be(value) for made in context.shared(_objects)):
         return None
     found: set[ClassFacts | str] = set()
-    for source in context.sources.of(context.flow.here(value, scope)):
+    stored = made_once(context, value, scope)
+    for source in (stored,) if stored is not None else context.sources.of(context.flow.here(value, scope)):
         if isinstance(source.value, Const) and source.value.value is None:
             continue
         cls = context.flow.classes.class_of(source)
@@ -68,6 +69,29 @@ def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | st
             return None
         found.add(name)
     return found.pop() if len(found) == 1 else None
+
+
+def made_once(context: Context, value: Value, scope: Scope) -> Bound | None:
+    """Return the call that makes what an attribute of the method's own object holds, if one place alone sets it.
+
+    This is what most attributes of modules are, and asks for no flow through the project.
+    """
+    function = scope.function
+    if not isinstance(value, Attr) or function is None or function.owner is None:
+        return None
+    if value.base is not function.self_param:
+        return None
+    classes = {one for heir in (*context.flow.classes.heirs(function.owner), function.owner)
+               for one in context.flow.classes.mro(heir)[0]}  # fmt: skip
+    stores = [found for one in classes for found in one.stores.get(value.name, ())]
+    if len(stores) != 1 or not isinstance(stores[0][1], Call):
+        return None
+    if sum(not _own(event) for event in context.flow.fields.stores().get(value.name, ())):
+        return None
+    method, made = stores[0]
+    bound = context.flow.here(made, method.scope)
+    name = context.flow.calls.callee_name(bound)
+    return bound if class_kind(name) is not None or context.flow.classes.class_of(bound) is not None else None
 
 
 def plain_module(context: Context, cls: ClassFacts | str | None) -> bool:

@@ -89,8 +89,8 @@ CASES: dict[str, Cases] = {
             _PAIR.format(up="3, 8", down="16, 2") + "        return self.down(nnx.relu(self.up(x)))  # NNX722\n",
             _PAIR.format(up="3, 8", down="16, 2")
             + "        h = self.up(x)\n        h = jax.nn.gelu(h)\n        return self.down(h)  # NNX722\n",
-            "conv = nnx.Conv(3, 8, kernel_size=(3, 3), rngs=nnx.Rngs(7))\nclass C(nnx.Module):\n"
-            "    def __init__(self):\n        self.conv = conv\n    def __call__(self, x):\n"
+            "class C(nnx.Module):\n    def __init__(self):\n"
+            "        self.conv = nnx.Conv(3, 8, kernel_size=(3, 3), rngs=nnx.Rngs(7))\n    def __call__(self, x):\n"
             "        return self.conv(x)  # NNX722\nC()(jnp.zeros((1, 3, 32, 32)))\n",
             "class C(nnx.Module):\n    def __init__(self, n, rngs):\n        self.a = nnx.Linear(3, n, rngs=rngs)\n"
             "        self.norm = nnx.LayerNorm(4, rngs=rngs)\n    def __call__(self, x):\n"
@@ -125,7 +125,7 @@ CASES: dict[str, Cases] = {
             "state = nnx.state(model)\nprint(state['kernel'])\n",
             "graphdef, params, rest = nnx.split(model, nnx.Param, ...)\n",
             "streams = nnx.state(model, 'dropout')\n",
-            "drop = nnx.Dropout(0.5, rngs=nnx.Rngs(params=0))\nstreams = nnx.state(drop, 'params')\n",
+            "drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0, params=1))\nstreams = nnx.state(drop, 'params')\n",
             "class Holder(nnx.Module):\n    def __init__(self, rngs):\n        self.params = nnx.Param(jnp.ones(3))\n"
             "print(nnx.state(Holder(nnx.Rngs(7)))['params'])\n",
             "saved = {'params': nnx.state(model)}\nprint(saved['params']['kernel'])\n",
@@ -226,11 +226,11 @@ CASES: dict[str, Cases] = {
             "for path, v in nnx.to_flat_state(nnx.state(model)):\n    v = jnp.zeros(3)  # NNX729\n",
         ),
         clean=(
-            "for path, m in nnx.iter_modules(model):\n    print(path, m)\n",
-            "for path, m in nnx.iter_modules(model):\n    m = getattr(m, 'inner', m)\n    print(m)\n",
+            "for path, m in nnx.iter_graph(model):\n    print(path, m)\n",
+            "for path, m in nnx.iter_graph(model):\n    m = getattr(m, 'inner', m)\n    print(m)\n",
             "for name, m in list(vars(model).items()):\n    print(name, m)\n",
             "for path, v in nnx.to_flat_state(nnx.state(model)):\n    v[...] = jnp.zeros_like(v[...])\n",
-            "found = None\nfor path, m in nnx.iter_modules(model):\n    found = m\nprint(found)\n",
+            "found = None\nfor path, m in nnx.iter_graph(model):\n    found = m\nprint(found)\n",
         ),
     ),
     "NNX730": Cases(
