@@ -12,6 +12,7 @@ from codemods.nnx.values import (
     Call,
     Changed,
     Choice,
+    Class,
     Comprehension,
     Const,
     Item,
@@ -131,6 +132,17 @@ class Containers:
                 self.flow.answers.elements[container] = known
         return known
 
+    def _iterated(self, instance: Bound, made: Call) -> Iterator[Bound]:
+        """Yield what an object of the project yields that is gone through."""
+        if not isinstance(self.flow.follow(instance, made.callee).value, Class):
+            return
+        cls = self.flow.classes.class_of(instance)
+        method = self.flow.classes.method(cls, "__iter__") if cls is not None else None
+        if method is not None and method.generator and not method.delegated:
+            frame = self.flow.frame(method, None, (), {}, self.flow.open_frame(method.scope.parent), instance)
+            for result in method.returns:
+                yield Bound(result, frame)
+
     def _elements(self, container: Bound, seen: set[Bound]) -> Iterator[Bound]:
         container = self.flow.resolve(container)
         if container in seen or len(seen) > 200 or self.flow.questions.tired():
@@ -176,6 +188,7 @@ class Containers:
             for field in self.flow.fields.field(Bound(value.base, container.frame, container.stale), value.name):
                 yield from self._elements(field, seen)
         elif isinstance(value, Call):
+            yield from self._iterated(container, value)
             yield from (self.flow.fields.record(container) or {}).values()
             for invoked, frame in (
                 self.flow.calls.invoked(container) if not self.flow.calls.callee_name(container) else []

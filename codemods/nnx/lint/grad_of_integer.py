@@ -9,12 +9,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.frames import Bound, Round
+from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.arrays import INT, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
+from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Call, Const, Each, Loop, Mapping, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Loop, Mapping, Param, Sequence, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -55,10 +56,16 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _counted(context: Context, event: CallEvent) -> bool:
     """Say whether the first argument is an integer under a name: a constant, or the counter of a ``range``."""
-    found = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+    first = event.value.args[0]
+    while isinstance(first, Loop):  # in the first round
+        first = first.before
+    found = context.flow.resolve(context.flow.here(first, event.scope))
     value = found.value
     if isinstance(value, Const):
         return type(value.value) is int
+    if isinstance(value, Param | Attr | Indexed):
+        known = numbers(context, first, event.scope)
+        return bool(known) and all(type(one) is int for one in known)
     if not isinstance(value, Round | Each):
         return False
     source = context.flow.follow(found, value.base)

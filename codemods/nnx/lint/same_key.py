@@ -10,10 +10,10 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.keys import SAME, Use, uses
+from codemods.nnx.lint.keys import SAME, Use, kept, uses
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import callers_of, in_test, shown
-from codemods.nnx.values import Call, Const, Free, Item, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
 _SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # what is made once, or the same on purpose
@@ -33,7 +33,7 @@ def _check(context: Context) -> Iterator[Finding]:
         function = scope.function
         if function is None or scope.module not in context.asked or in_test(scope):
             continue
-        if function.name.startswith("__") or SAME.search(function.name):
+        if (function.name.startswith("__") and function.name != "__call__") or SAME.search(function.name):
             continue
         root = _root(context, key, scope)
         use = next((u for u in found if not u.helper), None)
@@ -67,7 +67,9 @@ def _root(context: Context, key: Value, scope: Scope) -> Value | None:
         elif isinstance(key, Call):
             name = context.flow.calls.callee_name(context.flow.here(key, scope))
             if name in _SEEDING:
-                return key if len(key.args) == 1 and isinstance(key.args[0], Const) else None
+                seed = key.args[0] if len(key.args) == 1 else None
+                fixed = isinstance(seed, Const) or (isinstance(seed, Attr) and kept(context, seed))
+                return key if fixed else None
             if name not in {"jax.random.split", "jax.random.fold_in"} or not key.args:
                 return None
             if any(not isinstance(a, Const) for a in key.args[1:]):

@@ -13,7 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Const, Item
+from codemods.nnx.values import Attr, Call, Const, Item
 
 _STATE = re.compile(r"state", re.I)
 _GRADIENTS = re.compile(r"grad", re.I)
@@ -30,7 +30,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         first, second = map(last_word, target.elts)
         given = [last_word(argument) for argument in event.node.args[:2]]
-        if _STATE.search(given[0]) and not _STATE.search(given[1]) and _GRADIENTS.search(given[1]):
+        named = _STATE.search(given[0]) and not _STATE.search(given[1]) and _GRADIENTS.search(given[1])
+        if named or (_begun(context, event, 0) and not _begun(context, event, 1)):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -50,6 +51,16 @@ def _check(context: Context) -> Iterator[Finding]:
             "an update of optax gives the updates first and the new state second",
             "unpack it as `updates, opt_state = ...`",
         )
+
+
+def _begun(context: Context, event: CallEvent, place: int) -> bool:
+    """Say whether an argument is, on some way, the state that ``init`` of a transformation gave."""
+    for source in context.sources.originals(context.flow.here(event.value.args[place], event.scope)):
+        callee = source.value.callee if isinstance(source.value, Call) else None
+        if isinstance(callee, Attr) and callee.name == "init":
+            if Kind.TRANSFORM in context.kinds.of(context.flow.with_value(source, callee.base)):
+                return True
+    return False
 
 
 def _updates(context: Context, event: CallEvent) -> bool:
