@@ -158,6 +158,9 @@ class Arrays:
             return _indexed(self.of_bound(Bound(value.base, frame), depth + 1), value.index.value)
         if isinstance(value, Call | Unknown | Sequence):
             scope = self._context.bodies.home(value.node)
+            if scope is None and isinstance(value, Unknown):
+                modules = self._context.project.modules
+                scope = next((module.scope for module in modules if value.node in module.values), None)
             if scope is not None:
                 return self.of(value, scope, depth)
         return UNKNOWN

@@ -14,7 +14,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Class, Const, Ref, Sequence
+from codemods.nnx.values import Call, Changed, Choice, Class, Const, Loop, Ref, Sequence, Value
 
 _VARIABLES = ("Param", "BatchStat", "Cache", "Intermediate", "Variable")
 _INITIALIZERS = ("flax.nnx.initializers.", "jax.nn.initializers.")
@@ -22,6 +22,7 @@ _INITIALIZERS = ("flax.nnx.initializers.", "jax.nn.initializers.")
 _SCHEDULES = ("_schedule", "_decay")
 _NO_MAKERS = frozenset({"apply_updates", "global_norm", "incremental_update", "GradientTransformation"})
 
+_DEPTH = 20  # how often a list is filled
 _Wrong = tuple[CallEvent, ast.expr, str, str]
 
 
@@ -86,9 +87,18 @@ def _transformations(context: Context, event: CallEvent) -> Iterator[_Wrong]:
         if _maker(made):
             message = f"`{text}` makes a transformation when it is called, and is none itself"
             yield event, node, message, f"call it: {text}()"
-        elif isinstance(made.value, Sequence) and isinstance(made.value.node, ast.List | ast.Tuple):
+        elif _listed(made.value):
             message = "optax.chain takes its transformations one by one, and not in a list"
             yield event, node, message, f"unpack it: optax.chain(*{text})"
+
+
+def _listed(value: Value, depth: int = 0) -> bool:
+    """Say whether a value is a list or tuple, also one that is filled later."""
+    if isinstance(value, Changed | Loop) and depth < _DEPTH:
+        return _listed(value.before, depth + 1)
+    if isinstance(value, Choice) and depth < _DEPTH:
+        return all(_listed(one, depth + 1) for one in value.options)
+    return isinstance(value, Sequence) and isinstance(value.node, ast.List | ast.Tuple)
 
 
 def _variable(context: Context, event: CallEvent, word: str) -> Iterator[_Wrong]:

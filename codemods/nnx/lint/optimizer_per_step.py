@@ -52,7 +52,15 @@ def _target(event: CallEvent) -> str:
 def _through_helper(context: Context, event: CallEvent) -> list[tuple[CallEvent, Value]]:
     """Return the calls of a function that makes and returns an optimizer of the model that it is given."""
     function, model = event.scope.function, event.value.args[0]
-    if function is None or function.returns != [event.value] or not isinstance(model, Param):
+    if function is None or function.returns != [event.value]:
+        return []
+    if isinstance(model, Attr) and model.base is function.self_param:
+        return [
+            (caller, Attr(caller.value.callee.base, model.name))
+            for caller in context.flow.sites.callers(function)
+            if isinstance(caller.value.callee, Attr) and _target(caller) and not in_test(caller.scope)
+        ]
+    if not isinstance(model, Param):
         return []
     if model.function is not function or model is function.self_param:
         return []

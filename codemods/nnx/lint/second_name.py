@@ -35,6 +35,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _collected(context)
     yield from _given_twice(context)
     yield from _multiplied(context)
+    yield from _keyed(context)
     for scope in _promising(context):
         for node, target, source in _assigned(context, scope):
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
@@ -135,6 +136,48 @@ def _field_names(context: Context, event: CallEvent) -> list[str]:
         return []
     init = flow.classes.method(cls, "__init__")
     return list(init.params)[1:] if init is not None else flow.classes.dataclass_fields(cls)
+
+
+def _keyed(context: Context) -> Iterator[Finding]:
+    """Yield the models that a dict holds under a key that promises a copy, and under another one or a name as well."""
+    for scope in scopes(context):
+        if b"nnx" not in scope.module.source.data or in_test(scope):
+            continue
+        for node in context.bodies.nodes(scope):
+            for word, given in _entries(node):
+                value = scope.module.values.get(given)
+                if value is None or kinds_of(context, value, scope) != {Kind.MODULE}:
+                    continue
+                text = scope.module.source.text(given)
+                yield finding(
+                    RULE.code,
+                    scope,
+                    given,
+                    f"`{word}` is no copy: it is `{text}` under another name, and changes with it",
+                    "copy the model: nnx.clone(...)",
+                    _fix(context, given, scope),
+                )
+
+
+def _entries(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the keys that promise a copy, with what a dict gets for them that has another name besides."""
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and len(node.targets) == 1:
+        word, own = _key(node.targets[0]), _key(node.value)
+        if _promises(word) and own and not _promises(own):
+            yield word, node.value
+    elif isinstance(node, ast.Dict):
+        names = [ast.unparse(value) for value in node.values if isinstance(value, ast.Name | ast.Attribute)]
+        for key, value in zip(node.keys, node.values, strict=True) if len(set(names)) < len(names) else ():
+            word = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+            if _promises(word) and isinstance(value, ast.Name | ast.Attribute) and not _promises(last_word(value)):
+                if names.count(ast.unparse(value)) > 1:
+                    yield word, value
+
+
+def _key(node: ast.expr) -> str:
+    """Return the key of ``x["key"]``; empty for anything else."""
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
 
 
 def _multiplied(context: Context) -> Iterator[Finding]:
