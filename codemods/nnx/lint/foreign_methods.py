@@ -63,6 +63,7 @@ _OPTIMIZER = {
     "minimize": "optimizer.update(model, grads) makes a step",
     "add_param_group": "optax.partition gives parts of the parameters their own transformation",
 }
+_RATES = frozenset({"learning_rate", "lr"})
 _NO_STEP = "`step` counts the steps and makes none"
 # names of layers and Variables, with what they are here
 _LAYER = {
@@ -152,7 +153,7 @@ def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[s
     """Return what is wrong with an attribute, and the way out."""
     word, base = event.node.attr, event.base
     stored = event.context != "load"
-    if stored and word not in _LAYER:
+    if stored and word not in _LAYER and word not in _RATES:
         return None
     cls = owner_class(context, base, event.scope)
     if cls is not None:
@@ -174,6 +175,8 @@ def _of_class(name: str, cls: object, word: str, stored: bool, call: CallEvent |
     library = isinstance(cls, str)
     shown = f"nnx.{name.rpartition('.')[2]}" if library else name
     kind = class_kind(name) if library else Kind.MODULE
+    if kind is Kind.OPTIMIZER and stored:
+        return (f"`{shown}` has no `{word}`: nothing reads it", _OPTIMIZER[word]) if word in _RATES else None
     if kind is Kind.OPTIMIZER:
         if word == "step" and call is not None:
             return _NO_STEP, "optimizer.update(model, grads) makes a step"

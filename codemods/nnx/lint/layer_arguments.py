@@ -22,7 +22,9 @@ _POOLS = ("max_pool", "avg_pool", "min_pool")
 
 def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the arguments with what is wrong, and the way out."""
-    for event, name in foreign(context, "MultiHeadAttention", "GroupNorm", "Conv", "Sequential", "Dropout", *_POOLS):
+    for event, name in foreign(
+        context, "MultiHeadAttention", "GroupNorm", "Conv", "Sequential", "Dropout", "Einsum", *_POOLS
+    ):
         if not name.startswith("flax.nnx.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
         word = name.removeprefix("flax.nnx.")
@@ -35,10 +37,22 @@ def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
             yield from _causal(context, event)
         elif word == "Sequential":
             yield from _chain(context, event)
+        elif word == "Einsum":
+            yield from _equation(context, event)
         elif word == "Dropout":
             yield from _rate(context, event)
         elif word in _POOLS:
             yield from _window(context, event)
+
+
+def _equation(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the equations that do not say what comes out, or do not have two operands."""
+    given = event.value.argument(0, "einsum_str")
+    found = context.flow.resolve(context.flow.here(given, event.scope)).value if given is not None else None
+    text = found.value if isinstance(found, Const) else None
+    if isinstance(text, str) and ("->" not in text or text.count(",") != 1):
+        message = f'"{text}" has to name two operands and the result'
+        yield event, event.node, message, 'write all of it: "ab,bc->ac"'
 
 
 def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:

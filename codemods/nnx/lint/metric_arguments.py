@@ -21,6 +21,17 @@ _MADE = ("flax.nnx.MultiMetric", "flax.nnx.metrics.Accuracy", "flax.nnx.metrics.
 def _check(context: Context) -> Iterator[Finding]:
     if not any(name in _MADE for _, name in foreign(context, "MultiMetric", "Accuracy", "Average", everywhere=True)):
         return
+    for event, name in foreign(context, "Accuracy"):
+        limit = event.value.argument(0, "threshold") if name == "flax.nnx.metrics.Accuracy" else None
+        number = context.flow.resolve(context.flow.here(limit, event.scope)).value if limit is not None else None
+        if isinstance(number, Const) and type(number.value) is int and event.scope.module in context.asked:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the threshold of an Accuracy is a float, and this is an integer: it raises a TypeError",
+                "write 0.5; without a threshold it counts the largest logit",
+            )
     yield from _results(context)
     for event in context.bodies.named("update"):
         callee = event.value.callee

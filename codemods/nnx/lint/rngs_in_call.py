@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NOT_CONSUMING, last
+from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.values import Attr, Call, Each, Item, Value
@@ -24,6 +25,7 @@ _MAKING = ("init", "make", "build", "create", "setup", "reset", "from", "load", 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _layers(context)
+    yield from _each_round(context)
     arguments: dict[Value, list[ast.Call]] = {}
     for event in context.bodies.named("Rngs", "key", "PRNGKey"):
         function = event.scope.function
@@ -60,6 +62,26 @@ def _check(context: Context) -> Iterator[Finding]:
                 "a new Rngs of a fixed seed at every call gives the same numbers at every call",
                 "make the Rngs once and pass it in, or keep it in the module",
             )
+
+
+def _each_round(context: Context) -> Iterator[Finding]:
+    """Yield the streams of a fixed seed that a model is called with in every round of a loop."""
+    for event, name in foreign(context, "Rngs"):
+        values = [*event.node.args, *(k.value for k in event.node.keywords)]
+        if name != "flax.nnx.Rngs" or not event.loops or not values or in_test(event.scope):
+            continue
+        if not all(isinstance(v, ast.Constant) for v in values):
+            continue
+        for call in context.bodies.calls.get(event.scope, ()):
+            given = (*call.value.args, *(value for _, value in call.value.keywords))
+            if event.value in given and plain_module(context, owner_class(context, call.value.callee, call.scope)):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "a new Rngs of a fixed seed in every round gives the same numbers in every round",
+                    "make the Rngs once, before the loop",
+                )
 
 
 _LAYERS = ("Linear", "Conv", "ConvTranspose", "Embed", "LinearGeneral", "MultiHeadAttention", "Einsum")

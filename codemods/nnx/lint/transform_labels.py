@@ -23,8 +23,14 @@ _SCALING = frozenset({"scale_by_adam", "scale_by_rms", "scale_by_belief", "scale
 _PLAIN = frozenset({"identity", "zero_nans", "centralize", "add_noise"})
 
 
+_DECAYING = ("adamw", "add_decayed_weights", "lamb", "lion", "nadamw", "adamaxw", "adan")
+
+
 def _check(context: Context) -> Iterator[Finding]:
     yield from _chains(context)
+    for event, name in foreign(context, *_DECAYING):
+        if name.startswith("optax.") and event.value.keyword("mask") is not None:
+            yield from _plain_labels(context, event, len(event.node.args), "mask")
     for event, name in foreign(context, "masked"):
         if name == "optax.masked":
             yield from _plain_labels(context, event, 1, "mask")

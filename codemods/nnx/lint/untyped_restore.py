@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,14 +12,17 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.orbax_calls import checkpointer_calls
 from codemods.nnx.lint.places import foreign, kinds_of
-from codemods.nnx.values import Call, Value
+from codemods.nnx.values import Attr, Call, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
     if not any(b"restore" in module.source.data for module in context.project.modules):
         return
-    bare = {event.node: event for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
-    if not bare or not _saved_states(context):
+    bare = {event.node for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
+    if not _saved_states(context):
+        bare = set()
+    bare |= _managed(context)
+    if not bare:
         return
     for event, name in foreign(context, "update", "merge"):
         if name not in {"flax.nnx.update", "flax.nnx.merge"} or event.value.starred:
@@ -39,6 +43,26 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _bare(event: CallEvent) -> bool:
     return len(event.value.args) == 1 and not event.value.keywords
+
+
+def _managed(context: Context) -> set[ast.Call]:
+    """Return the calls by which managers restore without a template, where they save states of NNX."""
+    if not any(b"CheckpointManager" in module.source.data for module in context.project.modules):
+        return set()
+    saved = [value for e, n in foreign(context, "StandardSave", everywhere=True) if n.startswith("orbax.")
+             for value in (kinds_of(context, e.value.args[0], e.scope) if e.value.args else frozenset(),)]  # fmt: skip
+    if not saved or any(kinds != {Kind.STATE} for kinds in saved):
+        return set()
+    found = set()
+    for event in context.bodies.named("restore"):
+        callee = event.value.callee
+        if isinstance(callee, Attr) and _bare(event):
+            sources = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
+            if sources and all(
+                context.flow.calls.callee_name(s) == "orbax.checkpoint.CheckpointManager" for s in sources
+            ):
+                found.add(event.node)
+    return found
 
 
 def _saved_states(context: Context) -> bool:
