@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
-from functools import cached_property
 
 from codemods.nnx.source import Source
 from codemods.nnx.values import Call, Param, Value
@@ -13,7 +11,6 @@ Env = dict[str, Value]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-@dataclass(eq=False)
 class Scope:
     """A module, class body or function body.
 
@@ -30,19 +27,26 @@ class Scope:
         remote: names that inner functions bind, with those functions.
     """
 
-    module: ModuleFacts
-    node: ast.AST
-    parent: Scope | None = None
-    function: FunctionFacts | None = None
-    owner: ClassFacts | None = None
-    bindings: dict[str, list[Value]] = field(default_factory=dict)
-    env: Env = field(default_factory=dict)
-    globals: set[str] = field(default_factory=set)
-    rebound: set[str] = field(default_factory=set)
-    remote: dict[str, list[FunctionFacts]] = field(default_factory=dict)
+    def __init__(
+        self,
+        module: ModuleFacts,
+        node: ast.AST,
+        parent: Scope | None = None,
+        function: FunctionFacts | None = None,
+        owner: ClassFacts | None = None,
+    ) -> None:
+        self.module = module
+        self.node = node
+        self.parent = parent
+        self.function = function
+        self.owner = owner
+        self.bindings: dict[str, list[Value]] = {}
+        self.env: Env = {}
+        self.globals: set[str] = set()
+        self.rebound: set[str] = set()
+        self.remote: dict[str, list[FunctionFacts]] = {}
 
 
-@dataclass(eq=False)
 class FunctionFacts:
     """A function.
 
@@ -65,22 +69,37 @@ class FunctionFacts:
         is_cached: whether the property keeps the object that it returned first.
     """
 
-    node: FunctionNode
-    scope: Scope
-    owner: ClassFacts | None
-    name: str
-    params: dict[str, Param] = field(default_factory=dict)
-    positional: int = 0
-    vararg: str | None = None
-    kwarg: str | None = None
-    defaults: dict[str, Value] = field(default_factory=dict)
-    decorators: tuple[Value, ...] = ()
-    returns: list[Value] = field(default_factory=list)
-    generator: bool = False
-    delegated: list[Value] = field(default_factory=list)
-    binding: str = "function"
-    is_property: bool = False
-    is_cached: bool = False
+    def __init__(
+        self,
+        node: FunctionNode,
+        scope: Scope,
+        owner: ClassFacts | None,
+        name: str,
+        positional: int = 0,
+        vararg: str | None = None,
+        kwarg: str | None = None,
+        decorators: tuple[Value, ...] = (),
+        generator: bool = False,
+        binding: str = "function",
+        is_property: bool = False,
+        is_cached: bool = False,
+    ) -> None:
+        self.node = node
+        self.scope = scope
+        self.owner = owner
+        self.name = name
+        self.params: dict[str, Param] = {}
+        self.positional = positional
+        self.vararg = vararg
+        self.kwarg = kwarg
+        self.defaults: dict[str, Value] = {}
+        self.decorators = decorators
+        self.returns: list[Value] = []
+        self.generator = generator
+        self.delegated: list[Value] = []
+        self.binding = binding
+        self.is_property = is_property
+        self.is_cached = is_cached
 
     @property
     def self_param(self) -> Param | None:
@@ -97,7 +116,6 @@ class FunctionFacts:
         return {a.arg: a.annotation for a in every if a.annotation is not None}
 
 
-@dataclass(eq=False)
 class ClassFacts:
     """A class.
 
@@ -109,17 +127,24 @@ class ClassFacts:
         stores: values assigned to ``self.name`` in its methods, with the method.
     """
 
-    node: ast.ClassDef
-    scope: Scope
-    name: str
-    bases: tuple[Value, ...] = ()
-    decorators: tuple[Value, ...] = ()
-    methods: dict[str, FunctionFacts] = field(default_factory=dict)
-    fields: dict[str, ast.expr] = field(default_factory=dict)
-    stores: dict[str, list[tuple[FunctionFacts, Value]]] = field(default_factory=dict)
+    def __init__(
+        self,
+        node: ast.ClassDef,
+        scope: Scope,
+        name: str,
+        bases: tuple[Value, ...] = (),
+        decorators: tuple[Value, ...] = (),
+    ) -> None:
+        self.node = node
+        self.scope = scope
+        self.name = name
+        self.bases = bases
+        self.decorators = decorators
+        self.methods: dict[str, FunctionFacts] = {}
+        self.fields: dict[str, ast.expr] = {}
+        self.stores: dict[str, list[tuple[FunctionFacts, Value]]] = {}
 
 
-@dataclass(slots=True, eq=False)
 class CallEvent:
     """A call, with the values of all names where it happens.
 
@@ -130,19 +155,20 @@ class CallEvent:
         node: the syntax of the call.
     """
 
-    value: Call
-    scope: Scope
-    env: Env
-    statement: ast.stmt
-    loops: tuple[ast.AST, ...]
-    used: bool
-    node: ast.Call = field(init=False)  # a field of its own, since rules ask for it millions of times
+    __slots__ = ("env", "loops", "node", "scope", "statement", "used", "value")
 
-    def __post_init__(self) -> None:
-        self.node = self.value.node
+    def __init__(
+        self, value: Call, scope: Scope, env: Env, statement: ast.stmt, loops: tuple[ast.AST, ...], used: bool
+    ) -> None:
+        self.value = value
+        self.scope = scope
+        self.env = env
+        self.statement = statement
+        self.loops = loops
+        self.used = used
+        self.node = value.node  # an attribute of its own, since rules ask for it millions of times
 
 
-@dataclass(slots=True, eq=False)
 class AttrEvent:
     """An attribute that is read, stored or deleted.
 
@@ -151,26 +177,39 @@ class AttrEvent:
         stored: the value of a store.
     """
 
-    node: ast.Attribute
-    base: Value
-    scope: Scope
-    env: Env
-    statement: ast.stmt
-    context: str
-    stored: Value | None = None
+    __slots__ = ("base", "context", "env", "node", "scope", "statement", "stored")
+
+    def __init__(
+        self,
+        node: ast.Attribute,
+        base: Value,
+        scope: Scope,
+        env: Env,
+        statement: ast.stmt,
+        context: str,
+        stored: Value | None = None,
+    ) -> None:
+        self.node = node
+        self.base = base
+        self.scope = scope
+        self.env = env
+        self.statement = statement
+        self.context = context
+        self.stored = stored
 
 
-@dataclass(slots=True, eq=False)
 class ItemStore:
     """An assignment ``base[index] = value``, the only target of its statement or one of several."""
 
-    node: ast.Subscript
-    base: Value
-    scope: Scope
-    statement: ast.stmt
+    __slots__ = ("base", "node", "scope", "statement")
+
+    def __init__(self, node: ast.Subscript, base: Value, scope: Scope, statement: ast.stmt) -> None:
+        self.node = node
+        self.base = base
+        self.scope = scope
+        self.statement = statement
 
 
-@dataclass(eq=False)
 class ModuleFacts:
     """Everything one walk over a module finds.
 
@@ -183,28 +222,28 @@ class ModuleFacts:
         mutated: containers that are changed through something else than a variable that holds them.
     """
 
-    source: Source
-    scope: Scope = field(init=False)
-    functions: list[FunctionFacts] = field(default_factory=list)
-    classes: list[ClassFacts] = field(default_factory=list)
-    calls: list[CallEvent] = field(default_factory=list)
-    attributes: list[AttrEvent] = field(default_factory=list)
-    item_stores: list[ItemStore] = field(default_factory=list)
-    annotations: list[tuple[ast.expr, Scope]] = field(default_factory=list)
-    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
-    stars: list[str] = field(default_factory=list)
-    values: dict[ast.AST, Value] = field(default_factory=dict)
-    mutated: list[tuple[Value, Scope]] = field(default_factory=list)
+    scope: Scope
 
-    @cached_property
-    def _by_scope(self) -> dict[Scope, list[CallEvent]]:
-        found: dict[Scope, list[CallEvent]] = {}
-        for event in self.calls:
-            found.setdefault(event.scope, []).append(event)
-        return found
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.functions: list[FunctionFacts] = []
+        self.classes: list[ClassFacts] = []
+        self.calls: list[CallEvent] = []
+        self.attributes: list[AttrEvent] = []
+        self.item_stores: list[ItemStore] = []
+        self.annotations: list[tuple[ast.expr, Scope]] = []
+        self.imports: list[ast.Import | ast.ImportFrom] = []
+        self.stars: list[str] = []
+        self.values: dict[ast.AST, Value] = {}
+        self.mutated: list[tuple[Value, Scope]] = []
+        self._by_scope: dict[Scope, list[CallEvent]] | None = None
 
     def calls_in(self, scope: Scope) -> list[CallEvent]:
         """Return the calls of a scope of the module, in order."""
+        if self._by_scope is None:
+            self._by_scope = {}
+            for event in self.calls:
+                self._by_scope.setdefault(event.scope, []).append(event)
         return self._by_scope.get(scope, [])
 
     @property

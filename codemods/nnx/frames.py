@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.values import Value
 
 
-@dataclass(frozen=True, slots=True)
 class Moment:
     """When a variable or attribute was read that holds different objects at different times.
 
@@ -21,9 +19,23 @@ class Moment:
         given: whether what is assigned depends on an argument of the writer.
     """
 
-    writer: FunctionFacts | None
-    reader: FunctionFacts | None = None
-    given: bool = False
+    __slots__ = ("given", "reader", "writer")
+
+    def __init__(self, writer: FunctionFacts | None, reader: FunctionFacts | None = None, given: bool = False) -> None:
+        self.writer = writer
+        self.reader = reader
+        self.given = given
+
+    def __hash__(self) -> int:
+        return hash((self.writer, self.reader, self.given))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Moment)
+            and self.writer == other.writer
+            and self.reader == other.reader
+            and self.given == other.given
+        )
 
 
 FRESH: frozenset[ast.AST | Moment] = frozenset()
@@ -66,7 +78,6 @@ class Bound:
         return f"Bound({self.value!r}, {self.frame!r}, {self.stale!r})"
 
 
-@dataclass(eq=False, slots=True)
 class Frame:
     """An activation of a function.
 
@@ -83,36 +94,66 @@ class Frame:
         partial: whether an argument was unpacked, so that the parameters are not all known.
     """
 
-    function: FunctionFacts
-    site: Value | None = None
-    args: tuple[Bound, ...] = ()
-    keywords: dict[str, Bound] = field(default_factory=dict)
-    closure: Frame | None = None
-    receiver: Bound | None = None
-    partial: bool = False
-    caller: Frame | None = None
+    __slots__ = ("args", "caller", "closure", "function", "keywords", "partial", "receiver", "site")
+
+    def __init__(
+        self,
+        function: FunctionFacts,
+        site: Value | None = None,
+        args: tuple[Bound, ...] = (),
+        keywords: dict[str, Bound] | None = None,
+        closure: Frame | None = None,
+        receiver: Bound | None = None,
+        partial: bool = False,
+        caller: Frame | None = None,
+    ) -> None:
+        self.function = function
+        self.site = site
+        self.args = args
+        self.keywords = {} if keywords is None else keywords
+        self.closure = closure
+        self.receiver = receiver
+        self.partial = partial
+        self.caller = caller
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Part(Value):
     """A copy of ``of``, or of something in it, made by ``nnx.merge``, ``nnx.clone`` or the like at ``site``."""
 
-    site: Value
-    of: Bound
+    __slots__ = ("of", "site")
+
+    def __init__(self, site: Value, of: Bound) -> None:
+        self.site = site
+        self.of = of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Indexed(Value):
     """``base[index]`` with both followed as far as they go; the same object for the same base and index."""
 
-    base: Value
-    index: Bound
+    __slots__ = ("base", "index")
+
+    def __init__(self, base: Value, index: Bound) -> None:
+        self.base = base
+        self.index = index
 
 
-@dataclass(frozen=True, slots=True)
 class Round(Value):
     """The element of ``base`` in the current round of a loop in an activation."""
 
-    base: Value
-    loop: ast.AST
-    frame: Frame | None
+    __slots__ = ("base", "frame", "loop")
+
+    def __init__(self, base: Value, loop: ast.AST, frame: Frame | None) -> None:
+        self.base = base
+        self.loop = loop
+        self.frame = frame
+
+    def __hash__(self) -> int:
+        return hash((self.base, self.loop, self.frame))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Round)
+            and self.base == other.base
+            and self.loop == other.loop
+            and self.frame == other.frame
+        )

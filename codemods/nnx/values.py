@@ -10,7 +10,6 @@ to make, and a project has hundreds of thousands.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,63 +22,103 @@ class Value:
     __slots__ = ()
 
 
-@dataclass(slots=True, unsafe_hash=True)
 class Const(Value):
     """A literal: a string, number, None, True, False or Ellipsis."""
 
-    value: object
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash((self.value,))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self.value == other.value
 
 
-@dataclass(slots=True, unsafe_hash=True)
 class Ref(Value):
     """A name of a package outside the project, such as ``flax.nnx.Optimizer``."""
 
-    name: str
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __hash__(self) -> int:
+        return hash((self.name,))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ref) and self.name == other.name
 
 
-@dataclass(slots=True, unsafe_hash=True)
 class ModuleRef(Value):
     """A module by its dotted name, as the module ``importer`` spells it; the project's own or another's."""
 
-    name: str
-    importer: str = ""
+    __slots__ = ("importer", "name")
+
+    def __init__(self, name: str, importer: str = "") -> None:
+        self.name = name
+        self.importer = importer
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.importer))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModuleRef) and self.name == other.name and self.importer == other.importer
 
 
-@dataclass(slots=True, eq=False)
 class Unknown(Value):
     """Some object, different at each place."""
 
-    node: ast.AST
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.AST) -> None:
+        self.node = node
 
 
-@dataclass(slots=True, eq=False)
 class Function(Value):
     """A function, method or lambda of the project."""
 
-    facts: FunctionFacts
+    __slots__ = ("facts",)
+
+    def __init__(self, facts: FunctionFacts) -> None:
+        self.facts = facts
 
 
-@dataclass(slots=True, eq=False)
 class Class(Value):
     """A class of the project."""
 
-    facts: ClassFacts
+    __slots__ = ("facts",)
+
+    def __init__(self, facts: ClassFacts) -> None:
+        self.facts = facts
 
 
-@dataclass(slots=True, eq=False)
 class Param(Value):
     """A parameter of a function."""
 
-    function: FunctionFacts
-    name: str
+    __slots__ = ("function", "name")
+
+    def __init__(self, function: FunctionFacts, name: str) -> None:
+        self.function = function
+        self.name = name
 
 
-@dataclass(slots=True, unsafe_hash=True)
 class Free(Value):
     """A variable of an enclosing scope, or a global, as it is when the inner function runs."""
 
-    scope: Scope
-    name: str
+    __slots__ = ("name", "scope")
+
+    def __init__(self, scope: Scope, name: str) -> None:
+        self.scope = scope
+        self.name = name
+
+    def __hash__(self) -> int:
+        return hash((self.scope, self.name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Free) and self.scope == other.scope and self.name == other.name
 
     @property
     def of_global(self) -> bool:
@@ -87,7 +126,6 @@ class Free(Value):
         return self.scope.parent is None
 
 
-@dataclass(slots=True, eq=False)
 class Call(Value):
     """The result of a call.
 
@@ -96,11 +134,21 @@ class Call(Value):
         starred: whether an argument is unpacked with ``*`` or ``**``.
     """
 
-    node: ast.Call
-    callee: Value
-    args: tuple[Value, ...]
-    keywords: tuple[tuple[str | None, Value], ...]
-    starred: bool = False
+    __slots__ = ("args", "callee", "keywords", "node", "starred")
+
+    def __init__(
+        self,
+        node: ast.Call,
+        callee: Value,
+        args: tuple[Value, ...],
+        keywords: tuple[tuple[str | None, Value], ...],
+        starred: bool = False,
+    ) -> None:
+        self.node = node
+        self.callee = callee
+        self.args = args
+        self.keywords = keywords
+        self.starred = starred
 
     def keyword(self, name: str) -> Value | None:
         """Return the argument passed by ``name=``, if there is one."""
@@ -114,11 +162,13 @@ class Call(Value):
         return self.keyword(name)
 
 
-@dataclass(slots=True, eq=False)
 class Star(Value):
     """The unpacking ``*value`` in a call or display."""
 
-    value: Value
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
 
 
 class _Derived(Value):
@@ -183,23 +233,26 @@ class Each(_Derived):
         self.loop = loop
 
 
-@dataclass(slots=True, eq=False)
 class Sequence(Value):
     """A tuple or list display."""
 
-    node: ast.AST
-    items: tuple[Value, ...]
+    __slots__ = ("items", "node")
+
+    def __init__(self, node: ast.AST, items: tuple[Value, ...]) -> None:
+        self.node = node
+        self.items = items
 
 
-@dataclass(slots=True, eq=False)
 class Mapping(Value):
     """A dict display; the key of ``**other`` is None."""
 
-    node: ast.AST
-    items: tuple[tuple[Value | None, Value], ...]
+    __slots__ = ("items", "node")
+
+    def __init__(self, node: ast.AST, items: tuple[tuple[Value | None, Value], ...]) -> None:
+        self.node = node
+        self.items = items
 
 
-@dataclass(slots=True, eq=False)
 class Comprehension(Value):
     """A list, set, generator or dict comprehension over one loop.
 
@@ -209,45 +262,63 @@ class Comprehension(Value):
         element: the value of one round.
     """
 
-    loop: ast.AST
-    key: Value | None
-    element: Value
+    __slots__ = ("element", "key", "loop")
+
+    def __init__(self, loop: ast.AST, key: Value | None, element: Value) -> None:
+        self.loop = loop
+        self.key = key
+        self.element = element
 
 
-@dataclass(slots=True, eq=False)
 class Choice(Value):
     """One of several values, depending on the way taken to ``node``."""
 
-    node: ast.AST
-    options: tuple[Value, ...]
+    __slots__ = ("node", "options")
+
+    def __init__(self, node: ast.AST, options: tuple[Value, ...]) -> None:
+        self.node = node
+        self.options = options
 
 
-@dataclass(slots=True, eq=False)
 class Either(Choice):
     """A variable that holds its options one after the other; reading it twice may give different ones."""
 
+    __slots__ = ()
 
-@dataclass(slots=True, unsafe_hash=True)
+
 class Assigned(Value):
     """What an inner function assigns to a variable of the scope around it."""
 
-    scope: Scope
-    value: Value
+    __slots__ = ("scope", "value")
+
+    def __init__(self, scope: Scope, value: Value) -> None:
+        self.scope = scope
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash((self.scope, self.value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Assigned) and self.scope == other.scope and self.value == other.value
 
 
-@dataclass(slots=True, eq=False)
 class Loop(Value):
     """A variable at the head of a loop: its value from before, or that of the round before."""
 
-    node: ast.AST
-    before: Value
-    again: Value | None = None
+    __slots__ = ("again", "before", "node")
+
+    def __init__(self, node: ast.AST, before: Value, again: Value | None = None) -> None:
+        self.node = node
+        self.before = before
+        self.again = again
 
 
-@dataclass(slots=True, eq=False)
 class Changed(Value):
     """A container after ``container[index] = value``, ``.append(value)`` or the like."""
 
-    node: ast.AST
-    before: Value
-    value: Value
+    __slots__ = ("before", "node", "value")
+
+    def __init__(self, node: ast.AST, before: Value, value: Value) -> None:
+        self.node = node
+        self.before = before
+        self.value = value

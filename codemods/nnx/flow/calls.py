@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from codemods.nnx.flow.flow import Flow
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Callee:
     """A function that a call may reach.
 
@@ -40,13 +38,25 @@ class Callee:
         traced: whether the function is traced, so that it works on copies of its arguments.
     """
 
-    function: FunctionFacts
-    closure: Frame | None
-    receiver: Bound | None = None
-    args: tuple[Bound, ...] = ()
-    keywords: tuple[tuple[str, Bound], ...] = ()
-    gradient: bool = False
-    traced: bool = False
+    __slots__ = ("args", "closure", "function", "gradient", "keywords", "receiver", "traced")
+
+    def __init__(
+        self,
+        function: FunctionFacts,
+        closure: Frame | None,
+        receiver: Bound | None = None,
+        args: tuple[Bound, ...] = (),
+        keywords: tuple[tuple[str, Bound], ...] = (),
+        gradient: bool = False,
+        traced: bool = False,
+    ) -> None:
+        self.function = function
+        self.closure = closure
+        self.receiver = receiver
+        self.args = args
+        self.keywords = keywords
+        self.gradient = gradient
+        self.traced = traced
 
 
 class Calls:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.flow.callers import CallSites
@@ -84,15 +83,18 @@ class Flow:
         self._frames: dict[tuple[object, ...], Frame] = {}
         self._parts: dict[tuple[object, ...], Part] = {}
         self._assumed: dict[FunctionFacts, Frame] = {}
+        self._may: May | None = None
         self.questions = Questions(project)
         self.answers = Answers()
         self.library: dict[Value, Bound] = {}  # what globals, and attributes of them, are that stand for library names
         self._answers: dict[frozenset[Frame], Answers] = {}  # those found while something was assumed
 
-    @cached_property
+    @property
     def may(self) -> May:
         """What may flow where; asked before anything that is dear to follow."""
-        return May(self.project)
+        if self._may is None:
+            self._may = May(self.project)
+        return self._may
 
     # -- frames -------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.frames import Bound
@@ -18,14 +17,15 @@ _POLL = 0xFF  # how many steps lie between two looks whether the analysis shall 
 _SHARE = 200_000, 20  # steps of a project, and more for each of its calls, before the analysis makes haste
 
 
-@dataclass(slots=True)
 class Question:
     """A question under way; ``settled`` says in the end whether its answer holds everywhere."""
 
-    settled: bool = False
+    __slots__ = ("settled",)
+
+    def __init__(self, settled: bool = False) -> None:
+        self.settled = settled
 
 
-@dataclass(slots=True)
 class Answers:
     """Settled answers, which hold until something else is assumed or distrusted.
 
@@ -39,12 +39,17 @@ class Answers:
             at the shortest: none is found at the end of a longer one.
     """
 
-    resolved: dict[Bound, Bound] = field(default_factory=dict)
-    same: dict[tuple[Bound, Bound], bool] = field(default_factory=dict)
-    classes: dict[Bound, ClassFacts | None] = field(default_factory=dict)
-    elements: dict[Bound, tuple[Bound, ...]] = field(default_factory=dict)
-    opened: dict[Bound, Param | None] = field(default_factory=dict)
-    closed: dict[Bound, int] = field(default_factory=dict)
+    __slots__ = ("classes", "closed", "elements", "opened", "resolved", "same")
+
+    def __init__(
+        self,
+    ) -> None:
+        self.resolved: dict[Bound, Bound] = {}
+        self.same: dict[tuple[Bound, Bound], bool] = {}
+        self.classes: dict[Bound, ClassFacts | None] = {}
+        self.elements: dict[Bound, tuple[Bound, ...]] = {}
+        self.opened: dict[Bound, Param | None] = {}
+        self.closed: dict[Bound, int] = {}
 
 
 class Questions:
