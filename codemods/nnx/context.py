@@ -6,12 +6,13 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from codemods.nnx.facts import ClassFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kinds
 from codemods.nnx.options import Options
 from codemods.nnx.project import Modules, Project
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Free, Param
+from codemods.nnx.values import Attr, Free, Param, Value
 
 if TYPE_CHECKING:
     from codemods.nnx.lint.bodies import Bodies
@@ -58,14 +59,11 @@ class Context:
     def _distrust(self) -> None:
         """Find the containers that are changed under another name than they were made, before any rule asks."""
         changed = [(container, scope) for module in self.project.modules for container, scope in module.mutated]
-        self.flow.identity.distrust(
-            {
-                value
-                for container, scope in changed
-                for value in (container, *(held.value for held in self.sources.of(self.flow.here(container, scope))))
-                if not isinstance(value, Param | Free)
-            }
-        )
+        # methods that change the same attribute of their own instance change the same containers
+        distinct = {_attribute_of_self(place[0]) or place: place for place in changed}
+        held = [one.value for place in distinct.values() for one in self.sources.of(self.flow.here(*place))]
+        containers = {container for container, _ in changed}
+        self.flow.identity.distrust({one for one in (*containers, *held) if not isinstance(one, Param | Free)})
 
     @cached_property
     def bodies(self) -> Bodies:
@@ -87,3 +85,11 @@ class Context:
         from codemods.nnx.lint.taint import Taint
 
         return Taint(self.flow, self.kinds, self.traced, self.bodies)
+
+
+def _attribute_of_self(value: Value) -> tuple[ClassFacts, str] | None:
+    """Return the class and the name of an attribute of the instance whose method reads it."""
+    if not isinstance(value, Attr) or not isinstance(value.base, Param):
+        return None
+    function = value.base.function
+    return (function.owner, value.name) if function.owner and value.base is function.self_param else None
