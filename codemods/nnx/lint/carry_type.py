@@ -194,7 +194,7 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
         before, after = _keys(init.value), _keys(value)
         if before is not None and after is not None and before != after:
             return "other keys before than after"
-        return ""
+        return _entries(context, body, carry, init, value) if before is not None and after is not None else ""
     if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple) and len(value.items) > 1:
         return "one array before, a tuple after" if Arrays(context, {}).of_bound(init) != UNKNOWN else ""
     before_ = Arrays(context, {}).of_bound(init)
@@ -211,6 +211,21 @@ def _parts(context: Context, body: Body, carry: Param, init: Bound, before: Sequ
         problem = _difference(one, arrays, body, two) or _grows(context, body, Item(carry, Const(position)), two)
         if problem:
             return f"{problem} (part {position + 1})"
+    return ""
+
+
+def _entries(context: Context, body: Body, carry: Param, init: Bound, after: Mapping) -> str:
+    """Return how an entry of a dict differs from the one before."""
+    assert isinstance(init.value, Mapping)
+    kinds = {
+        key: Arrays(context, {}).of_bound(context.flow.follow(init, item))
+        for key, item in init.value.items
+        if isinstance(key, Const)
+    }
+    arrays = Arrays(context, _given(context, body, {Item(carry, key): kind for key, kind in kinds.items()}))
+    for key, item in after.items:
+        if isinstance(key, Const) and key in kinds and (problem := _difference(kinds[key], arrays, body, item)):
+            return f"{problem} (entry {key.value!r})"
     return ""
 
 
