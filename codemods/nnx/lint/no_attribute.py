@@ -87,6 +87,8 @@ _MODULE = frozenset(
     }
 )
 _NAMES = {f"flax.nnx.{layer}": frozenset(words.split()) for layer, words in _LAYERS.items()}
+# what containers, texts and numbers have: asked of everything, and hardly ever of a layer
+_COMMON = frozenset(word for kind in (str, bytes, list, dict, set, int, float) for word in dir(kind))
 _DYNAMIC = frozenset({"setattr", "__dict__", "vars", "__setattr__", "locals", "add_module", "register", "__slots__"})
 _LINEN = frozenset({"init", "apply", "bind", "param", "variable", "make_rng", "has_variable", "put_variable", "unbind"})
 
@@ -101,7 +103,7 @@ def _check(context: Context) -> Iterator[Finding]:
         word = event.node.attr
         if event.context != "load" or word in _MODULE or word in WORDS or word in _LINEN or word.startswith("_"):
             continue
-        if made.may_be(event.base) and word not in known:
+        if word not in _COMMON and word not in known and made.may_be(event.base):
             yield from _of_layer(context, event)
     for cls in own:
         if cls.scope.module in context.asked and _plain(context, cls):
