@@ -736,6 +736,31 @@ def test_wrong(name: str) -> None:
     assert found.count(name[:6]) == 1, found
 
 
+JITTED_AGAIN = """\
+class Agent:
+    def __init__(self):
+        self.grads = jax.grad(lambda x: x.sum())
+        self.predict = jax.jit(self.predict)
+        self.step = jax.jit(self.step)
+
+    def predict(self, x):
+        return x
+
+    def step(self, x):
+        return self.predict(x)
+
+def run(agent: Agent, x):
+    return agent.step(agent.predict(x))
+
+run(Agent(), jnp.ones(2))
+"""
+
+
+def test_compiled_in_its_own_place() -> None:
+    """What ``jit`` makes of a method that it takes the place of leads back to itself."""
+    assert not look(HEAD + JITTED_AGAIN, Options(origin="0.12", targets=("0.12",), lint=True)).failures
+
+
 CONSTANT = """\
 class Matrix(nnx.Pytree):
     def __init__(self, data):

@@ -52,8 +52,11 @@ def _made(context: Context, event: CallEvent) -> tuple[Value, bool]:
         isinstance(callee, Free | Attr) and isinstance(event.node.func, ast.Name | ast.Attribute)
     ):
         found = context.flow.follow(context.flow.here(event.value, event.scope), callee)
-        direct = True
+        direct, seen = True, set[Value]()
         while isinstance(found.value, Call) and found.value.args and context.flow.calls.callee_name(found) in JITS:
+            if found.value in seen:  # `self.step = jax.jit(self.step)`
+                break
+            seen.add(found.value)
             found, direct = context.flow.follow(found, found.value.args[0]), False
         return found.value, direct
     return callee, True
