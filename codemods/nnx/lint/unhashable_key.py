@@ -12,18 +12,23 @@ from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import scopes
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Each, Loop, Mapping, Value
 
 _DICTS = frozenset({"builtins.dict", "collections.defaultdict", "collections.Counter", "collections.OrderedDict"})
 _SETS = frozenset({"builtins.set", "builtins.frozenset"})
 _BY_KEY = frozenset({"get", "setdefault", "pop"})
+_OF_MEMBERS = frozenset({"set", "frozenset", "Counter", "hash"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
         for node in context.bodies.nodes(scope):
-            key = _key(context, node, scope)
-            if key is not None and _array(context, key, scope) and not context.bodies.guarded(node, scope):
+            for key, holder, makers in _keys(node):  # first what is seldom so, and is soon known
+                if not _array(context, key, scope) or not _takes_keys(context, holder, scope, makers):
+                    continue
+                if context.bodies.guarded(node, scope):
+                    continue
                 yield finding(
                     RULE.code,
                     scope,
@@ -33,25 +38,32 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _key(context: Context, node: ast.AST, scope: Scope) -> ast.expr | None:
-    """Return what a node uses as a key."""
-    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):
-        return node.slice if _made(context, node.value, scope, _DICTS) else None
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
-        return node.left if _made(context, node.comparators[0], scope, _DICTS | _SETS) else None
-    if isinstance(node, ast.Call) and len(node.args) in {1, 2}:
+def _keys(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:
+    """Yield what a node may use as a key, what it is the key of, and what makes such a thing."""
+    if isinstance(node, ast.Subscript):
+        if not isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):
+            yield node.slice, node.value, _DICTS
+    elif isinstance(node, ast.Compare):
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+            yield node.left, node.comparators[0], _DICTS | _SETS
+    elif isinstance(node, ast.Call) and len(node.args) in {1, 2} and not isinstance(node.args[0], ast.Starred):
         func = node.func
-        if isinstance(func, ast.Attribute):
-            if func.attr in _BY_KEY and _made(context, func.value, scope, _DICTS):
-                return node.args[0]
-            if func.attr == "add" and _made(context, func.value, scope, _SETS):
-                return node.args[0]
-        value = scope.module.values.get(node)
-        if isinstance(value, Call) and len(node.args) == 1:
-            name = context.flow.calls.callee_name(context.flow.here(value, scope))
-            if name in _SETS | {"collections.Counter", "builtins.hash"} and not isinstance(node.args[0], ast.Starred):
-                return node.args[0]
-    return None
+        if isinstance(func, ast.Attribute) and func.attr in _BY_KEY:
+            yield node.args[0], func.value, _DICTS
+        elif isinstance(func, ast.Attribute) and func.attr == "add":
+            yield node.args[0], func.value, _SETS
+        elif len(node.args) == 1 and last_word(func) in _OF_MEMBERS:
+            yield node.args[0], node, _SETS | {"collections.Counter", "builtins.hash"}
+
+
+def _takes_keys(context: Context, holder: ast.expr, scope: Scope, makers: frozenset[str]) -> bool:
+    """Say whether an expression is a dict or set, or a call that makes one of its argument."""
+    if not isinstance(holder, ast.Call):
+        return _made(context, holder, scope, makers)
+    value = scope.module.values.get(holder)
+    if isinstance(value, Call) and "builtins.hash" in makers:
+        return context.flow.calls.callee_name(context.flow.here(value, scope)) in makers
+    return _made(context, holder, scope, makers)
 
 
 def _made(context: Context, node: ast.expr, scope: Scope, makers: frozenset[str]) -> bool:

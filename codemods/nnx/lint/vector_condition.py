@@ -95,7 +95,10 @@ def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Va
     if isinstance(node, ast.Compare):
         if not all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq) for op in node.ops):
             return 0
-        return max(least_axes(context, part, scope, given) for part in (node.left, *node.comparators))
+        parts = (node.left, *node.comparators)
+        if any(isinstance(part, ast.Constant) and not isinstance(part.value, int | float | complex) for part in parts):
+            return 0  # arrays are not compared with texts
+        return max(least_axes(context, part, scope, given) for part in parts)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         return least_axes(context, node.operand, scope, given)
     value = scope.module.values.get(node)
