@@ -106,6 +106,8 @@ def _related(one: Use, two: Use) -> bool:
     """Say whether two uses may draw the same numbers; the same helper with the same arguments is called for that."""
     if not (one.helper and two.helper) or one.name != two.name:
         return not _meant(one) if one.helper else True
+    if one.gradient or two.gradient:
+        return False  # a loss is differentiated for the noise that it is shown with
     if one.event.node is not two.event.node and _parts(one, two):
         return True
     return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two)

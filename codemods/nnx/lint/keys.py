@@ -39,6 +39,7 @@ class Use:
         name: full name of the function.
         node: the argument.
         helper: whether it is a function of the project that draws with the key.
+        gradient: whether it is differentiated there.
     """
 
     event: CallEvent
@@ -46,6 +47,7 @@ class Use:
     name: str
     node: ast.expr
     helper: bool = False
+    gradient: bool = False
 
 
 def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
@@ -97,9 +99,9 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             own = found.get((param.function.scope, param), [])
             if own and all(_switched_off(context, use, event, param) for use in own):
                 continue
-            key, node = given
+            key, node, gradient = given
             users = found.setdefault((event.scope, key), [])
-            use = Use(event, key, param.function.name, node, helper=True)
+            use = Use(event, key, param.function.name, node, helper=True, gradient=gradient)
             users.append(use)
             users.sort(key=_place)
             if isinstance(key, Param) and not _for_want(context, use, key):
@@ -160,24 +162,25 @@ def _default(param: Param) -> Value | None:
     return param.function.defaults.get(param.name)
 
 
-def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, ast.expr] | None:
-    """Return what a call gives for a parameter, as it stands in the call."""
+def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, ast.expr, bool] | None:
+    """Return what a call gives for a parameter, as it stands in the call, and whether it asks for gradients."""
     function, call = param.function, event.value
-    if call.starred or not isinstance(event.node.func, ast.Name | ast.Attribute):
+    if call.starred:
         return None
     if context.flow.calls.callee_name(context.flow.here(call, event.scope)):
         return None  # a loop or branch that gets the function
+    invoked = [c for c, _ in context.flow.calls.invoked(context.flow.here(call, event.scope)) if c.function is function]
+    gradient = len(invoked) == 1 and invoked[0].gradient
+    if not gradient and not isinstance(event.node.func, ast.Name | ast.Attribute):
+        return None
     for key, node in zip(call.keywords, event.node.keywords, strict=True):
         if key[0] == param.name:
-            return key[1], node.value
+            return key[1], node.value, gradient
     index = list(function.params).index(param.name)
     if function.self_param is not None:
         index -= 1
-    invoked = [c for c, _ in context.flow.calls.invoked(context.flow.here(call, event.scope)) if c.function is function]
-    if len(invoked) == 1 and invoked[0].gradient:
-        return None
     index -= len(invoked[0].args) if len(invoked) == 1 else 0
-    return (call.args[index], event.node.args[index]) if 0 <= index < len(call.args) else None
+    return (call.args[index], event.node.args[index], gradient) if 0 <= index < len(call.args) else None
 
 
 def _trackable(key: Value) -> bool:
