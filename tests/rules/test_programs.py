@@ -42,8 +42,9 @@ class Program:
         return {str(f.relative_to(self.path)): _read(f) for f in sorted(self.path.rglob("*.py"))}
 
     def migrated(self, target: str) -> dict[str, str]:
-        """Return the texts after migration."""
-        return migrated(self.texts, Options(targets=(target,)), self.unsafe)[0]
+        """Return the texts after migration; a run analyses what it fixed again, since one fix may allow another."""
+        once = migrated(self.texts, Options(targets=(target,)), self.unsafe)[0]
+        return migrated(once, Options(targets=(target,)), self.unsafe)[0]
 
 
 def _read(path: Path) -> str:
