@@ -14,7 +14,7 @@ from tests.release.test_wheel import ROOT, build, run
 pytestmark = pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="needs a C compiler")
 
 HERE = "import nnxmigrate._codemods.nnx.{name} as module\nprint(module.__file__)"
-MAIN = "sys.setrecursionlimit(1_000)\nrunpy.run_module('nnxmigrate', run_name='__main__')"
+MAIN = "runpy.run_module('nnxmigrate', run_name='__main__')"
 DEEP = {
     "terms": "def f(a):\n    return " + " + ".join(["a"] * 9_000),
     "attributes": "x = nnx" + ".Param" * 9_000,

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
-from codemods.nnx.lint.syntax import Path, behind, inside, own_nodes, paths
+from codemods.nnx.lint.syntax import Path, behind, inside, names_in, own_nodes, paths
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import Project
 
@@ -73,7 +73,7 @@ class Bodies:
             if (
                 isinstance(block, ast.If | ast.IfExp)
                 and arm in {"body", "orelse"}
-                and self._typed(block) & _names(node)
+                and self._typed(block) & names_in(node)
             ):
                 return True
         return False
@@ -83,13 +83,13 @@ class Bodies:
         last = guard.body[-1]
         if not isinstance(last, ast.Return) or last.value is None or isinstance(last.value, ast.Constant):
             return False
-        if not _names(last.value) & _names(guard.test):
+        if not names_in(last.value) & names_in(guard.test):
             return False
         return any(_keeps(node) for node in self.nodes(scope) if getattr(node, "lineno", 0) > guard.lineno)
 
     def of_asked_type(self, value: ast.expr, node: ast.AST, scope: Scope) -> bool:
         """Say whether a place is reached only after the type of a value, or of what it is a part of, was asked for."""
-        names, outer = _names(value), scope
+        names, outer = names_in(value), scope
         while True:
             blocks = [b for b, arm in self.paths(outer).get(node, ()) if arm in {"body", "orelse"}]
             asked = (b for b in (*blocks, *self.behind(node, outer)) if isinstance(b, ast.If | ast.IfExp))
@@ -108,7 +108,7 @@ class Bodies:
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
                 if call.func.id in {"isinstance", "issubclass", "type", "callable", "hasattr"}
                 for argument in call.args[:1]
-                for name in _names(argument)
+                for name in names_in(argument)
             )
         return self._tested[block]
 
@@ -210,10 +210,6 @@ def _called(item: ast.withitem) -> str:
     """Return the last part of the name of a context manager."""
     made = item.context_expr
     return last_word(made.func if isinstance(made, ast.Call) else made)
-
-
-def _names(node: ast.AST) -> frozenset[str]:
-    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _keeps(node: ast.AST) -> bool:

@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
 from codemods.nnx.lint.captured_model import captured_model, static_self
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, foreign, in_test, kinds_of, shown, traced_bodies
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Free, Param, Value
@@ -182,18 +183,14 @@ def _later(context: Context, function: FunctionFacts, name: str, scope: Scope) -
     nodes = context.bodies.nodes(scope)
     names = {name}
     for statement in nodes:
-        if isinstance(statement, ast.Assign) and names & _names(statement.value):
-            names |= {n for target in statement.targets for n in _names(target)}
+        if isinstance(statement, ast.Assign) and names & names_in(statement.value):
+            names |= {n for target in statement.targets for n in names_in(target)}
     direct, own = set(nodes), set(ast.walk(function.node))
     end = function.node.end_lineno or 0
     return any(
         isinstance(n, ast.Name) and n.id in names and n not in own and (n.lineno > end or n not in direct)
         for n in ast.walk(scope.node)
     )
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _used(context: Context, function: FunctionFacts, name: ast.Name) -> bool:

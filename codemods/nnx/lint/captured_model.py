@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Free, Param
 
@@ -76,7 +77,7 @@ def _between(context: Context, function: FunctionFacts, outer: FunctionFacts, ow
         if not isinstance(event.node.func, ast.Name) or event.node.func.id not in _names(function, scope, context):
             continue
         for loop in event.loops:
-            if isinstance(loop, ast.For | ast.While) and not _inside(function.node, loop):
+            if isinstance(loop, ast.For | ast.While) and not inside(function.node, loop):
                 if _trains(loop, owner, field, 0):
                     return True
     return False
@@ -95,10 +96,6 @@ def _names(function: FunctionFacts, scope: Scope, context: Context) -> set[str]:
             if any(n is function.node or (isinstance(n, ast.Name) and n.id == function.name) for n in node.value.args):
                 names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return names
-
-
-def _inside(node: ast.AST, loop: ast.AST) -> bool:
-    return any(inner is node for inner in ast.walk(loop))
 
 
 def _trained(owner: ClassFacts, field: str) -> bool:

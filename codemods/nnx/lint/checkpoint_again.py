@@ -10,8 +10,8 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.orbax_calls import checkpointer_calls, path_of
-from codemods.nnx.lint.places import in_test, receiver
-from codemods.nnx.lint.syntax import inside, keyword
+from codemods.nnx.lint.places import in_test, position, receiver
+from codemods.nnx.lint.syntax import argument, inside, keyword
 from codemods.nnx.nodes import last_word
 
 _EMPTYING = frozenset({"rmtree", "erase_and_create_empty", "unlink", "rename", "replace", "move", "TemporaryDirectory"})
@@ -110,12 +110,12 @@ def _given_again(context: Context, path: ast.expr, event: CallEvent) -> bool:
         return False
     if len(event.scope.bindings.get(path.id, ())) != 1 or _conditional(context, event):
         return False
-    index = list(function.params).index(path.id) - int(function.self_param is not None)
+    place = position(function.params[path.id])
     for caller in context.flow.sites.callers(function):
         loop = caller.loops[-1] if caller.loops else None
         if loop is None or caller.value.starred or _once(context, caller) or _emptied(caller) or in_test(caller.scope):
             continue
-        given = caller.node.args[index] if index < len(caller.node.args) else keyword(caller.node, path.id)
+        given = argument(caller.node, place, path.id)
         if given is not None and _fixed(given, caller, loop):
             return True
     return False

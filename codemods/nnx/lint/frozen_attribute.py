@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Call, Loop, Ref
+from codemods.nnx.values import Call, Loop, Ref, Value
 
 _FROZEN = frozenset({"flax.struct.dataclass"})
 _CHOSEN = frozenset({"dataclasses.dataclass", "chex.dataclass"})
@@ -51,18 +51,20 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _train_state(context: Context, event: AttrEvent) -> bool:
     """Say whether an object comes of ``TrainState.create``."""
-    value = event.base
+    found = context.flow.resolve(context.flow.here(_first(event.base), event.scope))
+    return context.flow.calls.callee_name(found) in {_STATE, f"{_STATE}.create"}
+
+
+def _first(value: Value) -> Value:
+    """Return what a variable of a loop is in the first round."""
     while isinstance(value, Loop):
         value = value.before
-    found = context.flow.resolve(context.flow.here(value, event.scope))
-    return context.flow.calls.callee_name(found) in {_STATE, f"{_STATE}.create"}
+    return value
 
 
 def _class(context: Context, event: AttrEvent) -> ClassFacts | None:
     """Return the class of the object whose attribute is assigned to."""
-    value = event.base
-    while isinstance(value, Loop):
-        value = value.before
+    value = _first(event.base)
     here = context.flow.here(value, event.scope)
     found = context.flow.classes.class_of(context.flow.resolve(here))
     if found is not None:

@@ -12,6 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import compiled_roots, in_test
 from codemods.nnx.lint.static_varies import counted
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.values import Call, Changed, Loop, Sequence, Value
 
 _GROWING = frozenset({"append", "concatenate", "vstack", "hstack", "stack", "array", "asarray"})
@@ -57,15 +58,11 @@ def _cut(node: ast.expr, counters: set[str]) -> bool:
         return False
     for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
         if isinstance(part, ast.Slice):
-            ends = [_mentions(end, counters) for end in (part.lower, part.upper)]
+            ends = [end is not None and bool(names_in(end) & counters) for end in (part.lower, part.upper)]
             other = part.upper if ends[0] else part.lower
             if sum(ends) == 1 and (other is None or isinstance(other, ast.Constant)):
                 return True
     return False
-
-
-def _mentions(node: ast.expr | None, names: set[str]) -> bool:
-    return node is not None and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
 
 
 def _grows(context: Context, value: Value, loop: ast.AST, scope: Scope) -> bool:

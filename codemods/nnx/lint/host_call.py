@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
 from codemods.nnx.lint.places import traced_bodies, traced_calls
-from codemods.nnx.lint.syntax import inside, keyword
+from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Free, Ref
@@ -59,7 +59,7 @@ def _reports(scope: Scope) -> bool:
 
 def _reads(event: CallEvent) -> bool:
     """Say whether a file is opened to be read: its contents are a part of the program, as settings are."""
-    mode = event.node.args[1] if len(event.node.args) > 1 else keyword(event.node, "mode")
+    mode = argument(event.node, 1, "mode")
     return mode is None or (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and mode.value[:1] == "r")
 
 

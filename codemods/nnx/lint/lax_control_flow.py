@@ -173,10 +173,10 @@ def _changed(context: Context, scope: Scope) -> str | None:
         made = resolved(context, func, scope)
         if made is not None and method == "update" and context.kinds.of(made) in _UPDATED:
             return func.id
-        if made is None or (not method and _drawing(context, made, scope)):
-            if made is not None:
-                return func.id
+        if made is None:
             continue
+        if not method and _drawing(context, made, scope):
+            return func.id
         callee = context.flow.calls.callee_name(made)
         if callee and (_CHANGING.get(callee) == method or callee == "flax.nnx.Rngs"):
             return func.id

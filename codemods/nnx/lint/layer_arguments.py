@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Mapping, Sequence, Unknown, Value
 
@@ -244,7 +244,7 @@ def _kernel(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast
     for method in function.owner.methods.values():
         for other in context.bodies.calls.get(method.scope, ()):
             func = other.node.func
-            window = keyword(other.node, "window_shape") or (other.node.args[1] if len(other.node.args) > 1 else None)
+            window = argument(other.node, 1, "window_shape")
             pooled = isinstance(func, ast.Attribute) and func.attr in _POOLS and isinstance(window, ast.Tuple)
             if pooled and isinstance(window, ast.Tuple) and len(window.elts) == 2:
                 message = "a number as kernel_size is a convolution over one axis, and this model pools over two"
@@ -269,7 +269,7 @@ def _window(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast
         node = keyword(event.node, "window_shape") or event.node.args[1]
         yield event, node, "the window is a number, and it needs a length for every axis", "write (n, n)"
         return
-    window = keyword(event.node, "window_shape") or (event.node.args[1] if len(event.node.args) > 1 else None)
+    window = argument(event.node, 1, "window_shape")
     unset = len(event.node.args) < 3 and keyword(event.node, "strides") is None
     padding = constant(keyword(event.node, "padding"))
     lengths = constant(window)

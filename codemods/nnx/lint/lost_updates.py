@@ -92,12 +92,11 @@ def _not_put_back(context: Context) -> Iterator[Finding]:
 
 def _of_model(context: Context, event: CallEvent, name: str) -> bool:
     """Say whether a variable of a function is first the state of a model, taken in the same function."""
-    for value in event.scope.bindings.get(name, ())[:1]:
-        bound = context.flow.here(value, event.scope)
-        whole = value.base if isinstance(value, Item) else value
-        made = context.flow.calls.callee_name(context.flow.with_value(bound, whole)) if isinstance(whole, Call) else ""
-        return made in {"flax.nnx.state", "flax.nnx.split"}
-    return False
+    first = next(iter(event.scope.bindings.get(name, ())), None)
+    whole = first.base if isinstance(first, Item) else first
+    if not isinstance(whole, Call):
+        return False
+    return context.flow.calls.callee_name(context.flow.here(whole, event.scope)) in {"flax.nnx.state", "flax.nnx.split"}
 
 
 def _used(function: ast.AST, name: str) -> bool:

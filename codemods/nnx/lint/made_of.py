@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.arrays import FLOAT, Arrays
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Changed, Choice, Class, Const, Loop, Ref, Sequence, Value
 
@@ -46,7 +46,7 @@ def misplaced(context: Context) -> Iterator[_Wrong]:
 def _resolved(context: Context, event: CallEvent, position: int, name: str) -> tuple[ast.expr, Bound] | None:
     """Return an argument as an expression and what it is."""
     value = event.value.argument(position, name)
-    node = event.node.args[position] if position < len(event.node.args) else keyword(event.node, name)
+    node = argument(event.node, position, name)
     if value is None or node is None:
         return None
     return node, context.flow.resolve(context.flow.here(value, event.scope))

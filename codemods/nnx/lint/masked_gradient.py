@@ -10,15 +10,11 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import OPTIMIZERS, last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Sequence
 
-_OPTIMIZERS = frozenset(
-    {"adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "lamb", "lars",
-     "lion", "nadam", "nadamw", "novograd", "radam", "rmsprop", "sgd", "yogi"}
-)  # fmt: skip
 # what else keeps parameters as they are
 _FREEZING = (b"set_to_zero", b"stop_gradient", b"freeze", b"multi_transform", b"partition")
 
@@ -52,7 +48,7 @@ def _steps(context: Context, bound: Bound) -> bool:
         return False
     if last(name) == "chain" and bound.value.args and not isinstance(bound.value.args[-1], Sequence):
         return any(_steps(context, context.flow.follow(bound, part)) for part in bound.value.args)
-    return last(name) in _OPTIMIZERS
+    return last(name) in OPTIMIZERS
 
 
 def _scaled_after(context: Context, event: CallEvent) -> bool:

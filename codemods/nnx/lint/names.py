@@ -102,3 +102,10 @@ def gives_arrays(name: str) -> bool:
 def last(name: str) -> str:
     """Return the last part of a dotted name."""
     return name.rpartition(".")[2]
+
+
+# what optax has for whole optimizers
+OPTIMIZERS = frozenset(
+    {"adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "lamb", "lars",
+     "lion", "nadam", "nadamw", "novograd", "radam", "rmsprop", "sgd", "yogi"}
+)  # fmt: skip

@@ -12,8 +12,8 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, receiver, unchanged
-from codemods.nnx.lint.syntax import inside, keyword
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, position, receiver, unchanged
+from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param, Value
 
@@ -123,11 +123,11 @@ def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
 def _logged(context: Context, metric: Param) -> bool:
     """Say whether a function that only reads a metric is called behind the loop that updates it, in every epoch."""
     function = metric.function
-    index = list(function.params).index(metric.name) - int(function.self_param is not None)
+    place = position(metric)
     for caller in context.flow.sites.callers(function)[:_CALLERS]:
         if in_test(caller.scope) or caller.value.starred or len(caller.loops) != 1:
             continue
-        given = caller.node.args[index] if index < len(caller.node.args) else keyword(caller.node, metric.name)
+        given = argument(caller.node, place, metric.name)
         if isinstance(given, ast.Name | ast.Attribute) and not _fresh(caller, metric):
             if not _rebound(given, caller.loops[0]) and _fed(context, caller.scope, caller, caller.loops[0], given):
                 return True
@@ -155,9 +155,7 @@ def _fresh(caller: CallEvent, metric: Value) -> bool:
         held = isinstance(metric, Attr) and isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
         value = caller.scope.module.values.get(func.value) if held and isinstance(func, ast.Attribute) else None
         return value is not None and varies(value, caller.loops[-1]) and not isinstance(value, Param | Free)
-    function = metric.function
-    index = list(function.params).index(metric.name) - int(function.self_param is not None)
-    given = caller.value.argument(index, metric.name)
+    given = passed(caller, metric)
     return given is None or (not isinstance(given, Attr) and varies(unchanged(given), caller.loops[-1]))
 
 

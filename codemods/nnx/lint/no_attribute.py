@@ -10,7 +10,7 @@ from codemods.nnx.facts import AttrEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.foreign_methods import WORDS
-from codemods.nnx.lint.owners import has_attribute, owner_class, plain_module
+from codemods.nnx.lint.owners import has_attribute, own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Class
@@ -94,10 +94,9 @@ _LINEN = frozenset({"init", "apply", "bind", "param", "variable", "make_rng", "h
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    own = [cls for cls in context.project.classes() if plain_module(context, cls)]
-    known = context.flow.fields.stores()
     if not any(b"nnx" in module.source.data for module in context.asked.modules):
         return
+    known = context.flow.fields.stores()
     made = context.flow.may.made_by(_LAYERS)
     for event in context.asked.attributes():
         word = event.node.attr
@@ -105,8 +104,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if word not in _COMMON and word not in known and made.may_be(event.base):
             yield from _of_layer(context, event)
-    for cls in own:
-        if cls.scope.module in context.asked and _plain(context, cls):
+    for cls in context.asked.classes():
+        if plain_module(context, cls) and _plain(context, cls):
             yield from _of_class(context, cls)
 
 
@@ -155,17 +154,13 @@ def _of_class(context: Context, cls: ClassFacts) -> Iterator[Finding]:
     """Yield the attributes that methods of a class read of their object, and that nothing sets."""
     told: set[str] = set()
     for method in cls.methods.values():
-        own = method.self_param
-        if own is None or in_test(method.scope):
+        if in_test(method.scope):
             continue
-        for node in context.bodies.nodes(method.scope):
-            if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
-                continue
+        for node in own_reads(context, method):
             word = node.attr
-            if not isinstance(node.value, ast.Name) or node.value.id != own.name or word in told:
-                continue
             if (
-                word.startswith("_")
+                word in told
+                or word.startswith("_")
                 or word in _MODULE
                 or word in _LINEN
                 or word in WORDS

@@ -9,17 +9,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import OPTIMIZERS
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.values import Attr, Call, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
-_PLAIN = frozenset(
-    f"optax.{name}"
-    for name in (
-        "adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw", "adamw", "amsgrad", "chain",
-        "lamb", "lars", "lion", "nadam", "nadamw", "novograd", "radam", "rmsprop", "sgd", "sm3", "yogi", "fromage",
-    )
-)  # fmt: skip
+_PLAIN = frozenset(f"optax.{name}" for name in OPTIMIZERS | {"chain", "fromage", "sm3"})
 
 
 def _check(context: Context) -> Iterator[Finding]:

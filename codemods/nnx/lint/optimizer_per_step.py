@@ -11,7 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test, unchanged
+from codemods.nnx.lint.places import foreign, in_test, passed, unchanged
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
@@ -64,10 +64,9 @@ def _through_helper(context: Context, event: CallEvent) -> list[tuple[CallEvent,
         return []
     if model.function is not function or model is function.self_param:
         return []
-    index = list(function.params).index(model.name) - int(function.self_param is not None)
     found = []
     for caller in context.flow.sites.callers(function):
-        given = None if caller.value.starred else caller.value.argument(index, model.name)
+        given = None if caller.value.starred else passed(caller, model)
         if given is not None and _target(caller) and not in_test(caller.scope):
             found.append((caller, given))
     return found
@@ -152,8 +151,7 @@ def _called_in_loop(context: Context, event: CallEvent, model: Value) -> bool:
         if isinstance(model, Param):
             if model is function.self_param or model.function is not function:
                 return False
-            index = list(function.params).index(model.name) - int(function.self_param is not None)
-            given = caller.value.argument(index, model.name)
+            given = passed(caller, model)
         elif isinstance(model, Attr) and model.base is function.self_param:
             receiver = caller.value.callee.base if isinstance(caller.value.callee, Attr) else None
             given = Attr(receiver, model.name) if isinstance(receiver, Param | Free) else receiver

@@ -11,7 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Unknown, Value
 
@@ -43,7 +43,7 @@ def checkpointer_calls(context: Context, *methods: str) -> Iterator[tuple[CallEv
 def path_of(event: CallEvent) -> tuple[ast.expr, Value] | None:
     """Return the path that a call is given, as an expression and a value."""
     value = event.value.argument(0, "directory")
-    node = event.node.args[0] if event.node.args else keyword(event.node, "directory")
+    node = argument(event.node, 0, "directory")
     return None if value is None or node is None else (node, value)
 
 

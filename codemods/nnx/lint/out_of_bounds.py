@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, scopes
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.syntax import argument, constant, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Value
 
@@ -167,8 +167,7 @@ def literal_shape(context: Context, value: Value | None, scope: Scope) -> tuple[
         return ()
     given: ast.expr | None = value.node.args[0]
     if name in _SAMPLED:
-        named = next((k.value for k in value.node.keywords if k.arg == "shape"), None)
-        given = value.node.args[1] if len(value.node.args) > 1 else named
+        given = argument(value.node, 1, "shape")
     shape = constant(given)
     if shape is None:
         return ()

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.owners import owner_class, plain_module
+from codemods.nnx.lint.owners import own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.values import Attr, Const, Param
 
@@ -62,17 +62,10 @@ def _holds(outer: ClassFacts, inner: ClassFacts) -> bool:
 
 def _read(context: Context, cls: ClassFacts, name: str) -> Iterator[Finding]:
     for method in cls.methods.values():
-        own = method.self_param
-        if own is None or method.scope.module not in context.asked or in_test(method.scope):
+        if method.scope.module not in context.asked or in_test(method.scope):
             continue
-        for node in context.bodies.nodes(method.scope):
-            if (
-                isinstance(node, ast.Attribute)
-                and node.attr == name
-                and isinstance(node.ctx, ast.Load)
-                and isinstance(node.value, ast.Name)
-                and node.value.id == own.name
-            ):
+        for node in own_reads(context, method):
+            if node.attr == name:
                 yield finding(
                     RULE.code,
                     method.scope,

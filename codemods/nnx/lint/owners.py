@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, ClassFacts, Scope
+from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.kinds import Kind, class_kind, result_kind
 from codemods.nnx.lint.names import ARRAY_METHODS
@@ -92,6 +93,15 @@ def made_once(context: Context, value: Value, scope: Scope) -> Bound | None:
     bound = context.flow.here(made, method.scope)
     name = context.flow.calls.callee_name(bound)
     return bound if class_kind(name) is not None or context.flow.classes.class_of(bound) is not None else None
+
+
+def own_reads(context: Context, method: FunctionFacts) -> Iterator[ast.Attribute]:
+    """Yield the attributes that a method reads of its own object; none if it is a function of the class."""
+    own = method.self_param
+    for node in context.bodies.nodes(method.scope) if own is not None else ():
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name):
+            if own is not None and node.value.id == own.name:
+                yield node
 
 
 def plain_module(context: Context, cls: ClassFacts | str | None) -> bool:

@@ -15,7 +15,7 @@ from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Call, Changed, Loop, Value
+from codemods.nnx.values import Call, Changed, Loop, Param, Value
 
 NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Kind.STREAM})
 
@@ -92,6 +92,17 @@ def unchanged(value: Value, depth: int = 0) -> Value:
 
 
 _CALLS = 30  # in one body
+
+
+def position(param: Param) -> int:
+    """Return at which 0-based position a call passes a parameter; the object of a method is not counted."""
+    function = param.function
+    return list(function.params).index(param.name) - int(function.self_param is not None)
+
+
+def passed(caller: CallEvent, param: Param) -> Value | None:
+    """Return what a call passes for a parameter of the function that it calls, if nothing is unpacked before it."""
+    return caller.value.argument(position(param), param.name)
 
 
 def callers_of(context: Context, function: FunctionFacts) -> list[CallEvent]:

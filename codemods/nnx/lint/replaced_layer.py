@@ -10,7 +10,7 @@ from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed
 from codemods.nnx.lint.syntax import exclusive
 from codemods.nnx.lint.traced import root_param
 from codemods.nnx.nodes import last_word
@@ -49,7 +49,7 @@ def _check(context: Context) -> Iterator[Finding]:
             for event, model in made.get(caller.scope, ()):
                 if event.node.lineno >= caller.node.lineno or in_test(caller.scope) or event.scope is not caller.scope:
                     continue
-                given = _given(caller, changes[0], function)
+                given = _given(caller, changes[0])
                 paths = context.bodies.paths(caller.scope)
                 if (
                     given is not None
@@ -135,14 +135,12 @@ def _made_again(made: dict[Scope, list[tuple[CallEvent, Value]]], scope: Scope, 
     return any(event.node.lineno > line and other == model for event, other in made.get(scope, ()))
 
 
-def _given(caller: CallEvent, change: AttrEvent, function: FunctionFacts) -> Value | None:
+def _given(caller: CallEvent, change: AttrEvent) -> Value | None:
     """Return what a call gives for the parameter whose layer the function replaces."""
     param = root_param(change.base)
     if param is None or caller.value.starred:
         return None
-    return caller.value.argument(
-        list(function.params).index(param.name) - int(function.self_param is not None), param.name
-    )
+    return passed(caller, param)
 
 
 RULE = lint_rule(

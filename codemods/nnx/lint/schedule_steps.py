@@ -11,7 +11,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 
 _WORD = "warmup_cosine_decay_schedule"
@@ -44,7 +44,7 @@ def _epochs(context: Context) -> Iterator[Finding]:
     """Yield the schedules whose steps are the epochs of a loop that updates several times in each."""
     for event, name in foreign(context, *_STEPS):
         place, word = _STEPS[last(name)]
-        given = event.node.args[place] if len(event.node.args) > place else keyword(event.node, word)
+        given = argument(event.node, place, word)
         if not name.startswith("optax.") or not isinstance(given, ast.Name | ast.Attribute):
             continue
         if "epoch" not in last_word(given).lower() or "step" in last_word(given).lower():

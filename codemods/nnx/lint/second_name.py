@@ -14,7 +14,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import in_test, kinds_of, scopes
+from codemods.nnx.lint.places import in_test, kinds_of, passed, scopes
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
@@ -49,15 +49,19 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if _moves_on(context, node, source, value, scope) or not _model(context, source, scope):
                 continue
-            yield finding(
-                RULE.code,
-                scope,
-                source,
-                f"`{scope.module.source.text(target)}` is no copy: it is `{scope.module.source.text(source)}` under "
-                "another name, and changes with it",
-                "copy the model: nnx.clone(...)",
-                _fix(context, source, scope),
-            )
+            yield _no_copy(context, scope.module.source.text(target), source, scope)
+
+
+def _no_copy(context: Context, name: str, model: ast.expr, scope: Scope) -> Finding:
+    """Return the finding that a name which promises a copy is one of the model itself."""
+    return finding(
+        RULE.code,
+        scope,
+        model,
+        f"`{name}` is no copy: it is `{scope.module.source.text(model)}` under another name, and changes with it",
+        "copy the model: nnx.clone(...)",
+        _fix(context, model, scope),
+    )
 
 
 def _collected(context: Context) -> Iterator[Finding]:
@@ -111,15 +115,7 @@ def _given_twice(context: Context) -> Iterator[Finding]:
             if texts.count(ast.unparse(node)) < 2 or in_test(event.scope) or not names:
                 continue
             if _model(context, node, event.scope):
-                text = event.scope.module.source.text(node)
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    node,
-                    f"`{word}` is no copy: it is `{text}` under another name, and changes with it",
-                    "copy the model: nnx.clone(...)",
-                    _fix(context, node, event.scope),
-                )
+                yield _no_copy(context, word, node, event.scope)
 
 
 def _field_names(context: Context, event: CallEvent) -> list[str]:
@@ -148,15 +144,7 @@ def _keyed(context: Context) -> Iterator[Finding]:
                 value = scope.module.values.get(given)
                 if value is None or kinds_of(context, value, scope) != {Kind.MODULE}:
                     continue
-                text = scope.module.source.text(given)
-                yield finding(
-                    RULE.code,
-                    scope,
-                    given,
-                    f"`{word}` is no copy: it is `{text}` under another name, and changes with it",
-                    "copy the model: nnx.clone(...)",
-                    _fix(context, given, scope),
-                )
+                yield _no_copy(context, word, given, scope)
 
 
 def _entries(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -276,9 +264,8 @@ def _kept_again(context: Context, scope: Scope, value: Param, depth: int) -> boo
     function = scope.function
     if function is None or value.function is not function or function.name in _MAKING or depth > 2:
         return False
-    index = list(function.params).index(value.name) - int(function.self_param is not None)
     for caller in context.flow.sites.callers(function)[:20]:
-        given = caller.value.argument(index, value.name)
+        given = passed(caller, value)
         if given is None or caller.value.starred or in_test(caller.scope):
             continue
         loop = next((one for one in reversed(caller.loops) if isinstance(one, ast.For | ast.While)), None)

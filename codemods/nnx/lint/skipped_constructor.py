@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import own_reads
 from codemods.nnx.lint.places import is_test
 from codemods.nnx.values import Attr
 
@@ -68,10 +69,8 @@ def _missing(
         for node in context.bodies.nodes(method.scope):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _READING_BY_NAME:
                 return None
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name):
-                own = method.self_param
-                if own is not None and node.value.id == own.name:
-                    readers.setdefault(node.attr, method)
+        for read in own_reads(context, method):
+            readers.setdefault(read.attr, method)
     constructors = {parent.methods.get("__init__"): parent for parent in parents[1:]}
     for name, reader in readers.items():
         makers = stored.get(name, [])

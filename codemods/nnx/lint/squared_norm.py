@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -46,7 +46,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _other(node: ast.Call) -> bool:
     """Say whether a norm is another than the Euclidean one."""
-    given = node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "ord"), None)
+    given = argument(node, 1, "ord")
     return given is not None and constant(given) not in {2, "fro"} and not _none(given)
 
 

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.lint.places import in_test, kinds_of, passed
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Param, Value
@@ -61,8 +61,7 @@ def _places(context: Context, event: CallEvent, model: Value, depth: int) -> Ite
             continue
         given: Value | None = None
         if isinstance(model, Param) and model is not function.self_param:
-            index = list(function.params).index(model.name) - int(function.self_param is not None)
-            given = caller.value.argument(index, model.name)
+            given = passed(caller, model)
             if given is None:
                 continue
         elif isinstance(model, Attr) and isinstance(model.base, Param) and model.base is function.self_param:

@@ -162,6 +162,16 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """Return the argument that a call passes at a 0-based position or by name."""
+    return call.args[position] if position < len(call.args) else keyword(call, name)
+
+
+def names_in(node: ast.AST) -> frozenset[str]:
+    """Return the names of variables that stand in some syntax."""
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
 def inside(node: ast.AST, outer: ast.AST) -> bool:
     """Say whether a node stands within the text of another of the same module."""
     line, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)

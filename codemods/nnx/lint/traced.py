@@ -115,12 +115,10 @@ class Traced:
 
     def _spread_gradients(self, graded: dict[FunctionFacts, Tracing]) -> None:
         """Add the functions that differentiated ones call, and nothing else traces."""
-        calls: dict[Scope, list[CallEvent]] = {}
-        for event in self._flow.project.calls():
-            calls.setdefault(event.scope, []).append(event)
         queue = list(graded)
         while queue:
-            for event in calls.get(queue.pop().scope, ()):
+            scope = queue.pop().scope
+            for event in scope.module.calls_in(scope):
                 call = self._flow.here(event.value, event.scope)
                 if self._flow.calls.callee_name(call):
                     continue

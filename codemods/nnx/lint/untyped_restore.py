@@ -6,30 +6,31 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.orbax_calls import checkpointer_calls
 from codemods.nnx.lint.places import foreign, kinds_of
-from codemods.nnx.values import Attr, Call, Value
+from codemods.nnx.values import Attr, Call
 
 
 def _check(context: Context) -> Iterator[Finding]:
     if not any(b"restore" in module.source.data for module in context.project.modules):
         return
-    bare = {event.node for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
-    if not _saved_states(context):
-        bare = set()
-    bare |= _managed(context)
+    bare = _managed(context)
+    if _saved_states(context):
+        bare |= {event.node for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
     if not bare:
         return
     for event, name in foreign(context, "update", "merge"):
         if name not in {"flax.nnx.update", "flax.nnx.merge"} or event.value.starred:
             continue
         for node, value in list(zip(event.node.args, event.value.args, strict=True))[1:]:
-            restored = _restored(context, value, event.scope)
-            if restored is not None and restored.node in bare and not context.bodies.guarded(event.node, event.scope):
+            restored = context.flow.resolve(context.flow.here(value, event.scope)).value
+            if not isinstance(restored, Call) or restored.node not in bare:
+                continue
+            if not context.bodies.guarded(event.node, event.scope):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -67,19 +68,13 @@ def _managed(context: Context) -> set[ast.Call]:
 
 def _saved_states(context: Context) -> bool:
     """Say whether all that checkpointers save is states of NNX."""
-    saved = [event.value.argument(1, "state") or event.value.keyword("item") for event, _, _ in
-             checkpointer_calls(context, "save")]  # fmt: skip
-    scopes = [event.scope for event, _, _ in checkpointer_calls(context, "save")]
+    saved = [
+        (event.value.argument(1, "state") or event.value.keyword("item"), event.scope)
+        for event, _, _ in checkpointer_calls(context, "save")
+    ]
     return bool(saved) and all(
-        value is not None and kinds_of(context, value, scope) == {Kind.STATE}
-        for value, scope in zip(saved, scopes, strict=True)
+        value is not None and kinds_of(context, value, scope) == {Kind.STATE} for value, scope in saved
     )
-
-
-def _restored(context: Context, value: Value, scope: Scope) -> Call | None:
-    """Return the call of a method that a value is the result of."""
-    found = context.flow.resolve(context.flow.here(value, scope)).value
-    return found if isinstance(found, Call) else None
 
 
 RULE = lint_rule(

@@ -10,6 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 
 
@@ -22,7 +23,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield _found(scope, node)
                 continue
             hits = _hits(context, node.left, scope, 0)
-            if hits is not None and (size := _size(node.right)) is not None and size & _names(hits):
+            if hits is not None and (size := _size(node.right)) is not None and size & names_in(hits):
                 yield _found(scope, node)
 
 
@@ -81,18 +82,14 @@ def _hits(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Com
     return inner if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.Eq) else None
 
 
-def _size(node: ast.expr) -> set[str] | None:
+def _size(node: ast.expr) -> frozenset[str] | None:
     """Return the names in the size of an array; None if an expression is none."""
     if isinstance(node, ast.Call) and last_word(node.func) == "len" and len(node.args) == 1:
-        return _names(node.args[0])
+        return names_in(node.args[0])
     inner = node.value if isinstance(node, ast.Subscript) else node
     if isinstance(inner, ast.Attribute) and inner.attr in {"shape", "size"}:
-        return _names(inner.value)
+        return names_in(inner.value)
     return None
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 RULE = lint_rule(
