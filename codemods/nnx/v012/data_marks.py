@@ -66,7 +66,7 @@ def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Ma
         return
     filled = next((s for s in attribute.stores if s.filling and _gives_data(flow, attributes, s)), None)
     initial = [s for s in direct if s.function is not None and s.function.name in {"__init__", "setup"}] or direct
-    holding = dict.fromkeys(store for store in direct if _holds(flow, attributes, store))  # in order: the first is named
+    holding = dict.fromkeys(store for store in direct if _holds(flow, attributes, store))  # in order
     promised = _promised(flow, attribute.owner, attribute.name)
     for store in initial:
         if store in holding or (promised and _is_container(flow, store)):
