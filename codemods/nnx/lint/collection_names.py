@@ -18,6 +18,9 @@ from codemods.nnx.values import Call, Const, Item, Value
 
 _COLLECTIONS = {"params": "nnx.Param", "batch_stats": "nnx.BatchStat", "intermediates": "nnx.Intermediate",
                 "kernel": 'nnx.PathContains("kernel")', "bias": 'nnx.PathContains("bias")'}  # fmt: skip
+# classes that people name by a string
+_CLASSES = frozenset({"Param", "BatchStat", "Cache", "Intermediate", "LoRAParam", "RngState", "RngKey", "RngCount",
+                      "Variable", "OptState", "nnx.Param"})  # fmt: skip
 # where filters begin in the arguments
 _FILTERED = {"flax.nnx.split": 1, "flax.nnx.state": 1, "flax.nnx.pop": 1, "flax.nnx.DiffState": 1,
              "flax.nnx.Optimizer": 2, "flax.nnx.ModelAndOptimizer": 2, "flax.nnx.split_state": 1,
@@ -47,6 +50,15 @@ def _filters(context: Context, event: CallEvent, callee: str) -> Iterator[Findin
     by_name = {keyword.arg: keyword.value for keyword in event.node.keywords}
     given += [(by_name["wrt"], value) for name, value in event.value.keywords if name == "wrt"]
     for node, value in given:
+        if isinstance(value, Const) and value.value in _CLASSES and not _tagged(context):
+            word = str(value.value).removeprefix("nnx.")
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f'"{value.value}" selects nothing: a string selects by tag, and types of Variables are classes',
+                f"write nnx.{word}",
+            )
         if isinstance(value, Const) and isinstance(value.value, str) and value.value in _COLLECTIONS:
             if streams and value.value == "params":
                 continue  # the stream of that name
@@ -57,6 +69,14 @@ def _filters(context: Context, event: CallEvent, callee: str) -> Iterator[Findin
                 f'"{value.value}" selects nothing: a string selects by tag, and collections of Linen are types here',
                 f"write {_COLLECTIONS[value.value]}",
             )
+
+
+def _tagged(context: Context) -> bool:
+    """Say whether the project gives Variables tags of its own, or names of their types."""
+    return any(
+        b"tag=" in module.source.data or b"variable_name_from_type" in module.source.data
+        for module in context.project.modules
+    )
 
 
 def _items(context: Context) -> Iterator[Finding]:

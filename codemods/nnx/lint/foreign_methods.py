@@ -10,6 +10,7 @@ from codemods.nnx.facts import AttrEvent, CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.listed_states import listed_states
 from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain_module
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.lint.syntax import constant
@@ -146,6 +147,8 @@ def _check(context: Context) -> Iterator[Finding]:
             yield finding(RULE.code, event.scope, event.node, *told)
     yield from _calls(context)
     yield from _listed(context)
+    for scope, node, message, help in listed_states(context):
+        yield finding(RULE.code, scope, node, message, help)
     yield from _pairs(context)
 
 

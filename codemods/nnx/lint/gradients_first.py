@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.values import Call, Const, Item, Value
+from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.values import Attr, Call, Const, Item, Value
 
 _VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
 _GRADIENTS = re.compile(r"(^|_)(d?grads?|g|gradients?|gs)(_|$|\d)")
@@ -40,9 +42,15 @@ def _check(context: Context) -> Iterator[Finding]:
             value = event.value.args[position] if position < len(event.value.args) else None
             if not isinstance(value, Item) or not isinstance(value.base, Call) or value.index != Const(0):
                 continue
-            if value.base.node not in seen and _valued(context, value.base, event):
+            if value.base.node not in seen and _valued(context, value.base, event) and not _metric(context, event):
                 seen.add(value.base.node)
                 yield _found(event, event.node.args[position])
+
+
+def _metric(context: Context, event: CallEvent) -> bool:
+    """Say whether what is updated is a metric, which takes the value."""
+    callee = event.value.callee
+    return isinstance(callee, Attr) and Kind.METRIC in kinds_of(context, callee.base, event.scope)
 
 
 def _found(event: CallEvent, node: ast.AST) -> Finding:

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import compiled_roots, in_test
+from codemods.nnx.lint.sown import never_taken
 from codemods.nnx.lint.static_varies import counted
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.values import Call, Changed, Loop, Sequence, Value
@@ -20,6 +21,14 @@ _HOMES = ("jax.numpy.", "numpy.")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event in never_taken(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "every call adds a value to what the model has sown, and every length is compiled on its own",
+            "take them away after each step: nnx.pop(model, nnx.Intermediate)",
+        )
     seen: set[ast.AST] = set()
     for root in compiled_roots(context):
         if in_test(root.scope):
@@ -99,7 +108,8 @@ RULE = lint_rule(
     "compiled code gets an array that grows in every round of a loop",
     why="""\
 Code is compiled for the shapes of its arguments. An array to which every round appends has another shape each time, and
-every round compiles anew. An array of its last size, with a mask or a count, is compiled once.
+every round compiles anew; so does a model that sows values which nothing pops.
+An array of its last size, with a mask or a count, is compiled once.
 """,
     source="JAX FAQ; measured: one compilation for every round",
     check=_check,

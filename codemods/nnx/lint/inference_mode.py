@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.forced_mode import forced_modes
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.places import is_test, kinds_of
 from codemods.nnx.values import Attr, Free, Param
@@ -29,6 +30,8 @@ _TRAINS = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "ja
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unset(context)
+    for event, message, help in forced_modes(context):
+        yield finding(RULE.code, event.scope, event.node, message, help)
     if not any(b"Dropout" in m.source.data or b"BatchNorm" in m.source.data for m in context.project.modules):
         return
     if any(word in module.source.data for module in context.project.modules for word in _MODES[:-1]):

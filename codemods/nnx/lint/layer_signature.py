@@ -9,6 +9,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.call_keywords import strange_keywords
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.strange_modes import constructors_given, strange_modes
 
 # what the constructors need besides their streams, in order
 _NEEDED = {
@@ -85,7 +86,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 if missing == ["out_features"] or "in_features" in missing
                 else "give it as well",
             )
-    for event, message, help in strange_keywords(context):
+    for event, message, help in (
+        *strange_keywords(context),
+        *strange_modes(context),
+        *constructors_given(context),
+    ):
         yield finding(RULE.code, event.scope, event.node, message, help)
     for event, name in foreign(context, *_ACTIVATIONS):
         home, _, word = name.rpartition(".")
@@ -111,7 +116,8 @@ RULE = lint_rule(
 Layers of NNX make their weights in their constructor, so that they need the size of what they get as well as of what
 they give: `nnx.Linear(in_features, out_features, rngs=rngs)`, where Linen has `nn.Dense(features)`. Activations are
 functions of an array, `nnx.relu`, and not layers to be made, as `nn.ReLU()` of PyTorch. Both raise a TypeError, and so
-does a call with a keyword that the module does not take: `train=` at an `nnx.Dropout`.
+does a call with a keyword that the module does not take: `train=` at an `nnx.Dropout`. The constructor of `nnx.Module`
+takes nothing, and `model.set_attributes` only names that some layer has.
 """,
     source="Flax guide on moving from Linen to NNX; measured on Flax 0.10.7 and 0.12.8: TypeError",
     severity="error",

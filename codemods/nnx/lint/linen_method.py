@@ -10,7 +10,7 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.owners import KNOWN_BASES, has_attribute, plain_module
+from codemods.nnx.lint.owners import KNOWN_BASES, has_attribute, owner_class, plain_module
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.values import Attr, Call, Class, Const, Mapping, Value
 
@@ -191,8 +191,8 @@ def _class(context: Context, event: CallEvent | AttrEvent, base: Value) -> Class
     if kinds_of(context, base, event.scope) != {Kind.MODULE}:
         return None
     bound = context.flow.resolve(context.flow.here(base, event.scope))
-    cls = context.flow.classes.class_of(bound)
-    if cls is None:
+    cls = context.flow.classes.class_of(bound) or owner_class(context, base, event.scope)
+    if not isinstance(cls, ClassFacts):
         return None
     bases = context.flow.classes.mro(cls)[1]
     return cls if bases and bases <= {"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"} else None

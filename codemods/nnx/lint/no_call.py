@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.uncallable import called_optimizers
 from codemods.nnx.values import Attr, Call, Free, Item, Param
 
 _BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"})
@@ -18,6 +19,8 @@ _BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _states(context)
+    for event, message, help in called_optimizers(context):
+        yield finding(RULE.code, event.scope, event.node, message, help)
     lacking = {cls for cls in context.project.classes() if _lacks(context, cls)}
     if not lacking:
         return
@@ -82,7 +85,8 @@ RULE = lint_rule(
     "an object of a module class without __call__ is called",
     why="""\
 A module of NNX is called by its `__call__`, which `nnx.Module` does not define: a method `forward`, as PyTorch has it,
-is one like any other, and calling the object raises a TypeError.
+is one like any other, and calling the object raises a TypeError. An optimizer is no function either, and neither is a
+transformation of optax: `optax.clip_by_global_norm(1.0)(grads)`.
 """,
     source="measured on Flax 0.12.8: TypeError",
     severity="error",

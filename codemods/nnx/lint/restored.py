@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import callers_of, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Const
 
@@ -34,7 +34,40 @@ def _check(context: Context) -> Iterator[Finding]:
                 if not _used(event, targets[0].id):
                     yield _found(event, f"nobody uses `{targets[0].id}`: nothing of the model has changed")
                     continue
+                if _only_returned(event.scope, targets[0].id):
+                    yield from _handed_out(context, event)
+                    continue
                 yield from _template(context, event, targets[0].id)
+        elif isinstance(statement, ast.Return) and statement.value is event.node:
+            yield from _handed_out(context, event)
+
+
+def _only_returned(scope: Scope, name: str) -> bool:
+    """Say whether the only thing that happens to a variable is that it is returned as it is."""
+    reads = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name]
+    returned = [n.value for n in ast.walk(scope.node) if isinstance(n, ast.Return)]
+    return len(reads) == 2 and any(node in returned for node in reads)
+
+
+def _handed_out(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the calls of a function that returns what it restored, and of which nobody takes the result."""
+    function = event.scope.function
+    if function is None or isinstance(function.node, ast.Lambda) or function.generator:
+        return
+    message = f"`{function.name}` returns what it restored, and nobody uses it: nothing of the model has changed"
+    for caller in callers_of(context, function):
+        if caller.scope.module not in context.asked or in_test(caller.scope):
+            continue
+        statement = caller.statement
+        if context.bodies.guarded(caller.node, caller.scope):
+            continue
+        if not caller.used:
+            if not (caller.scope.module.source.notebook and caller.scope.function is None):
+                yield _found(caller, message)
+        elif isinstance(statement, ast.Assign) and statement.value is caller.node and len(statement.targets) == 1:
+            target = statement.targets[0]
+            if isinstance(target, ast.Name) and not _used(caller, target.id):
+                yield _found(caller, message)
 
 
 def _found(event: CallEvent, message: str) -> Finding:
@@ -96,8 +129,10 @@ def _restores(context: Context, event: CallEvent) -> bool:
     callee = event.value.callee
     if not isinstance(callee, Attr) or callee.name != "restore":
         return False
-    made = flow.calls.callee_name(flow.resolve(flow.here(callee.base, event.scope)))
-    return made.startswith(("orbax.checkpoint.", "flax.training.orbax_utils."))
+    made = context.sources.originals(flow.here(callee.base, event.scope))
+    return bool(made) and all(
+        flow.calls.callee_name(one).startswith(("orbax.checkpoint.", "flax.training.orbax_utils.")) for one in made
+    )
 
 
 def _used(event: CallEvent, name: str) -> bool:

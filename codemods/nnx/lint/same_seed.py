@@ -138,9 +138,17 @@ def _plain_streams(context: Context, value: Value, call: CallEvent) -> bool:
     return bool(sources) and all(
         isinstance(one.value, Call)
         and context.flow.calls.callee_name(one) == "flax.nnx.Rngs"
-        and all(isinstance(v, Const) for v in (*one.value.args, *(v for _, v in one.value.keywords)))
+        and all(_seed(context, one, v) for v in (*one.value.args, *(v for _, v in one.value.keywords)))
         for one in sources
     )
+
+
+def _seed(context: Context, made: Bound, value: Value) -> bool:
+    """Say whether an argument of an nnx.Rngs is one number, in whatever way it comes there."""
+    if isinstance(value, Const):
+        return True
+    found = list(context.sources.originals(context.flow.with_value(made, value)))
+    return bool(found) and all(isinstance(one.value, Const) and type(one.value.value) is int for one in found)
 
 
 def _decorator(value: Value) -> str:

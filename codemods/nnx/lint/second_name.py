@@ -14,7 +14,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import in_test, kinds_of, passed, scopes
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, scopes
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
@@ -36,6 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _given_twice(context)
     yield from _multiplied(context)
     yield from _keyed(context)
+    yield from _shallow(context)
     for scope in _promising(context):
         for node, target, source in _assigned(context, scope):
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
@@ -145,6 +146,47 @@ def _keyed(context: Context) -> Iterator[Finding]:
                 if value is None or kinds_of(context, value, scope) != {Kind.MODULE}:
                     continue
                 yield _no_copy(context, word, given, scope)
+
+
+_HALVES = {"copy.copy": "copy.copy copies no Variable", "flax.nnx.view": "nnx.view copies no Variable",
+           "flax.nnx.merge": "nnx.merge takes the Variables of the state as they are"}  # fmt: skip
+
+
+def _shallow(context: Context) -> Iterator[Finding]:
+    """Yield the copies that share their Variables with the model, under names that promise more."""
+    for event, name in foreign(context, "copy", "view", "merge"):
+        statement = event.statement
+        if name not in _HALVES or not isinstance(statement, ast.Assign) or statement.value is not event.node:
+            continue
+        target, model = statement.targets[0], _halved(context, event, name)
+        if not isinstance(target, ast.Name | ast.Attribute) or model is None or in_test(event.scope):
+            continue
+        if not _promises(last_word(target)) or _promises(last_word(model)) or event.scope.function in context.traced:
+            continue
+        if context.options.origin not in {"0.10"} and _model(context, model, event.scope):
+            text = event.scope.module.source.text
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{text(target)}` is half a copy: {_HALVES[name]}, so that it changes with `{text(model)}`",
+                "copy the model: nnx.clone(...)",
+            )
+
+
+def _halved(context: Context, event: CallEvent, name: str) -> ast.expr | None:
+    """Return the model that a call gives back in another shell."""
+    first = event.node.args[0] if event.node.args else None
+    if name != "flax.nnx.merge":
+        return first if isinstance(first, ast.Name | ast.Attribute) else None
+    inner = first.value if isinstance(first, ast.Starred) and len(event.node.args) == 1 else None
+    split = event.scope.module.values.get(inner) if isinstance(inner, ast.Call) and not event.node.keywords else None
+    if not isinstance(inner, ast.Call) or not isinstance(split, Call) or not inner.args:
+        return None
+    made = context.flow.here(split, event.scope)
+    model = inner.args[0]
+    whole = context.flow.calls.callee_name(made) == "flax.nnx.split"
+    return model if whole and isinstance(model, ast.Name | ast.Attribute) else None
 
 
 def _entries(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ClassFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
@@ -46,13 +46,11 @@ def _check(context: Context) -> Iterator[Finding]:
 def _kept(context: Context) -> Iterator[Finding]:
     """Yield the states that an attribute keeps and that another method puts back into the model."""
     back = {
-        (e.scope.function.owner, e.value.args[1].name)
+        (cls, value.name)
         for e, name in foreign(context, "update", everywhere=True)
         if name == "flax.nnx.update"
-        and len(e.value.args) == 2
-        and e.scope.function is not None
-        and isinstance(e.value.args[1], Attr)
-        and e.value.args[1].base is e.scope.function.self_param
+        for value in e.value.args[1:2]
+        if len(e.value.args) == 2 and isinstance(value, Attr) and (cls := _keeper(context, value, e.scope)) is not None
     }
     if not back:
         return
@@ -77,6 +75,17 @@ def _kept(context: Context) -> Iterator[Finding]:
                 f"`self.{kept.attr}` is no copy since Flax 0.11: it holds the Variables of the object itself",
                 "copy the object or its state first, with nnx.clone(...)",
             )
+
+
+def _keeper(context: Context, kept: Attr, scope: Scope) -> ClassFacts | None:
+    """Return the class whose object keeps a state: that of the method itself, or that of the object which is named."""
+    function = scope.function
+    if function is not None and kept.base is function.self_param:
+        return function.owner
+    if not _PROMISES.search(kept.name):
+        return None
+    found = {context.flow.classes.class_of(one) for one in context.sources.of(context.flow.here(kept.base, scope))}
+    return found.pop() if len(found) == 1 else None
 
 
 def _attributes(event: CallEvent) -> list[ast.Attribute]:

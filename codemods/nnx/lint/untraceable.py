@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import compiled_roots, in_test, shown
+from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Class, Const, Each, Function, Loop, Mapping, Param, Ref, Sequence, Unknown, Value
@@ -41,7 +41,10 @@ def _check(context: Context) -> Iterator[Finding]:
                 root.node,
                 f"`self` of {shown(root.function)} is traced, and an object of the class "
                 f"`{owner.name if owner else ''}` is no array and no tree",
-                "make it static, @partial(jax.jit, static_argnums=0), or register the class: "
+                "make it an nnx.Module, or compile a function that gets the model and the optimizer as arguments: "
+                "static, they would keep their first values"
+                if owner is not None and _holds_objects(context, owner)
+                else "make it static, @partial(jax.jit, static_argnums=0), or register the class: "
                 "jax.tree_util.register_dataclass",
             )
             continue
@@ -135,6 +138,16 @@ def _takes_itself(context: Context, root: Root) -> bool:
     if root.scope.module not in context.asked or len(function.decorators) != 1:
         return False
     return not any(_registered(context, cls) for cls in context.flow.classes.heirs(function.owner))
+
+
+def _holds_objects(context: Context, owner: ClassFacts) -> bool:
+    """Say whether objects of a class hold models, optimizers and the like."""
+    return any(
+        kinds_of(context, value, method.scope) & NNX_OBJECTS
+        for parent in context.flow.classes.mro(owner)[0]
+        for stores in parent.stores.values()
+        for method, value in stores
+    )
 
 
 def _kind(context: Context, bound: Bound) -> str:

@@ -11,10 +11,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.exchanged import exchanged
 from codemods.nnx.lint.keys import DRAWING
 from codemods.nnx.lint.layer_arguments import misgiven, refused
 from codemods.nnx.lint.made_of import misplaced
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.pair_update import pair_updates
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.split_as_key import split_keys
 from codemods.nnx.lint.streams_wanted import no_streams
@@ -45,6 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
         *misgiven(context),
         *split_keys(context),
         *no_streams(context),
+        *exchanged(context),
+        *pair_updates(context),
     ):
         yield finding(RULE.code, event.scope, node, message, help)
 

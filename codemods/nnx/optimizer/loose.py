@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.optimizer.gradients import Gradient, gradient
 from codemods.nnx.optimizer.groups import Update
@@ -43,7 +44,9 @@ def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Itera
             continue  # it is to be something else
         if not _unknown(flow, flow.resolve(base)):
             continue
-        if any(flow.classes.class_of(source) is not None for source in sources.originals(base)):
+        if any(
+            flow.classes.class_of(source) is not None or _metric(flow, source) for source in sources.originals(base)
+        ):
             continue
         found = gradient(flow, flow.here(grads, event.scope))
         if (found is not None and of_nnx(flow, found)) or _named(event, node.value) or promised:
@@ -65,6 +68,11 @@ def _unknown(flow: Flow, receiver: Bound) -> bool:
         named = flow.classes.annotated(value)
         return value is not value.function.self_param and (not named or _promised(flow, value))
     return isinstance(value, Attr | Indexed | Item | Round | Choice | Loop) and not isinstance(value, Mapping)
+
+
+def _metric(flow: Flow, source: Bound) -> bool:
+    """Say whether a metric of NNX was made."""
+    return isinstance(source.value, Call) and class_kind(flow.calls.callee_name(source)) is Kind.METRIC
 
 
 def _promised(flow: Flow, param: Param) -> bool:

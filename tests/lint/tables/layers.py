@@ -296,4 +296,66 @@ print(late.features(x))
 """,
         ),
     ),
+    "NNX736": Cases(
+        bad=(
+            """\
+class Gate(nnx.Module):
+    def __init__(self, train=True):
+        self.train = train
+Gate().train()  # NNX736
+""",
+            """\
+class Gate(nnx.Module):
+    def __init__(self):
+        self.eval = False
+class Net(nnx.Module):
+    def __init__(self):
+        self.gate = Gate()
+def validate(net):
+    net.gate.eval()  # NNX736
+validate(Net())
+""",
+            """\
+class Gate(nnx.Module):
+    def __init__(self, mode):
+        self.sow = mode
+    def __call__(self, v):
+        self.sow(nnx.Intermediate, "v", v)  # NNX736
+        return v
+Gate("all")(x)
+""",
+        ),
+        clean=(
+            """\
+class Gate(nnx.Module):
+    def __init__(self, train=True):
+        self.training = train
+Gate().train()
+""",
+            """\
+class Gate(nnx.Module):
+    def __init__(self, train=True):
+        self.train = train
+print(Gate().train)
+""",
+            """\
+class Loop:
+    def __init__(self, train):
+        self.train = train
+Loop(print).train()
+""",
+            """\
+class Gate(nnx.Module):
+    def __init__(self, train=print):
+        self.train = train
+Gate().train()
+""",
+            """\
+class Gate(nnx.Module):
+    def __init__(self):
+        self.eval = lambda: None
+Gate().eval()
+""",
+        ),
+    ),
 }  # fmt: skip

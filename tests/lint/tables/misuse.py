@@ -509,7 +509,7 @@ def load(path):
 from flax import serialization
 def load(state, data):
     return serialization.from_bytes(state, data)
-load({'a': x}, serialization.to_bytes({'a': x}))
+print(load({'a': x}, serialization.to_bytes({'a': x})))
 """,
             """\
 class Window:
