@@ -128,7 +128,7 @@ class Arrays:
         default = param.function.defaults.get(param.name)
         if default is not None and _left_out(self._context, param):
             return _literal(default.value) if isinstance(default, Const) else UNKNOWN
-        if param.function in self._context.shared(_batched):
+        if param.function in self._context.shared(batched):
             return UNKNOWN
         return self._agreed(found, depth)
 
@@ -324,7 +324,7 @@ class Arrays:
         return 1 if isinstance(found, Const) and isinstance(found.value, int) else None
 
 
-def _batched(context: Context) -> set[FunctionFacts]:
+def batched(context: Context) -> set[FunctionFacts]:
     """Return the functions whose arguments are parts of what they are called with, such as those under ``vmap``."""
     found = {root.function for root in context.traced.roots if last(root.transform) in _PARTS}
     if not found:
@@ -348,6 +348,8 @@ _PARTS = frozenset({"vmap", "pmap", "shard_map", "map", "associative_scan"})
 def _indexed(whole: Array, index: Value) -> Array:
     """Return what ``x[0]`` or ``x[..., None]`` is."""
     change = 0
+    if isinstance(index, Sequence) and isinstance(index.node, ast.List):
+        return Array(whole.number, whole.axes)  # the elements of a list, in an axis of their own
     for part in index.items if isinstance(index, Sequence) else (index,):
         if isinstance(part, Const) and (part.value is None or part.value is Ellipsis):
             change += part.value is None

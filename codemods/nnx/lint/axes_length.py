@@ -9,7 +9,10 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
+from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.mapped_trees import uneven
+from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.out_of_bounds import literal_shape
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import resolved, shown
@@ -32,7 +35,17 @@ def _check(context: Context) -> Iterator[Finding]:
         axes = option(root, "in_axes", 1)
         yield from _numbers(context, root, axes)
         if root.transform == "jax.vmap":
-            yield from _sizes(context, root, axes)
+            sizes = [*_sizes(context, root, axes)]
+            yield from sizes or _trees(context, root, axes)
+            if isinstance(axes, ast.Dict):
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    axes,
+                    "`in_axes` has one entry for each argument, and a dict is the entry of one argument",
+                    f"write in_axes=({root.scope.module.source.text(axes)},)" if axes.lineno == axes.end_lineno else "",
+                )
+                continue
         if root.transform.endswith(".vmap") and axes is not None and _none(axes) and option(root, "axis_size") is None:
             yield finding(
                 RULE.code,
@@ -79,7 +92,7 @@ def _mapped_model(context: Context, root: Root) -> Iterator[Finding]:
     for event in calls_of(context, root):
         if event.scope.module not in context.asked or len(event.value.args) < 2 or event.value.starred:
             continue
-        for node, value in zip(event.node.args, event.value.args, strict=True):
+        for place, (node, value) in enumerate(zip(event.node.args, event.value.args, strict=True)):
             cls = owner_class(context, value, event.scope)
             if not plain_module(context, cls) or not _single(context, value, event):
                 continue
@@ -88,10 +101,17 @@ def _mapped_model(context: Context, root: Root) -> Iterator[Finding]:
                     RULE.code,
                     event.scope,
                     node,
-                    f"without `in_axes` the weights of the model are mapped as well by {shown(root.function)}",
-                    "give in_axes=(None, 0)",
+                    f"without `in_axes` the weights of the model are mapped as well by vmap of {_mapped(root)}",
+                    f"give in_axes=({', '.join('None' if i == place else '0' for i in range(len(event.node.args)))})",
                 )
             break
+
+
+def _mapped(root: Root) -> str:
+    """Return what a transform is applied to, as messages show it: ``grad(loss)`` and not ``loss`` alone."""
+    given = getattr(root.node, "args", ())[:1]
+    text = root.scope.module.source.text(given[0]) if given and not root.decorator else ""
+    return f"`{text}`" if text and len(text) < 60 and "\n" not in text else shown(root.function)
 
 
 def _single(context: Context, value: Value, event: CallEvent) -> bool:
@@ -157,9 +177,42 @@ def _sizes(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Find
                 RULE.code,
                 event.scope,
                 event.node,
-                f"{shown(root.function)} is mapped over axes of different lengths: {', '.join(sizes.values())}",
+                f"{_mapped(root)} is mapped over axes of different lengths: {', '.join(sizes.values())}",
                 "give the axes of the batch in in_axes, and None for what is the same for all",
             )
+
+
+def _trees(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:
+    """Yield the trees of weights without a common first axis that are mapped all the same."""
+    if root.function.vararg is not None or isinstance(axes, ast.Dict | ast.Call | ast.Name):
+        return
+    for event in calls_of(context, root):
+        if event.value.starred or arguments(event, root) != len(event.node.args) or len(event.node.args) < 2:
+            continue
+        if event.scope.module not in context.asked or not _outermost(context, event, root):
+            continue
+        for place, node in enumerate(event.node.args):
+            if not _mapped_at(axes, place) or isinstance(node, ast.Constant):
+                continue
+            problem = uneven(context, event, place)
+            if problem and not context.bodies.guarded(event.node, event.scope):
+                rest = ", ".join("None" if i == place else "0" for i in range(len(event.node.args)))
+                text = event.scope.module.source.text(node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    node,
+                    f"{_mapped(root)} is mapped over the leaves of `{text}`, which have no common axis: {problem}",
+                    f"give in_axes=({rest}) if it is the same for all",
+                )
+                break
+
+
+def _mapped_at(axes: ast.expr | None, place: int) -> bool:
+    """Say whether the first axis of an argument is mapped."""
+    if isinstance(axes, ast.Tuple | ast.List):
+        axes = axes.elts[place] if place < len(axes.elts) else ast.Constant(None)
+    return axes is None or (isinstance(axes, ast.Constant) and axes.value == 0 and axes.value is not None)
 
 
 def _leaves(context: Context, value: Value, scope: Scope, depth: int = 0) -> Iterator[Value]:
@@ -185,7 +238,7 @@ def _numbers(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Fi
         ):
             continue
         for place, argument in enumerate(event.node.args):
-            if not isinstance(argument, ast.Constant) or not isinstance(argument.value, int | float):
+            if not _number(context, argument, event):
                 continue
             axis = axes
             if isinstance(axes, ast.Tuple | ast.List):
@@ -195,15 +248,31 @@ def _numbers(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Fi
                     RULE.code,
                     event.scope,
                     argument,
-                    f"{shown(root.function)} is mapped over an axis of this number, which has none",
+                    f"{_mapped(root)} is mapped over an axis of this number, which has none",
                     "give in_axes with None for what is the same for all",
                 )
 
 
+def _number(context: Context, node: ast.expr, event: CallEvent) -> bool:
+    """Say whether an argument is a number on every way to a call, as far as its text and the callers tell."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float)
+    value = event.scope.module.values.get(node)
+    if value is None or not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+        return False
+    if context.traced.get(event.scope.function) is not None or context.bodies.guarded(event.node, event.scope):
+        return False  # a scalar of one example may be an array of many
+    found = Arrays(context, {}).of(value, event.scope)
+    return found.axes == 0 and found.number is not None and found.weak  # one of Python
+
+
 def _outermost(context: Context, event: CallEvent, root: Root) -> bool:
-    """Say whether a call calls what the transform made, and not what another one made of that."""
-    first = next(iter(layers(context, context.flow.here(event.value.callee, event.scope))), None)
-    node = getattr(first.value, "node", None) if first is not None else None
+    """Say whether a call calls what the transform made, and not what another one made of that, but jit."""
+    node = None
+    for layer in layers(context, context.flow.here(event.value.callee, event.scope)):
+        node = getattr(layer.value, "node", None)
+        if node is root.node or context.flow.calls.callee_name(layer) not in COMPILING:
+            break
     return node is root.node if not root.decorator else len(getattr(root.function.node, "decorator_list", ())) == 1
 
 

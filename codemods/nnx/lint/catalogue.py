@@ -156,6 +156,7 @@ from codemods.nnx.lint import (
     unhashable_key,
     unhashable_static,
     unknown_weights,
+    unlike_trees,
     unmade_initializer,
     unmapped_statistics,
     unreduced,
@@ -195,8 +196,8 @@ RULES: tuple[Rule, ...] = tuple(
         skipped_constructor, snapshot, split_count, split_in_loop, split_per_round, squared_norm, stale_global,
         state_anew, state_first, static_field, static_flag, static_module, static_varies, stream_names, stuck_eval,
         timed_compilation, timing, torch_momentum, traced_print, transform_labels, tree_arithmetic,
-        unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unmade_initializer,
-        unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, update_params, used_up,
+        unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_trees,
+        unmade_initializer, unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, update_params, used_up,
         vector_condition, whole_share, whole_state, wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

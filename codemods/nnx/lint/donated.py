@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
-from codemods.nnx.lint.syntax import constant, exclusive, inside
+from codemods.nnx.lint.syntax import Path, constant, exclusive, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Const, Free, Item, Loop, Value
@@ -41,6 +41,17 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"`{event.scope.module.source.text(node)}` is donated to {shown(root.function)}, and given "
                         "to it a second time in the same call",
                         "give a copy for one of the two, or do not donate it",
+                    )
+                    continue
+                kept = _kept(context, event, node)
+                if kept is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        kept,
+                        f"what is kept here is donated to {shown(root.function)} in the next round: its memory is gone",
+                        "keep a copy: jax.tree.map(jnp.copy, ...)",
+                        related=[(event.node, "donated here")],
                     )
                     continue
                 read = _read_again(context, event, node, value)
@@ -127,6 +138,79 @@ def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value
         if one not in harmless and not exclusive(here, paths.get(one, ())):
             return one
     return None
+
+
+def _kept(context: Context, event: CallEvent, node: ast.expr) -> ast.expr | None:
+    """Return where a loop keeps, under another name, what its next round donates, if that is read later."""
+    loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+    statement = event.statement
+    if loop is None or not isinstance(node, ast.Name) or not isinstance(statement, ast.Assign):
+        return None
+    if not any(isinstance(n, ast.Name) and n.id == node.id for t in statement.targets for n in ast.walk(t)):
+        return None  # the result has another name
+    given = event.scope.module.values.get(node)
+    if not isinstance(given, Loop) or given.node is not loop:
+        return None
+    paths = context.bodies.paths(event.scope)
+    nodes = context.bodies.nodes(event.scope)
+    later = (n for n in nodes if isinstance(n, ast.Assign | ast.Call) and n.lineno > (statement.end_lineno or 0))
+    for one, name, value in [(n, *held) for n in later if inside(n, loop) for held in _held(n)]:
+        if not isinstance(value, ast.Name) or value.id != node.id or name == node.id:
+            continue
+        now = event.scope.module.values.get(value)
+        if not isinstance(now, Item | Call) or (now.base if isinstance(now, Item) else now) is not event.value:
+            continue
+        if _ends(paths.get(one, ()), loop, one) or not (
+            isinstance(one, ast.Call) or _chosen(context, event, one, loop)
+        ):
+            continue
+        read = any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and not inside(n, one)
+            and n.lineno > (loop.end_lineno or 0)
+            for n in nodes
+        )  # fmt: skip
+        again = any(
+            isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) and n.lineno > _end(one)
+            for n in nodes
+        )
+        if read and not again:
+            return value
+    return None
+
+
+def _chosen(context: Context, event: CallEvent, node: ast.AST, loop: ast.For | ast.While) -> bool:
+    """Say whether only some rounds of a loop keep something, which may be others than the last."""
+    tests = [b.test for b, _ in context.bodies.paths(event.scope).get(node, ()) if isinstance(b, ast.If)]
+    tests = [test for test in tests if inside(test, loop)]
+    return bool(tests) and not any(isinstance(t, ast.Compare) and isinstance(t.ops[0], ast.Eq) for t in tests)
+
+
+def _end(node: ast.AST) -> int:
+    """Return the last line of a node."""
+    return getattr(node, "end_lineno", 0) or 0
+
+
+def _held(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the variables that a statement binds to others, or the list that a call appends to, and these others."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = [*zip(target.elts, value.elts, strict=True)]
+        yield from ((t.id, v) for t, v in pairs if isinstance(t, ast.Name))
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+        if isinstance(node.func.value, ast.Name) and len(node.args) == 1:
+            yield node.func.value.id, node.args[0]
+
+
+def _ends(path: Path, loop: ast.AST, node: ast.AST) -> bool:
+    """Say whether the loop ends after a place, with the block that it stands in."""
+    for block, arm in path:
+        if block is not loop and inside(block, loop) and any(
+            isinstance(s, ast.Break | ast.Return | ast.Raise) for s in getattr(block, arm, None) or () if s is not node
+        ):  # fmt: skip
+            return True
+    return False
 
 
 def _other_name(read: ast.Name, given: ast.expr, value: Value, found: Value | None) -> bool:

@@ -22,8 +22,9 @@ _STEPS = frozenset(
     {"argmax", "argmin", "argsort", "round", "rint", "floor", "ceil", "sign", "categorical", "bernoulli", "greater",
      "less", "greater_equal", "less_equal", "equal", "not_equal", "heaviside", "trunc", "searchsorted", "digitize"}
 )  # fmt: skip
+_FLAT = _STEPS | {"stop_gradient"}
 _ROUNDING = frozenset({"jax.numpy.round", "jax.numpy.sign", "jax.numpy.rint", "jax.numpy.floor", "jax.numpy.heaviside"})
-_ESTIMATORS = frozenset({"stop_gradient", "custom_vjp", "custom_jvp", "straight_through", "ste", "reparam", "vjp"})
+_ESTIMATORS = frozenset({"custom_vjp", "custom_jvp", "straight_through", "ste", "reparam", "vjp"})
 NONE, STEP, SMOOTH = 0, 1, 2
 
 
@@ -48,12 +49,16 @@ def _check(context: Context) -> Iterator[Finding]:
             if aux is not None and isinstance(body, ast.Tuple) and body.elts:
                 body = body.elts[0]
             if body is not None and _Depends(context, function, params[place]).of(body) == STEP:
+                stopped = any(last_word(n) == "stop_gradient" for n in context.bodies.nodes(function.scope))
+                how = "through stop_gradient or steps" if stopped else "in steps"
+                way = "use a loss of the logits or probabilities, such as a cross-entropy"
+                way = "stop the gradient of the target alone" if stopped else way
                 yield finding(
                     RULE.code,
                     function.scope,
                     body,
-                    f"{shown(function)} depends on `{params[place]}` in steps only: its gradient is zero everywhere",
-                    "use a loss of the logits or probabilities, such as a cross-entropy",
+                    f"{shown(function)} depends on `{params[place]}` {how} only: its gradient is zero everywhere",
+                    way,
                 )
 
 
@@ -94,7 +99,7 @@ class _Depends:
         if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "dtype", "size"}:
             return NONE
         inner = max((self.of(child) for child in ast.iter_child_nodes(node)), default=NONE)
-        step = isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_word(node.func) in _STEPS)
+        step = isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_word(node.func) in _FLAT)
         if isinstance(node, ast.Call) and last_word(node.func) in _ESTIMATORS:
             return SMOOTH
         if inner == SMOOTH and not step and isinstance(node, ast.Call):
@@ -132,7 +137,7 @@ def _latents(context: Context) -> Iterator[Finding]:
             continue
         if not _layer_within(context, event.node.args[0], event.scope) or in_test(event.scope):
             continue
-        if any(last_word(n) in _ESTIMATORS for n in ast.walk(function.node)):
+        if any(last_word(n) in _ESTIMATORS | {"stop_gradient"} for n in ast.walk(function.node)):
             continue
         for other in context.bodies.calls.get(event.scope, ()):
             if event.value in other.value.args and _layer(context, other.value, event.scope):
@@ -173,10 +178,11 @@ def _layer_within(context: Context, node: ast.expr, scope: Scope) -> bool:
 RULE = lint_rule(
     "NNX884",
     "flat-loss",
-    "a loss that depends on its parameters through argmax, rounding or comparisons only",
+    "a loss that depends on its parameters through argmax, rounding, comparisons or stop_gradient only",
     why="""\
 What goes in steps has the derivative zero: with the accuracy, or anything of `argmax`, `round` or a comparison for a
-loss, all gradients are zero and nothing is learned, without an error. The same holds for the layers in front of outputs
+loss, all gradients are zero and nothing is learned, without an error. So are they if `stop_gradient` stands around the
+parameters as well as around the target. The same holds for the layers in front of outputs
 that are rounded without an estimator of the gradient.
 """,
     source="jax issues 17555 and others; Stack Overflow; measured: gradients of zero",

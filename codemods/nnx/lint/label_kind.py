@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -13,21 +14,39 @@ from codemods.nnx.lint.arrays import INT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Choice, Param, Value
 
 _CLASSES = frozenset({"argmax", "argmin"})
 _KEEPING = frozenset({"astype", "reshape", "squeeze", "ravel", "flatten"})
 _DEPTH = 5
+# names that leave no doubt when they stand in each other's places
+_LABELS = re.compile(r"^(?!.*logit)(\w*_)?(labels?|targets?|y_true)(_\w*)?$")
+_LOGITS = re.compile(r"^(?!.*(label|target|true))(\w*_)?(logits?|y_pred|preds?|predictions?)(_\w*)?$")
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(
-        context, "softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels", "safe_softmax_cross_entropy"
+        context,
+        "softmax_cross_entropy",
+        "softmax_cross_entropy_with_integer_labels",
+        "safe_softmax_cross_entropy",
+        "sigmoid_binary_cross_entropy",
     ):
         labels = event.value.argument(1, "labels")
         if not name.startswith("optax.") or labels is None:
             continue
         node = event.node.args[1] if len(event.node.args) > 1 else event.node
+        if len(event.node.args) > 1 and _LABELS.match(last_word(event.node.args[0])):
+            if _LOGITS.match(last_word(node)):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`{last(name)}` takes the logits first, and gets the labels",
+                    "exchange the arguments",
+                )
+                continue
         whole = last(name).endswith("integer_labels")
         if whole and _made(context, labels, event.scope, frozenset({"one_hot"}), 0):
             yield finding(
@@ -37,6 +56,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{last(name)}` takes the numbers of the classes, and gets one-hot labels",
                 "give it the integers, or use softmax_cross_entropy",
             )
+        elif last(name) == "sigmoid_binary_cross_entropy":
+            continue
         elif not whole and (_numbers(context, labels, event.scope)):
             yield finding(
                 RULE.code,
@@ -96,6 +117,7 @@ RULE = lint_rule(
     why="""\
 `softmax_cross_entropy` takes a probability for every class: integers are broadcast against the classes, which raises,
 or gives a wrong loss where the sizes happen to agree. `softmax_cross_entropy_with_integer_labels` takes the integers.
+All of them take the logits first.
 """,
     source="optax documentation and issues; measured on optax 0.2: ValueError, or another loss",
     check=_check,

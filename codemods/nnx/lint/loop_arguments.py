@@ -9,22 +9,24 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.loop_bodies import Body, bodies
+from codemods.nnx.lint.loop_bodies import Body, bodies, foreign_layer
 from codemods.nnx.lint.names import TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.values import Const, Function
+from codemods.nnx.values import Const, Function, Sequence
 
 _COUNTERS = re.compile(r"^_?(i|j|k|ii|idx|index|ind|iter|iteration|iter_num|counter|itr|loop_idx|i_step|step_idx)$")
 # names that are as likely to be a counter as a value, and names that values have
 _STEPS = frozenset({"step", "t", "it", "n", "epoch", "round", "layer"})
 _VALUES = frozenset({"state", "carry", "x", "y", "val", "value", "v", "params", "acc", "accum", "h", "hidden", "z",
                      "total", "result", "arr", "array", "u", "s", "init", "sums"})  # fmt: skip
+_BRANCHING = frozenset({"jax.lax.cond", "jax.lax.switch", "flax.nnx.cond", "flax.nnx.switch"})
 _GIVEN = {"scan": "the carry and one slice", "fori_loop": "the counter and the value", "while_loop": "the value",
           "map": "one slice", "associative_scan": "two operands"}  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _leaves(context)
+    yield from _operands(context)
     for body in bodies(context):
         free = body.free
         if free is None:
@@ -77,6 +79,41 @@ def _leaves(context: Context) -> Iterator[Finding]:
                 f"leaf of {'each of ' if trees > 1 else ''}{trees} tree{'' if trees == 1 else 's'}",
                 "give every tree as an argument of its own: jax.tree.map(f, one, two)",
             )
+
+
+def _operands(context: Context) -> Iterator[Finding]:
+    """Yield the branches that take more or fewer arguments than there are operands behind them."""
+    for event, name in foreign(context, "cond", "switch"):
+        word = last(name)
+        first = 3 if word == "cond" else 2
+        if name not in _BRANCHING or event.value.starred or event.node.keywords or len(event.value.args) < first:
+            continue
+        branches = event.value.args[1:first]
+        if word == "switch":
+            listed = context.flow.resolve(context.flow.here(branches[0], event.scope)).value
+            branches = listed.items if isinstance(listed, Sequence) else ()
+        given = len(event.value.args) - first
+        for place, branch in enumerate(branches):
+            callees = context.flow.calls.callables(context.flow.here(branch, event.scope))
+            if len(callees) != 1 or callees[0].gradient or callees[0].function.decorators:
+                continue
+            free = Body(event, name, "", callees[0], given, None).free
+            if free is None or foreign_layer(context, branch, event):
+                continue
+            function = callees[0].function
+            needed = sum(one not in function.defaults for one in free)
+            if not needed <= given <= len(free) and not context.bodies.guarded(event.node, event.scope):
+                whole = given == 1 and isinstance(event.node.args[first], ast.Tuple)
+                way = "give the operands one by one, and not in a tuple" if whole else "give as many operands"
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node.args[1 + place] if word == "cond" else event.node.args[1],
+                    f"{shown(function)} takes {needed or 'no'} argument{'' if needed == 1 else 's'}, and {word} gives "
+                    f"it {given or 'no'} operand{'' if given == 1 else 's'}",
+                    way,
+                )
+                break
 
 
 def _place(body: Body) -> ast.expr:

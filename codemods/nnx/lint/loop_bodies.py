@@ -75,11 +75,11 @@ def bodies(context: Context) -> Iterator[Body]:
             if given is None:
                 continue
             callees = context.flow.calls.callables(context.flow.here(given, event.scope))
-            if len(callees) == 1 and not _foreign_layer(context, given, event):
+            if len(callees) == 1 and not foreign_layer(context, given, event):
                 yield Body(event, name, role, callees[0], count, init)
 
 
-def _foreign_layer(context: Context, given: Value, event: CallEvent) -> bool:
+def foreign_layer(context: Context, given: Value, event: CallEvent) -> bool:
     """Say whether a decorator or wrapper of unknown effect lies between the loop and the function."""
     found = context.flow.resolve(context.flow.here(given, event.scope))
     if not isinstance(found.value, Call):

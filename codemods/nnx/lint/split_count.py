@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Const, Star, Value
+from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.values import Call, Const, Star, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _gradients(context)
     for event, name in foreign(context, "split", "array_split"):
         statement = event.statement
         if not isinstance(statement, ast.Assign) or statement.value is not event.node or event.value.starred:
@@ -34,6 +37,36 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.node,
                 f"`{last(name)}` gives {parts} parts here, and {names[0]} names take them",
                 "give as many names as there are parts",
+            )
+
+
+def _gradients(context: Context) -> Iterator[Finding]:
+    """Yield the unpackings of ``value_and_grad`` with several `argnums` into more than two names."""
+    for event in context.bodies.unpacked:
+        if event.scope.module not in context.asked or b"value_and_grad" not in event.scope.module.source.data:
+            continue
+        assert isinstance(event.statement, ast.Assign)
+        target = event.statement.targets[0]
+        assert isinstance(target, ast.Tuple)
+        if len(target.elts) < 3 or any(isinstance(one, ast.Starred) for one in target.elts):
+            continue
+        layer = next(iter(layers(context, context.flow.here(event.value.callee, event.scope))), None)
+        while layer is not None and context.flow.calls.callee_name(layer) in COMPILING:
+            inner = context.flow.with_value(layer, layer.value.args[0]) if isinstance(layer.value, Call) else layer
+            layer = next(iter(layers(context, inner)), None)
+        if layer is None or not isinstance(layer.value, Call) or not layer.value.args:
+            continue
+        name = context.flow.calls.callee_name(layer)
+        numbers = constant(argument(layer.value.node, 1, "argnums"))
+        if name not in {"jax.value_and_grad", "flax.nnx.value_and_grad"} or not isinstance(numbers, tuple | list):
+            continue
+        if not context.bodies.guarded(event.node, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.statement.targets[0],
+                f"`value_and_grad` gives a pair, the value and all gradients, and {len(target.elts)} names take it",
+                "put the names of the gradients in brackets: loss, (first, second) = ...",
             )
 
 
@@ -62,7 +95,8 @@ RULE = lint_rule(
     "another number of names than a split gives parts",
     why="""\
 `jax.random.split(key, 3)` gives three keys, without a number two; `nnx.split(model, A, B)` gives the graph and a state
-for each filter. Another number of names on the left raises a ValueError.
+for each filter. `value_and_grad` gives a pair: with several `argnums` the gradients are a tuple of their own. Another
+number of names on the left raises a ValueError.
 """,
     source="jax and flax discussions; measured on Flax 0.10.7, 0.11.2 and 0.12.8: ValueError",
     severity="error",

@@ -20,7 +20,7 @@ def _check(context: Context) -> Iterator[Finding]:
         for statement in cls.node.body:
             if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.value, ast.Call):
                 continue
-            if _static(statement.value) and _array(statement.annotation) and _tree(cls):
+            if static(statement.value) and _array(statement.annotation) and _tree(cls):
                 name = statement.target.id if isinstance(statement.target, ast.Name) else ""
                 yield finding(
                     RULE.code,
@@ -32,13 +32,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _static(made: ast.Call) -> bool:
+def static(made: ast.Call) -> bool:
     """Say whether a field is left out of the leaves of a tree."""
     if last_word(made.func) != "field":
         return False
     if constant(keyword(made, "pytree_node")) is False or constant(keyword(made, "static")) is True:
         return True
-    metadata = constant(keyword(made, "metadata"))
+    given = keyword(made, "metadata")
+    if isinstance(given, ast.Call) and last_word(given.func) == "dict":
+        return constant(keyword(given, "static")) is True
+    metadata = constant(given)
     return isinstance(metadata, dict) and metadata.get("static") is True
 
 

@@ -11,13 +11,24 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.statics import static_arguments
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Loop
+from codemods.nnx.project import enclosing_function
+from codemods.nnx.values import Call, Function, Loop
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, node, name in static_arguments(context):
         if in_test(event.scope):
+            continue
+        if _made_anew(context, event, node):
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"the static argument `{name}` is another function in every round, and every function is compiled anew",
+                "make the function once, before the loop, and give it what changes as ordinary arguments",
+            )
             continue
         counters = {n.id for loop in event.loops if isinstance(loop, ast.For) for n in counted(loop.target, loop.iter)}
         if _counts(context, event, node, counters):
@@ -71,6 +82,25 @@ def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[st
     return bool(event.loops) and owner is not None and any(_stepped(m.node, node) for m in owner.methods.values())
 
 
+def _made_anew(context: Context, event: CallEvent, node: ast.expr) -> bool:
+    """Say whether an argument is a function that every round of a loop makes."""
+    if not event.loops or enclosing_function(event.scope) in context.traced:
+        return False
+    loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
+    if isinstance(node, ast.Lambda) or (isinstance(node, ast.Call) and last_word(node.func) == "partial"):
+        return bool(loops) and not _few(loops[-1])
+    value = event.scope.module.values.get(node) if isinstance(node, ast.Name) else None
+    made = value.facts.node if isinstance(value, Function) else value.node if isinstance(value, Call) else None
+    if isinstance(value, Call) and last_word(value.node.func) != "partial":
+        return False
+    return made is not None and any(inside(made, loop) and not _few(loop) for loop in loops)
+
+
+def _few(loop: ast.For | ast.While) -> bool:
+    """Say whether a loop goes through what is written there, as ``for name in ("a", "b")``."""
+    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Tuple | ast.List | ast.Dict)
+
+
 def _plain(node: ast.Call) -> bool:
     """Say whether a call only makes a number of another kind."""
     return isinstance(node.func, ast.Name) and node.func.id in {"float", "int", "str"} and len(node.args) == 1
@@ -98,8 +128,11 @@ def _stepped(place: ast.AST, counter: ast.expr) -> bool:
 RULE = lint_rule(
     "NNX908",
     "varying-static",
-    "the variable of a loop as a static argument",
-    why="Each value of a static argument compiles the function anew: ten rounds, ten compilations.",
+    "the variable of a loop, or a function made in it, as a static argument",
+    why="""\
+Each value of a static argument compiles the function anew: ten rounds, ten compilations. A lambda or a partial that the
+loop makes is another value in every round, too.
+""",
     source='JAX tutorial ("recompiles each time"); measured: 10 compilations in 10 rounds',
     check=_check,
     bad=(

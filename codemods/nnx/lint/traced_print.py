@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from string import Formatter
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
-from codemods.nnx.lint.places import in_test, traced_calls
+from codemods.nnx.lint.places import foreign, in_test, traced_calls
 from codemods.nnx.rewrite import replace
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr
@@ -17,10 +19,12 @@ from codemods.nnx.values import Attr
 _PRINTS = ("logging.", "absl.logging.", "loguru.logger.", "pprint.", "rich.print", "tqdm.tqdm.write",
            "tqdm.auto.tqdm.write", "sys.stdout.write", "sys.stderr.write", "warnings.warn", "click.echo")  # fmt: skip
 _LOGGERS = frozenset({"logging.getLogger", "structlog.get_logger", "absl.logging.get_absl_logger"})
+_OPTIONS = frozenset({"ordered", "partitioned", "skip_format_check"})  # of jax.debug.print itself
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _formats(context)
     for event, name in traced_calls(context):
         arguments = [*event.node.args, *(k.value for k in event.node.keywords)]
         if name == "jax.debug.print":
@@ -45,6 +49,45 @@ def _check(context: Context) -> Iterator[Finding]:
                     "use jax.debug.print",
                     _fix(context, event) if name == "builtins.print" else None,
                 )
+
+
+def _formats(context: Context) -> Iterator[Finding]:
+    """Yield the formats of ``jax.debug.print`` that have no place for some values, which raises."""
+    for event, name in foreign(context, "print"):
+        if name != "jax.debug.print" or event.value.starred or not event.node.args:
+            continue
+        form = event.node.args[0]
+        if not isinstance(form, ast.Constant) or not isinstance(form.value, str):
+            continue
+        given = [k.arg for k in event.node.keywords if k.arg not in _OPTIONS]
+        places = _places(form.value)
+        if places is None or context.bodies.guarded(event.node, event.scope):
+            continue
+        count, names = places
+        lost = len(event.node.args) - 1 > count or any(name not in names for name in given)
+        if lost or len(event.node.args) - 1 < count:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the format has no place for all of the values, which raises a ValueError"
+                if lost
+                else "the format has more places than there are values, which raises an IndexError",
+                'give a place for each value: jax.debug.print("x = {}", x)',
+            )
+
+
+def _places(form: str) -> tuple[int, set[str]] | None:
+    """Return how many values a format takes by position, and the names of the others; None if it is not plain."""
+    try:
+        fields = [name for _, name, inner, _ in Formatter().parse(form) if name is not None and "{" not in str(inner)]
+    except ValueError:
+        return None
+    heads = [re.split(r"[.\[]", one, maxsplit=1)[0] for one in fields]
+    if form.count("{") - 2 * form.count("{{") != len(heads):
+        return None  # a format within a format
+    numbers = [int(one) for one in heads if one.isdigit()]
+    return max(heads.count(""), *(n + 1 for n in numbers), 0), {one for one in heads if one and not one.isdigit()}
 
 
 def _logs(context: Context, event: CallEvent) -> bool:
@@ -90,7 +133,8 @@ RULE = Rule(
     summary="print or logging of a traced value",
     why="""\
 Traced code runs once per compilation. `print(x)` shows a tracer then and nothing at later calls; `jax.debug.print`
-prints the value at every call. Its first argument is a format: an f-string would again hold the tracer.
+prints the value at every call. Its first argument is a format: an f-string would again hold the tracer, and a value
+without a place in it raises.
 """,
     kind=Kind.LINT,
     safety=Safety.SAFE,

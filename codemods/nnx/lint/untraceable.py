@@ -15,6 +15,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.traced import Root
+from codemods.nnx.lint.tree_fields import untraceable_field
 from codemods.nnx.values import Call, Class, Const, Each, Function, Loop, Mapping, Param, Ref, Sequence, Unknown, Value
 
 # decorators that leave a class as it is, as far as trees are concerned
@@ -67,12 +68,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 if what == "a text" and name in flags_of(context, root) and _decides(context, root, name):
                     continue  # NNX822 says so
                 if what:
+                    leaf = "whose field" in what
                     yield finding(
                         RULE.code,
                         event.scope,
                         event.node.args[place],
-                        f"`{name}` of {shown(root.function)} is traced, and gets {what}, which is no array and no tree",
-                        f'make it static, static_argnames="{name}", or register its class: '
+                        f"`{name}` of {shown(root.function)} is traced, and gets {what}"
+                        + ("" if leaf else ", which is no array and no tree"),
+                        "make the field a part of the structure: pytree_node=False, static=True or meta_fields"
+                        if leaf
+                        else f'make it static, static_argnames="{name}", or register its class: '
                         "jax.tree_util.register_dataclass",
                     )
 
@@ -118,7 +123,7 @@ def _carried(context: Context) -> Iterator[Finding]:
             if not what and isinstance(part.value, Param):
                 sources = context.sources.originals(part)
                 what = "a function" if sources and all(isinstance(s.value, Function) for s in sources) else ""
-            if what and not what.startswith("an object"):
+            if what and not what.startswith("an object of the"):
                 yield finding(
                     RULE.code,
                     body.event.scope,
@@ -168,7 +173,11 @@ def _kind(context: Context, bound: Bound) -> str:
     if context.flow.calls.callee_name(found) in _TRANSFORMS:
         return "a transformation of optax"
     maker = context.flow.follow(found, found.value.callee).value
-    if not isinstance(maker, Class) or _registered(context, maker.facts):
+    if not isinstance(maker, Class):
+        return ""
+    if field := untraceable_field(context, maker.facts):
+        return f"an object of `{maker.facts.name}`, whose field `{field}` is a leaf, and no array"
+    if _registered(context, maker.facts):
         return ""
     return f"an object of the class `{maker.facts.name}`"
 
@@ -246,7 +255,8 @@ RULE = lint_rule(
     "compiled code gets an object or a function as an argument that is not static",
     why="""\
 Arguments of compiled code are arrays, numbers, and trees of them. An object of a class that is not registered as a tree
-raises a TypeError: it is static (`static_argnames`, for which it needs a hash), or its class is registered.
+raises a TypeError: it is static (`static_argnames`, for which it needs a hash), or its class is registered. Of a class
+that is registered, texts and functions are no leaves: they are a part of the structure.
 """,
     source="jax issue 10476 and others; measured on Flax 0.10.7 and 0.12.8: TypeError",
     severity="error",

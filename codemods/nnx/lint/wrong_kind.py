@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import FLOAT, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.exchanged import exchanged
 from codemods.nnx.lint.keys import DRAWING
@@ -41,6 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if name == "flax.nnx.Sequential" and len(event.value.args) == 1 and not event.value.starred:
             yield from _stacked(context, event)
     yield from _initialised(context)
+    yield from _weighted(context)
     for event, node, message, help in (
         *refused(context),
         *misplaced(context),
@@ -94,6 +96,24 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
             f"the key comes first: `jax.random.{word}(key, shape)`",
             "exchange the arguments",
         )
+
+
+def _weighted(context: Context) -> Iterator[Finding]:
+    """Yield the probabilities that ``jax.random.choice`` gets for `replace`, which stands before them."""
+    for event, name in foreign(context, "choice"):
+        if name != "jax.random.choice" or event.value.starred or len(event.value.args) != 4 or _guarded(context, event):
+            continue
+        node, value = event.node.args[3], event.value.args[3]
+        array = Arrays(context, {}).of(value, event.scope)
+        if array.axes or array.number == FLOAT or made_by_jax(context, value, event.scope):
+            text = event.scope.module.source.text(node)
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"the fourth argument of `jax.random.choice` is `replace`, and `{text}` is an array",
+                f"give the probabilities by name: p={text}",
+            )
 
 
 def _stream(context: Context, value: Value, event: CallEvent) -> bool:

@@ -79,8 +79,9 @@ CASES: dict[str, Cases] = {
             _MODE.format(name="training", at="").replace("  # NNX721", "") + "net = Noisy()\nnet.training = False\n",
             _MODE.format(name="training", at="").replace("  # NNX721", "") + "net = Noisy()\nnet(x)\n",
             _MODE.format(name="deterministic", at="").replace("  # NNX721", "") + "net = Noisy()\nnet.eval()\n",
-            _MODE.format(name="training", at="    def eval(self):\n        self.training = False\n"
-            "").replace("  # NNX721", "")
+            _MODE.format(name="training", at="    def eval(self):\n        self.training = False\n").replace(
+                "  # NNX721", ""
+            )
             + "net = Noisy()\nnet.eval()\n",
         ),
     ),

@@ -37,6 +37,7 @@ CASES = {
             "keys = jax.random.split(key)\nv = jax.random.normal(keys, (3,))  # NNX874\n",
             "def draw():\n    keys = jax.random.split(key, 3)\n    return jax.random.uniform(keys)  # NNX874\n",
             "v = jax.random.bernoulli(jax.random.split(key))  # NNX874\n",
+            "w = jnp.ones(3) / 3\ni = jax.random.choice(key, 3, (2,), w)  # NNX874\n",
         ),
         clean=(
             "graphdef, state = nnx.split(model)\ncopy = nnx.merge(graphdef, state)\n",
@@ -53,6 +54,8 @@ CASES = {
             "keys = jax.random.split(key, 3)\nv = jax.vmap(jax.random.uniform)(keys)\n",
             "a, b = jax.random.split(key)\nv = jax.random.bernoulli(a)\n",
             "v = [jax.random.normal(k) for k in jax.random.split(key, 3)]\n",
+            "w = jnp.ones(3) / 3\ni = jax.random.choice(key, 3, (2,), False, w)\n",
+            "def draw(again):\n    return jax.random.choice(key, 3, (2,), again)\n",
         ),
     ),
     "NNX875": Cases(
@@ -150,6 +153,11 @@ CASES = {
             + "given = Settings(3.0)\nf = nnx.jit(lambda m, s: m(x) * s.scale)\nprint(f(model, given))  # NNX879\n",
             "@jax.jit\ndef f(v, g):\n    return g(v)\nprint(f(x, lambda v: 2 * v))  # NNX879\n",
             "@jax.jit\ndef f(v, tx):\n    return tx.init(v)\nprint(f(x, optax.sgd(0.1)))  # NNX879\n",
+            "from collections.abc import Callable\nfrom flax import struct\n@struct.dataclass\nclass S:\n"
+            "    a: jax.Array\n    f: Callable\n@jit\ndef g(s):\n    return s.f(s.a)\n"
+            "g(S(x, jnp.sin))  # NNX879\n",
+            "import dataclasses\n@jax.tree_util.register_dataclass\n@dataclasses.dataclass\nclass S:\n"
+            "    a: jax.Array\n    name: str\n@jit\ndef g(s):\n    return s.a\ng(S(x, 'one'))  # NNX879\n",
         ),
         clean=(
             _CLASS + "@partial(jax.jit, static_argnums=0)\ndef f(settings, v):\n"
@@ -164,6 +172,15 @@ CASES = {
             "from flax import struct\n@struct.dataclass\nclass Pair:\n    a: jax.Array\n    b: jax.Array\n"
             "@jax.jit\ndef f(pair):\n    return pair.a + pair.b\nprint(f(Pair(x, x)))\n",
             _NET + "@nnx.jit\ndef f(net, v):\n    return net(v)\nprint(f(Net(nnx.Rngs(0)), x[None]))\n",
+            "from flax import struct\n@struct.dataclass\nclass S:\n    a: jax.Array\n"
+            "    name: str = struct.field(pytree_node=False, default='one')\n@jit\ndef g(s):\n"
+            "    return s.a\ng(S(x))\n",
+            "import dataclasses\n@dataclasses.dataclass\nclass S:\n    a: jax.Array\n    name: str\n"
+            "jax.tree_util.register_dataclass(S, data_fields=['a'], meta_fields=['name'])\n@jit\n"
+            "def g(s):\n    return s.a\ng(S(x, 'one'))\n",
+            "import dataclasses\n@jax.tree_util.register_dataclass\n@dataclasses.dataclass\nclass S:\n"
+            "    a: jax.Array\n    name: str = dataclasses.field(metadata=dict(static=True))\n@jit\n"
+            "def g(s):\n    return s.a\ng(S(x, 'one'))\n",
         ),
     ),
     "NNX880": Cases(

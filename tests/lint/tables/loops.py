@@ -125,6 +125,9 @@ def done(a, b):
 jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
 """,
             "jax.lax.scan(lambda c: (c, c), 0.0, x)  # NNX866\n",
+            "y = jax.lax.cond(x[0] > 0, lambda a, b: a, lambda a, b: b, (x, x))  # NNX866\n",
+            "def one(a):\n    return a\ndef two(a, b):\n    return a\ny = jax.lax.switch(1, [one, two], x)  # NNX866\n",
+            "y = jax.lax.cond(x[0] > 0, lambda: x, lambda a: a, x)  # NNX866\n",
         ),
         clean=(
             "jax.lax.fori_loop(0, 3, lambda i, v: v + i, x)\n",
@@ -134,6 +137,9 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
             "jax.lax.fori_loop(0, 3, lambda n, i: x[n].astype(int) + i, 0)\n",
             "jax.lax.scan(lambda c, v, scale=2.0: (c + v * scale, v), 0.0, x)\n",
             "jax.lax.while_loop(lambda s: s < 3, lambda *s: s[0] + 1, 0)\n",
+            "y = jax.lax.cond(x[0] > 0, lambda: x, lambda: x + 1)\n",
+            "def two(a, b=1):\n    return a + b\ny = jax.lax.switch(1, [lambda a: a, two], x)\n",
+            "y = jax.lax.cond(x[0] > 0, lambda *a: a[0], functools.partial(jnp.add, 1), x)\n",
         ),
     ),
     "NNX867": Cases(
@@ -161,8 +167,18 @@ def f(a, b):
 g = jax.jit(jax.vmap(f, in_axes=(0, None)))
 y = g(x, b=1.0)  # NNX867
 """,
+            "def f(a, s):\n    return a * s\ndef run(v, s=0.5):\n"
+            "    return jax.jit(jax.vmap(f))(v, s)  # NNX867\nrun(x)\n",
+            "def f(d):\n    return d['a'] * d['b']\ny = jax.vmap(f, in_axes={'a': 0, 'b': None})  # NNX867\n",
+            "def f(p, v):\n    return v @ p['w'] + p['b']\n"
+            "p = {'w': jnp.zeros((3, 2)), 'b': jnp.zeros(2)}\n"
+            "y = jax.vmap(f)(p, jnp.ones((4, 3)))  # NNX867\n",
+            "def make(n, m):\n    return {'w': jax.random.normal(key, (n, m)), 'b': jnp.zeros(m)}\n"
+            "def f(p, v):\n    return (v @ p['w'] + p['b']).sum()\ng = jax.vmap(jax.grad(f))\n"
+            "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
         ),
         clean=(
+            "def f(v):\n    return v * 2\nv = jnp.arange(4.0)\ny = jax.jit(jax.vmap(f))(v[[1]])\n",
             """\
 class Grid:
     @staticmethod
@@ -211,6 +227,15 @@ def f(a, b, c):
     return a + b + c
 y = jax.vmap(partial(f, 1.0), in_axes=(0, None))(x, 2.0)
 """,
+            "def f(a, s):\n    return a * s\ndef run(v, s):\n    return jax.jit(jax.vmap(f))(v, s)\nrun(x, x)\n",
+            "def f(d):\n    return d['a'] * d['b']\n"
+            "y = jax.vmap(f, in_axes=({'a': 0, 'b': None},))({'a': x, 'b': 2.0})\n",
+            "def make(k, n=3, m=2):\n    return {'w': jax.random.normal(k, (n, m)), 'b': jnp.zeros(m)}\n"
+            "def f(p, v):\n    return v @ p['w'] + p['b']\n"
+            "many = jax.vmap(make)(jax.random.split(key, 4))\ny = jax.vmap(f)(many, jnp.ones((4, 3)))\n",
+            "def f(p, v):\n    return v @ p['w'] + p['b']\n"
+            "p = {'w': jnp.zeros((4, 3, 2)), 'b': jnp.zeros((4, 2))}\n"
+            "y = jax.vmap(f)(p, jnp.ones((4, 3)))\n",
         ),
     ),
     "NNX868": Cases(

@@ -113,6 +113,12 @@ class Trainer:
         self.params = new
         return change
 """,
+            "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\ndef run(p):\n    best, low = None, 9.0\n"
+            "    for i in range(4):\n        p = step(p, i)\n        if i < low:\n"
+            "            low, best = i, p  # NNX856\n    return best\n",
+            "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\ndef run(p):\n    seen = []\n"
+            "    for i in range(4):\n        p = step(p, i)\n        seen.append(p)  # NNX856\n"
+            "    return seen\n",
         ),
         clean=(
             """\
@@ -176,6 +182,14 @@ class Trainer:
         return self.params - before
 Trainer().run()
 """,
+            "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\ndef run(p):\n    best = None\n"
+            "    for i in range(4):\n        p = step(p, i)\n        if i > 2:\n            best = p\n"
+            "            break\n    return best\n",
+            "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\ndef run(p):\n    for i in range(4):\n"
+            "        p = step(p, i)\n        now = p\n    return now\n",
+            "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\ndef run(p):\n    seen = []\n"
+            "    for i in range(4):\n        p = step(p, i)\n        if i > 2:\n"
+            "            seen = jnp.copy(p)\n    return seen\n",
         ),
     ),
     "NNX857": Cases(

@@ -202,6 +202,9 @@ def f(x):
     log.info("x = %s", x)  # NNX803
     return x
 """,
+            "def f(v):\n    jax.debug.print('v', v)  # NNX803\n    return v\n",
+            "from jax import debug\ndebug.print('{0} {1}', x)  # NNX803\n",
+            "jax.debug.print('{a}', a=x, b=x)  # NNX803\n",
         ),
         clean=(
             """\
@@ -267,6 +270,9 @@ def report(loss):
     sys.stdout.write(f"{loss:.3f}")
 report(jax.jit(lambda v: v.sum())(x))
 """,
+            "jax.debug.print('{} {a[0]:.2f} {{}}', x[0], a=x, ordered=True)\n",
+            "jax.debug.print('{0} {0}', x[0])\njax.debug.print('done')\n",
+            "form = 'v {}'\njax.debug.print(form, x)\njax.debug.print('{:{}}', x[0], 4)\n",
         ),
     ),
     "NNX804": Cases(

@@ -153,6 +153,8 @@ CASES: dict[str, Cases] = {
             "def loss(w, v):\n    return jnp.sum(jnp.round(w * v))  # NNX884\nstep = jax.grad(loss)\n",
             "def loss(w, v):\n    hit = w * v > 0\n    return jnp.mean(hit)  # NNX884\n"
             "step = jax.value_and_grad(loss)\n",
+            "def loss(p, v):\n    return jnp.mean(jax.lax.stop_gradient(p * v - 1) ** 2)  # NNX884\n"
+            "g = jax.grad(loss)\n",
         ),
         clean=(
             "def loss(w, v):\n    return jnp.mean((w * v) ** 2)\nstep = jax.grad(loss)\n",
@@ -160,6 +162,10 @@ CASES: dict[str, Cases] = {
             "step = jax.grad(loss)\n",
             "def loss(w, v):\n    z = w * v\n    return jnp.mean(jnp.where(z > 0, z, 0.0))\nstep = jax.grad(loss)\n",
             "def error(w, v):\n    return jnp.mean(jnp.argmax(w * v) - 1)\nprint(error(x, x))\n",
+            "def loss(p, v):\n    z = p * v\n    q = z + jax.lax.stop_gradient(jnp.round(z) - z)\n"
+            "    return jnp.mean((q - 1) ** 2)\ng = jax.grad(loss)\n",
+            "def loss(p, v):\n    lp = p * v\n    return jnp.sum(jnp.exp(lp - jax.lax.stop_gradient(lp)))\n"
+            "g = jax.grad(loss)\n",
         ),
     ),
     "NNX885": Cases(
@@ -186,6 +192,10 @@ CASES: dict[str, Cases] = {
             "    return optax.softmax_cross_entropy_with_integer_labels(logits, hot).mean()  # NNX886\n",
             "labels = jnp.array([0, 1])\ndef f(logits):\n"
             "    return optax.softmax_cross_entropy(logits, labels).mean()  # NNX886\n",
+            "def loss(logits, labels):\n"
+            "    return optax.softmax_cross_entropy_with_integer_labels(labels, logits).mean()  # NNX886\n",
+            "def loss(pred_logits, targets):\n"
+            "    return optax.sigmoid_binary_cross_entropy(targets, pred_logits).mean()  # NNX886\n",
         ),
         clean=(
             "def f(logits, v):\n    return optax.softmax_cross_entropy(logits, jax.nn.one_hot(v, 3)).mean()\n",
@@ -194,6 +204,8 @@ CASES: dict[str, Cases] = {
             "labels = jnp.array([[0, 1], [1, 0]])\ndef f(logits):\n"
             "    return optax.softmax_cross_entropy(logits, labels).mean()\n",
             "def f(logits, labels):\n    return optax.softmax_cross_entropy(logits, labels).mean()\n",
+            "def loss(logits, labels):\n    return optax.sigmoid_binary_cross_entropy(logits, labels).mean()\n",
+            "def loss(target_logits, logits):\n    return optax.softmax_cross_entropy(target_logits, logits).mean()\n",
         ),
     ),
     "NNX887": Cases(
@@ -229,6 +241,16 @@ CASES: dict[str, Cases] = {
             "print(spread(jnp.ones((2, 3))))\n",
             "def energy(p, q):\n    d = p[:, None] - q[None]\n    return jnp.linalg.norm(d, axis=-1).sum()\n"
             "force = jax.grad(energy)\n",
+            "s = optax.linear_schedule(0.1, 0.0, 10)\ntx = optax.sgd(lambda count: s(count) * 0.5)\nnow = s(3) * 2\n",
+            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(1.0)\n"
+            "    for batch in batches:\n        step(tx, batch, rate)\n        rate *= 0.5\n",
+            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(rate)\n"
+            "    for batch in batches:\n        step(tx, batch, rate)\n        rate *= 0.5\n",
+            "class T:\n    def __init__(self, lr):\n        self.lr = lr\n        self.make()\n"
+            "    def make(self):\n        self.tx = optax.adam(self.lr)\n    def slower(self):\n"
+            "        self.lr = self.lr / 2\n        self.make()\n",
+            "def sweep(run):\n    rate = 1.0\n    for _ in range(3):\n        run(optax.sgd(rate))\n"
+            "        rate = rate / 10\n",
         ),
     ),
     "NNX889": Cases(
@@ -241,6 +263,13 @@ CASES: dict[str, Cases] = {
             "for part in batches:\n    print(mixed(part * 1.0))\n".replace(
                 "permutation(k, v * 2)", "normal(k, v.shape) * v"
             ),
+            "s = optax.linear_schedule(0.1, 0.0, 10)\ntx = optax.sgd(s * 0.5)  # NNX887\n",
+            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(rate)\n"
+            "    for batch in batches:\n        loss = step(tx, batch)\n        if loss > 1:\n"
+            "            rate *= 0.5  # NNX887\n            print(rate)\n",
+            "class T:\n    def __init__(self, lr):\n        self.lr = lr\n"
+            "        self.tx = optax.adam(self.lr)\n    def slower(self):\n"
+            "        self.lr = self.lr / 2  # NNX887\n        print(f'{self.lr}')\n",
         ),
         clean=(
             "def noisy(v, k):\n    return v + jax.random.normal(k, v.shape)\n"

@@ -559,6 +559,10 @@ def train(x):
         x = step(x, epoch)  # NNX908
     return x
 """,
+            "f = jax.jit(lambda g, v: g(v), static_argnums=0)\nfor i in range(9):\n"
+            "    f(lambda v: v + 1, x)  # NNX908\n",
+            "f = jax.jit(lambda g, v: g(v), static_argnums=0)\nfor i in range(9):\n"
+            "    h = partial(jnp.add, i)\n    f(h, x)  # NNX908\n",
         ),
         clean=(
             """\
@@ -589,6 +593,9 @@ def f(x, n):
 f(x, 1)
 f(x, 2)
 """,
+            "f = jax.jit(lambda g, v: g(v), static_argnums=0)\nh = partial(jnp.add, 1)\n"
+            "for i in range(9):\n    f(h, x)\n",
+            "f = jax.jit(lambda g, v: g(v), static_argnums=0)\nfor act in (jnp.sin, jnp.cos):\n    f(act, x)\n",
         ),
     ),
     "NNX909": Cases(

@@ -34,6 +34,9 @@ CASES = {
             "graph, state = nnx.split(model, nnx.Param, ...)  # NNX751\n",
             "a, b, c = jax.random.split(key)  # NNX751\n",
             "a, b = jnp.split(jnp.ones(3), 3)  # NNX751\n",
+            "f = lambda a, b: (a * b).sum()\nv, da, db = jax.value_and_grad(f, argnums=(0, 1))(x, x)  # NNX751\n",
+            "f = lambda a, b: (a * b).sum()\ng = jax.jit(jax.value_and_grad(f, (0, 1)))\n"
+            "v, da, db = g(x, x)  # NNX751\n",
         ),
         clean=(
             "a, b = jax.random.split(key)\n",
@@ -42,6 +45,9 @@ CASES = {
             "graph, params, rest = nnx.split(model, nnx.Param, ...)\n",
             "def draw(n):\n    a, b = jax.random.split(key, n)\n    return a, b\n",
             "a, b = 'p q'.split(' ')\n",
+            "f = lambda a, b: (a * b).sum()\nda, db = jax.grad(f, argnums=(0, 1))(x, x)\n",
+            "f = lambda a, b: (a * b).sum()\nv, (da, db) = jax.value_and_grad(f, argnums=(0, 1))(x, x)\n"
+            "da, db = jax.grad(f, argnums=(0, 1))(x, x)\n",
         ),
     ),
     "NNX752": Cases(
@@ -222,6 +228,7 @@ CASES = {
             "y = jax.random.normal(key, size=(3,))  # NNX762\n",
             "y = jnp.sum(x, keepdim=True)  # NNX762\n",
             "y = jnp.random.normal(key, (3,))  # NNX762\n",
+            "y = jnp.clip(x, a_min=0.0, a_max=1.0)  # NNX762\n",
         ),
         clean=(
             "y = jax.nn.softmax(x, axis=-1)\n",
@@ -231,6 +238,7 @@ CASES = {
             "k = jax.random.key(seed=3)\n",
             "y = jnp.clip(x, 0.0, 1.0)\n",
             "if hasattr(jnp, 'fill_diagonal'):\n    y = jnp.fill_diagonal(jnp.eye(2), 1.0, inplace=False)\n",
+            "y = np.clip(np.ones(3), a_min=0.0, a_max=1.0)\nz = jnp.clip(x, min=0.0, max=1.0)\n",
         ),
     ),
     "NNX763": Cases(
@@ -392,6 +400,29 @@ CASES = {
             "    a: jax.Array = struct.field(pytree_node=False)\n"
             "    def __eq__(self, other):\n        return self is other\n"
             "    def __hash__(self):\n        return id(self)\n",
+        ),
+    ),
+    "NNX780": Cases(
+        bad=(
+            "p = {'w': x}\ny = jax.tree.map(lambda a, b: a - b, p, 0.1)  # NNX780\n",
+            "def total(parts):\n    out = None\n    for part in parts:\n"
+            "        out = jax.tree.map(jnp.add, out, part)  # NNX780\n    return out\n",
+            "def ema(old, new, rate):\n    return jax.tree.map(lambda o, n, r: o + r * n, old, new, rate)  # NNX780\n"
+            "p = ema({'w': x}, {'w': x}, 0.1)\n",
+            "y = jax.lax.scan(lambda c, v: (c, None), 0.0, (x, x[:-1]))  # NNX780\n",
+            "y = jax.lax.scan(lambda c, v: (c, None), 0.0, {'a': jnp.zeros((3, 2)), 'b': jnp.arange(4)})  # NNX780\n",
+        ),
+        clean=(
+            "p = {'w': x}\ny = jax.tree.map(lambda a, b: a - b, p, {'w': 0.1})\n",
+            "y = jax.tree.map(lambda a, b: a - b, x, 0.1)\n",
+            "def total(parts):\n    out = None\n    for part in parts:\n"
+            "        out = part if out is None else jax.tree.map(jnp.add, out, part)\n    return out\n",
+            "def total(parts):\n    out = None\n    for part in parts:\n        if out is None:\n"
+            "            out = part\n            continue\n"
+            "        out = jax.tree.map(jnp.add, out, part)\n    return out\n",
+            "def ema(old, new, rate):\n    return jax.tree.map(lambda o, n: o + rate * n, old, new)\n",
+            "y = jax.lax.scan(lambda c, v: (c, None), 0.0, (x[1:], x[:-1]))\n",
+            "y = jax.lax.scan(lambda c, v: (c, None), 0.0, {'a': jnp.zeros((3, 2)), 'b': x})\n",
         ),
     ),
 }

@@ -1,0 +1,122 @@
+"""Learning rates that get another number after the optimizer was made of them; part of NNX887."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.lint.syntax import argument
+from codemods.nnx.nodes import last_word
+
+# what tells people of a number, or decides when to stop, and trains nothing
+_TELLING = frozenset({"print", "info", "debug", "warning", "write", "log", "append", "format", "set_postfix", "round"})
+
+
+def late_change(context: Context, event: CallEvent) -> ast.stmt | None:
+    """Return the statement that changes a rate which nothing but an optimizer got before.
+
+    Args:
+        context: the analysis.
+        event: the call that makes the transformation.
+
+    Returns:
+        The statement; None if there is none, or the new number may be of use elsewhere.
+    """
+    given = argument(event.node, 0, "learning_rate")
+    if isinstance(given, ast.Name) and not event.loops:
+        return _variable(context, event, given)
+    if isinstance(given, ast.Attribute) and isinstance(given.value, ast.Name):
+        return _field(context, event, given)
+    return None
+
+
+def _variable(context: Context, event: CallEvent, given: ast.Name) -> ast.stmt | None:
+    nodes = context.bodies.nodes(event.scope)
+    end = event.statement.end_lineno or 0
+    changes = [n for n in _changes(nodes, given) if n.lineno > end]
+    if not changes or _remade(context, event):
+        return None
+    told = _told(nodes, changes)
+    inner = [f.node for f in event.scope.module.functions if f.scope.parent is event.scope]
+    reads = [n for n in nodes if isinstance(n, ast.Name) and n.id == given.id and isinstance(n.ctx, ast.Load)]
+    captured = any(isinstance(n, ast.Name) and n.id == given.id for one in inner for n in ast.walk(one))
+    of_module = event.scope.function is None and any(
+        isinstance(n, ast.Name) and n.id == given.id for f in event.scope.module.functions for n in ast.walk(f.node)
+    )
+    used = any(n.lineno > end and n not in told for n in reads)
+    return None if captured or of_module or used else changes[0]
+
+
+def _field(context: Context, event: CallEvent, given: ast.Attribute) -> ast.stmt | None:
+    function = event.scope.function
+    owner = function.owner if function is not None else None
+    if function is None or owner is None or function.name not in {"__init__", "setup"} or event.loops:
+        return None
+    assert isinstance(given.value, ast.Name)
+    me = function.self_param
+    if me is None or given.value.id != me.name:
+        return None
+    changes = [
+        change
+        for method in owner.methods.values()
+        if method is not function
+        for change in _changes(context.bodies.nodes(method.scope), given)
+    ]
+    if not changes or _remade(context, event):
+        return None
+    for module in context.project.modules:
+        if given.attr.encode() not in module.source.data:
+            continue
+        for scope in (module.scope, *(one.scope for one in module.functions)):
+            nodes = context.bodies.nodes(scope)
+            reads = [
+                n
+                for n in nodes
+                if isinstance(n, ast.Attribute) and n.attr == given.attr and isinstance(n.ctx, ast.Load)
+            ]
+            if scope is event.scope:
+                reads = [n for n in reads if n.lineno > (event.statement.end_lineno or 0)]
+            if reads:
+                told = _told(nodes, list(_changes(nodes, given)))
+                if any(n not in told for n in reads):
+                    return None
+    return changes[0]
+
+
+def _remade(context: Context, event: CallEvent) -> bool:
+    """Say whether the place may know how to change the rate of an optimizer, or makes another one."""
+    module = event.scope.module
+    if b"inject_hyperparams" in module.source.data or b"hyperparams" in module.source.data:
+        return True
+    made = [e for e in module.calls if last_word(e.node.func) == last_word(event.node.func)]
+    return len(made) > 1
+
+
+def _changes(nodes: tuple[ast.AST, ...], given: ast.Name | ast.Attribute) -> Iterator[ast.stmt]:
+    """Yield the statements that compute a number from the old one: ``rate *= 0.5``."""
+    text = ast.unparse(given)
+    for node in nodes:
+        if isinstance(node, ast.AugAssign) and _same(node.target, given, text):
+            yield node
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and _same(node.targets[0], given, text):
+            if any(_same(n, given, text) for n in ast.walk(node.value)):
+                yield node
+
+
+def _same(node: ast.AST, given: ast.Name | ast.Attribute, text: str) -> bool:
+    return type(node) is type(given) and last_word(node) == last_word(given) and ast.unparse(node) == text
+
+
+def _told(nodes: tuple[ast.AST, ...], changes: list[ast.stmt]) -> set[ast.AST]:
+    """Return the nodes within texts, messages, tests and the changes themselves."""
+    found: set[ast.AST] = set()
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Call) and last_word(node.func) in _TELLING):
+            found.update(ast.walk(node))
+        elif isinstance(node, ast.If | ast.While):
+            found.update(ast.walk(node.test))
+    for change in changes:
+        found.update(ast.walk(change))
+    return found
