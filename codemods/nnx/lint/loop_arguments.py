@@ -93,6 +93,8 @@ def _operands(context: Context) -> Iterator[Finding]:
             listed = context.flow.resolve(context.flow.here(branches[0], event.scope)).value
             branches = listed.items if isinstance(listed, Sequence) else ()
         given = len(event.value.args) - first
+        if not all(context.flow.calls.callables(context.flow.here(one, event.scope)) for one in branches):
+            continue  # the order of old: cond(test, operand, f, other operand, g)
         for place, branch in enumerate(branches):
             callees = context.flow.calls.callables(context.flow.here(branch, event.scope))
             if len(callees) != 1 or callees[0].gradient or callees[0].function.decorators:

@@ -178,7 +178,7 @@ y = g(x, b=1.0)  # NNX867
             "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
         ),
         clean=(
-            "def f(v):\n    return v * 2\nv = jnp.arange(4.0)\ny = jax.jit(jax.vmap(f))(v[[1]])\n",
+            "def f(v):\n    return v * 2\nv = np.arange(4.0)\ny = jax.jit(jax.vmap(f))(jnp.array(v[[1]]))\n",
             """\
 class Grid:
     @staticmethod

@@ -209,22 +209,33 @@ CASES: dict[str, Cases] = {
         ),
     ),
     "NNX887": Cases(
-        bad=tuple(
-            f"schedule = optax.{made}\ntx = optax.{tx}  # NNX887\n"
-            for made, tx in (
-                ("cosine_decay_schedule(1e-3, 10)", "adam(schedule(0))"),
-                ("linear_schedule(0.0, 1.0, 10)", "sgd(learning_rate=schedule(0))"),
-                ("exponential_decay(1e-3, 10, 0.9)", "adamw(schedule(1))"),
-            )
+        bad=(
+            "s = optax.linear_schedule(0.1, 0.0, 10)\ntx = optax.sgd(s * 0.5)  # NNX887\n",
+            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(rate)\n"
+            "    for batch in batches:\n        loss = step(tx, batch)\n        if loss > 1:\n"
+            "            rate *= 0.5  # NNX887\n            print(rate)\n",
+            "class T:\n    def __init__(self, lr):\n        self.lr = lr\n"
+            "        self.tx = optax.adam(self.lr)\n    def slower(self):\n"
+            "        self.lr = self.lr / 2  # NNX887\n        print(f'{self.lr}')\n",
+            *(
+                f"schedule = optax.{made}\ntx = optax.{tx}  # NNX887\n"
+                for made, tx in (
+                    ("cosine_decay_schedule(1e-3, 10)", "adam(schedule(0))"),
+                    ("linear_schedule(0.0, 1.0, 10)", "sgd(learning_rate=schedule(0))"),
+                    ("exponential_decay(1e-3, 10, 0.9)", "adamw(schedule(1))"),
+                )
+            ),
         ),
-        clean=tuple(
-            f"schedule = optax.{made}\ntx = optax.{tx}\n"
-            for made, tx in (
-                ("cosine_decay_schedule(1e-3, 10)", "adam(schedule)"),
-                ("linear_schedule(0.0, 1.0, 10)", "sgd(learning_rate=schedule)"),
-                ("exponential_decay(1e-3, 10, 0.9)", "adamw(lambda step: schedule(step))"),
-                ("constant_schedule(1e-3)", "adam(1e-3)"),
-            )
+        clean=(
+            *(
+                f"schedule = optax.{made}\ntx = optax.{tx}\n"
+                for made, tx in (
+                    ("cosine_decay_schedule(1e-3, 10)", "adam(schedule)"),
+                    ("linear_schedule(0.0, 1.0, 10)", "sgd(learning_rate=schedule)"),
+                    ("exponential_decay(1e-3, 10, 0.9)", "adamw(lambda step: schedule(step))"),
+                    ("constant_schedule(1e-3)", "adam(1e-3)"),
+                )
+            ),
         ),
     ),
     "NNX888": Cases(
@@ -263,13 +274,6 @@ CASES: dict[str, Cases] = {
             "for part in batches:\n    print(mixed(part * 1.0))\n".replace(
                 "permutation(k, v * 2)", "normal(k, v.shape) * v"
             ),
-            "s = optax.linear_schedule(0.1, 0.0, 10)\ntx = optax.sgd(s * 0.5)  # NNX887\n",
-            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(rate)\n"
-            "    for batch in batches:\n        loss = step(tx, batch)\n        if loss > 1:\n"
-            "            rate *= 0.5  # NNX887\n            print(rate)\n",
-            "class T:\n    def __init__(self, lr):\n        self.lr = lr\n"
-            "        self.tx = optax.adam(self.lr)\n    def slower(self):\n"
-            "        self.lr = self.lr / 2  # NNX887\n        print(f'{self.lr}')\n",
         ),
         clean=(
             "def noisy(v, k):\n    return v + jax.random.normal(k, v.shape)\n"
