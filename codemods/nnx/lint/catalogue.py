@@ -197,7 +197,7 @@ RULES: tuple[Rule, ...] = tuple(
         state_anew, state_first, static_field, static_flag, static_module, static_varies, stream_names, stuck_eval,
         timed_compilation, timing, torch_momentum, traced_print, transform_labels, tree_arithmetic,
         unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_trees,
-        unmade_initializer, unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, update_params, used_up,
-        vector_condition, whole_share, whole_state, wrong_kind, cached_partial, split_merge,
+        unmade_initializer, unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, update_params,
+        used_up, vector_condition, whole_share, whole_state, wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

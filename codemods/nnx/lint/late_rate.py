@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
+from codemods.nnx.lint.names import OPTIMIZERS
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 
@@ -90,8 +91,14 @@ def _remade(context: Context, event: CallEvent) -> bool:
     module = event.scope.module
     if b"inject_hyperparams" in module.source.data or b"hyperparams" in module.source.data:
         return True
-    made = [e for e in module.calls if last_word(e.node.func) == last_word(event.node.func)]
-    return len(made) > 1
+    given = argument(event.node, 0, "learning_rate")
+    word = last_word(given) if given is not None else ""
+    return any(
+        other is not event
+        and last_word(other.node.func) in OPTIMIZERS
+        and word in {last_word(a) for a in ast.walk(other.node)}
+        for other in module.calls
+    )
 
 
 def _changes(nodes: tuple[ast.AST, ...], given: ast.Name | ast.Attribute) -> Iterator[ast.stmt]:

@@ -227,6 +227,16 @@ CASES: dict[str, Cases] = {
             ),
         ),
         clean=(
+            "s = optax.linear_schedule(0.1, 0.0, 10)\ntx = optax.sgd(lambda count: s(count) * 0.5)\nnow = s(3) * 2\n",
+            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(1.0)\n"
+            "    for batch in batches:\n        step(tx, batch, rate)\n        rate *= 0.5\n",
+            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(rate)\n"
+            "    for batch in batches:\n        step(tx, batch, rate)\n        rate *= 0.5\n",
+            "class T:\n    def __init__(self, lr):\n        self.lr = lr\n        self.make()\n"
+            "    def make(self):\n        self.tx = optax.adam(self.lr)\n    def slower(self):\n"
+            "        self.lr = self.lr / 2\n        self.make()\n",
+            "def sweep(run):\n    rate = 1.0\n    for _ in range(3):\n        run(optax.sgd(rate))\n"
+            "        rate = rate / 10\n",
             *(
                 f"schedule = optax.{made}\ntx = optax.{tx}\n"
                 for made, tx in (
@@ -252,16 +262,6 @@ CASES: dict[str, Cases] = {
             "print(spread(jnp.ones((2, 3))))\n",
             "def energy(p, q):\n    d = p[:, None] - q[None]\n    return jnp.linalg.norm(d, axis=-1).sum()\n"
             "force = jax.grad(energy)\n",
-            "s = optax.linear_schedule(0.1, 0.0, 10)\ntx = optax.sgd(lambda count: s(count) * 0.5)\nnow = s(3) * 2\n",
-            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(1.0)\n"
-            "    for batch in batches:\n        step(tx, batch, rate)\n        rate *= 0.5\n",
-            "def train(step, batches):\n    rate = 0.1\n    tx = optax.sgd(rate)\n"
-            "    for batch in batches:\n        step(tx, batch, rate)\n        rate *= 0.5\n",
-            "class T:\n    def __init__(self, lr):\n        self.lr = lr\n        self.make()\n"
-            "    def make(self):\n        self.tx = optax.adam(self.lr)\n    def slower(self):\n"
-            "        self.lr = self.lr / 2\n        self.make()\n",
-            "def sweep(run):\n    rate = 1.0\n    for _ in range(3):\n        run(optax.sgd(rate))\n"
-            "        rate = rate / 10\n",
         ),
     ),
     "NNX889": Cases(
