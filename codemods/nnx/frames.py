@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.facts import FunctionFacts
-from codemods.nnx.values import Value
+from codemods.nnx.values import Item, Unknown, Value
 
 
 class Moment:
@@ -157,3 +157,9 @@ class Round(Value):
             and self.loop == other.loop
             and self.frame == other.frame
         )
+
+
+def slices(value: Indexed | Item) -> bool:
+    """Say whether a part of a container is several elements, and so a container again."""
+    index = value.index.value if isinstance(value, Indexed) else value.index
+    return isinstance(index, Unknown) and isinstance(index.node, ast.Slice)

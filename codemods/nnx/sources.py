@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
+from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round, slices
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Mapping, Param, Sequence, Value
 
@@ -94,6 +94,8 @@ class Sources:
             base = flow.with_value(bound, value.base)
             if isinstance(value, Round) and flow.containers.is_mapping(base):
                 return {bound: None}  # a key
+            if not isinstance(value, Round) and slices(value):
+                return {bound: None}  # a list again, and none of its elements
             picked = self._picked(base, value)
             for element in picked or flow.containers.elements(base) or self._layers(base, value):
                 found |= dict.fromkeys(self.of(element))

@@ -619,6 +619,192 @@ params = jnp.ones(3)
 for _, batch in enumerate(iter([jnp.ones(3), jnp.ones(3)])):
     print(step(params, batch), batch.shape)
 """,
+    "keys by a counter that goes on in the loop": """\
+def weights(key, count):
+    keys = jax.random.split(key, 1 + count * 2)
+    at = 0
+    found = [jax.random.normal(keys[at], (3,))]
+    at += 1
+    for _ in range(count):
+        inner = jax.random.split(keys[at], 2)
+        at += 1
+        found += [jax.random.normal(inner[0], (3,)), jax.random.normal(keys[at], (3,))]
+        at += 1
+    return found
+
+print(len(weights(jax.random.key(0), 2)))
+""",
+    "a static argument that is bound before the rest is mapped": """\
+@functools.partial(jax.jit, static_argnums=(0,))
+def tiled(count, x, y):
+    return jnp.tile(x * y, count)
+
+run = functools.partial(tiled, 3)
+print(jax.vmap(run)(jnp.ones((2, 4)), jnp.ones((2, 4))).shape)
+""",
+    "a default that nnx.vmap gives by place": """\
+@nnx.vmap(in_axes=(0, None, None))
+def huber(difference, target, kappa: float = 1.0):
+    return jnp.where(jnp.abs(difference - target) < kappa, difference, kappa).sum()
+
+print(huber(jnp.ones((2, 3)), jnp.zeros(3)).shape)
+""",
+    "a dropout of nothing": """\
+class Residual(nnx.Module):
+    def __init__(self, width, dropout: float = 0.0, *, rngs):
+        self.first = nnx.Linear(width, width, rngs=rngs)
+        self.dropout = nnx.Dropout(rate=dropout, rngs=rngs)
+
+    def __call__(self, x):
+        return x + self.first(self.dropout(x))
+
+net = Residual(4, rngs=nnx.Rngs(0))
+
+def loss(x):
+    return net(x).sum()
+
+print(jax.grad(loss)(jnp.ones((2, 4))).shape)
+""",
+    "a norm that is never 0": """\
+SMALL = 1e-6
+
+def project(x, radius):
+    norm = jnp.sqrt(jnp.sum(x**2) + SMALL**2)
+    return jnp.where(norm > radius, x * (radius / norm), x)
+
+print(jax.grad(lambda x: project(x, 1.0).sum())(jnp.zeros(3)))
+""",
+    "what a module holds beside its arrays": """\
+class Bandit:
+    def pull(self, state, action):
+        return state + action, state
+
+class Players(nnx.Module):
+    def __init__(self):
+        self.bandit = Bandit()
+
+        def pull(state, action):
+            state, reward = self.bandit.pull(state, action)
+            return state.reshape(-1), reward
+
+        self.pull = jax.jit(jax.vmap(pull))
+
+print(Players().pull(jnp.ones((2, 3)), jnp.ones((2, 3)))[0].shape)
+""",
+    "some of the layers of a list": """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(2, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(x)
+
+class Chunk(nnx.Module):
+    def __init__(self, blocks):
+        self.count = len(blocks)
+        for at, block in enumerate(blocks):
+            setattr(self, f"block{at}", block)
+
+    def __call__(self, x):
+        for at in range(self.count):
+            x = getattr(self, f"block{at}")(x)
+        return x
+
+class Tower(nnx.Module):
+    def __init__(self, rngs):
+        blocks = [Block(rngs) for _ in range(4)]
+        self.low, self.high = Chunk(blocks[:2]), Chunk(blocks[2:])
+
+    def __call__(self, x):
+        return self.high(self.low(x))
+
+print(Tower(nnx.Rngs(0))(jnp.ones((1, 2))).shape)
+""",
+    "a walk over whatever it is given": """\
+def parts(thing):
+    if isinstance(thing, (list, tuple)):
+        for at, one in enumerate(thing):
+            yield from parts(one)
+        return
+    yield thing
+
+print(len(list(parts(nnx.Linear(2, 2, rngs=nnx.Rngs(0))))))
+""",
+    "a gradient of JAX for a model of parameters alone": """\
+class Head(nnx.Module):
+    def __init__(self, width, rngs: nnx.Rngs):
+        self.norm = nnx.LayerNorm(width, rngs=rngs)
+        self.out = nnx.Linear(width, 1, rngs=rngs)
+        self.width = width
+
+    def __call__(self, x):
+        return self.out(self.norm(x))
+
+class Whole(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.first = nnx.Linear(2, 4, rngs=rngs)
+        self.head = Head(4, rngs)
+
+    def __call__(self, x):
+        return self.head(self.first(x))
+
+whole = Whole(nnx.Rngs(0))
+print(whole(jnp.ones((1, 2))).shape)
+
+def step(whole: Whole, x):
+    return jax.value_and_grad(lambda m: m(x).sum())(whole)
+""",
+    "a state that is looked at": """\
+seen = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+nnx.state(seen)
+print(seen.kernel.shape)
+""",
+    "arrays that are only timed": """\
+import time
+
+def measure(size):
+    key = jax.random.key(0)
+    left = jax.random.normal(key, (size, size))
+    right = jax.random.normal(key, (size, size))
+    product = jax.jit(lambda a, b: a @ b)
+    product(left, right).block_until_ready()
+    start = time.perf_counter()
+    product(left, right).block_until_ready()
+    return time.perf_counter() - start
+
+print(measure(4) > 0)
+""",
+    "an outer object that is filled in and handed on": """\
+class Plasma:
+    def __init__(self):
+        self.heat = 1.0
+
+def density(plasma):
+    return plasma.heat * 2
+
+plasma = Plasma()
+
+@jax.jit
+def at_heat(heat):
+    plasma.heat = heat
+    return density(plasma)
+
+print(at_heat(2.0), at_heat(3.0))
+""",
+    "pictures of the same noise": """\
+randkey = jax.random.key(0)
+
+def save_image(rows):
+    return rows.mean()
+
+def sample_pictures(model, labels):
+    noise = jax.random.normal(randkey, (len(labels), 2))
+    return save_image(model(noise))
+
+net = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+for epoch in range(2):
+    print(sample_pictures(net, [1, 2]))
+""",
 }
 
 
@@ -627,7 +813,7 @@ def test_right(name: str) -> None:
     """Nothing is found in code that is right."""
     analysis = look(HEAD + RIGHT[name], Options(origin="0.12", targets=("0.12",), lint=True))
     assert not analysis.failures
-    noted = [f for f in analysis.findings if f.code.startswith("NNX8") or f.code in {"NNX907", "NNX908"}]
+    noted = [f for f in analysis.findings if f.code.startswith(("NNX7", "NNX8")) or f.code in {"NNX907", "NNX908"}]
     assert [(f.code, f.message) for f in noted] == []
 
 
@@ -639,6 +825,81 @@ def test_runs(version: str, tmp_path: Path) -> None:
 
 
 WRONG = {
+    "NNX830 beside a training that is timed": """\
+import time
+import optax
+
+def measure(size):
+    key = jax.random.key(0)
+    weights = jax.random.normal(key, (size, size))
+    data = jax.random.normal(key, (size, size))
+    tx = optax.adam(1e-3)
+    start = time.perf_counter()
+    state = tx.init(weights)
+    return time.perf_counter() - start, data, state
+""",
+    "NNX804 read by others": """\
+class Plasma:
+    def __init__(self):
+        self.heat = 1.0
+
+plasma = Plasma()
+
+@jax.jit
+def at_heat(heat):
+    plasma.heat = heat
+    return heat * 2
+
+print(at_heat(2.0), plasma.heat)
+""",
+    "NNX820 a chain of conditions": """\
+@jax.jit
+def step(error, size):
+    if error > 1:
+        return size * 0.5
+    elif error < 0.1:
+        return size * 1.5
+    return size
+""",
+    "NNX828": """\
+step = jax.jit(lambda a, b: a + b, static_argnums=(2, 3))
+""",
+    "NNX817": """\
+class Noisy(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.out = nnx.Linear(2, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(self.drop(x))
+
+def step(noisy: Noisy, x):
+    return jax.value_and_grad(lambda m: m(x).sum())(noisy)
+""",
+    "NNX870": """\
+def project(x, radius):
+    norm = jnp.sqrt(jnp.sum(x**2))
+    return jnp.where(norm > radius, x * (radius / norm), x)
+
+print(jax.grad(lambda x: project(x, 1.0).sum())(jnp.zeros(3)))
+""",
+    "NNX867": """\
+@nnx.vmap(in_axes=(0, None))
+def huber(difference, target, kappa):
+    return (difference - target) * kappa
+
+print(huber(jnp.ones((2, 3)), jnp.zeros(3), 1.0).shape)
+""",
+    "NNX830 a counter that starts again": """\
+def weights(key, count):
+    keys = jax.random.split(key, 4)
+    found = []
+    for _ in range(count):
+        at = 0
+        at += 1
+        found.append(jax.random.normal(keys[at], (3,)))
+    return found
+""",
     "NNX821": """\
 class Matrix:
     def __init__(self):
@@ -897,3 +1158,27 @@ def test_counted_in_tests() -> None:
     given = Options(origin="0.12", targets=("0.12",), lint=True)
     assert not look({"tests/test_counts.py": COUNTED}, given).findings
     assert {f.code for f in look({"counts.py": COUNTED}, given).findings} >= {"NNX808"}
+
+
+FACTORY = """\
+class VanillaCell(nnx.Module):
+    def __init__(self, width, rngs):
+        self.out = nnx.Linear(width, width, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(x)
+
+class Cell(nnx.Module):
+    def __new__(cls, width, rngs):
+        return VanillaCell(width, rngs)
+
+cell = Cell(2, nnx.Rngs(0))
+print(cell(jnp.ones((1, 2))).shape)
+"""
+
+
+def test_class_of_another_object() -> None:
+    """What ``__new__`` gives may be called though its class may not."""
+    assert "NNX719" not in {f.code for f in look(HEAD + FACTORY, Options(lint=True)).findings}
+    told = {f.code for f in look(HEAD + FACTORY.replace("__new__", "made"), Options(lint=True)).findings}
+    assert "NNX719" in told

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
-from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round
+from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round, slices
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -110,6 +110,8 @@ class Classes:
             for kind in self.annotated(value):
                 if isinstance(kind.value, Class):
                     return kind.value.facts
+        if isinstance(value, Indexed) and slices(value):
+            return None
         if isinstance(value, Choice | Loop | Indexed | Round):
             key = ("class", bound)
             if self.flow.questions.under_way(key):

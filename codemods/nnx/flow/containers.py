@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round
+from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round, slices
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -199,6 +199,8 @@ class Containers:
                         yield Bound(result, frame)
                     else:
                         yield from self._elements(Bound(result, frame), seen)
+        elif isinstance(value, Indexed) and slices(value):
+            yield from self._elements(self.flow.with_value(container, value.base), seen)
         elif isinstance(value, Indexed | Round):
             for inner in self._elements(self.flow.with_value(container, value.base), seen):
                 yield from self._elements(inner, seen)

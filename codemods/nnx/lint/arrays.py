@@ -72,13 +72,44 @@ class Arrays:
         self._context = context
         self._given = given
         self._asked: set[Value] = set()
+        # the answers of this question, each with what was still asked when it was given: where values depend on each
+        # other in many ways, as the state of a loop does, every way would be gone again and again
+        self._answers: dict[tuple[Value, Scope], tuple[Array, set[Value]]] = {}
+        self._awaited: list[set[Value]] = []
 
     def of(self, value: Value, scope: Scope, depth: int = 0) -> Array:
         """Return what is known of a value of a scope."""
         if value in self._given:
             return self._given[value]
-        if depth > _DEPTH:
-            return UNKNOWN
+        if not depth and not self._asked:
+            self._answers.clear()
+        key = (value, scope)
+        known = self._answers.get(key)
+        if known is None:
+            if depth > _DEPTH:
+                return UNKNOWN
+            self._awaited.append(set())
+            try:
+                answer = self._of(value, scope, depth)
+            finally:
+                awaited = self._awaited.pop()
+            known = self._answers[key] = answer, awaited & self._asked
+        if self._awaited:
+            self._awaited[-1] |= known[1]
+        return known[0]
+
+    def _settled(self, value: Value) -> None:
+        """Forget the answers that were given while a value was asked about."""
+        self._asked.discard(value)
+        for key in [key for key, (_, awaited) in self._answers.items() if value in awaited]:
+            del self._answers[key]
+
+    def _pending(self, value: Value) -> Array:
+        if self._awaited:
+            self._awaited[-1].add(value)
+        return _PENDING
+
+    def _of(self, value: Value, scope: Scope, depth: int) -> Array:
         if isinstance(value, Loop):
             return self._looped(value, scope, depth + 1)
         if isinstance(value, Unknown):
@@ -99,13 +130,13 @@ class Arrays:
     def _looped(self, value: Loop, scope: Scope, depth: int) -> Array:
         """Return what a variable is in all rounds of a loop, if that is the same."""
         if value in self._asked:
-            return _PENDING
+            return self._pending(value)
         self._asked.add(value)
         try:
             ways = [value.before, *([] if value.again is None else [value.again])]
             kinds = {self.of(way, scope, depth) for way in ways} - {_PENDING}
         finally:
-            self._asked.discard(value)
+            self._settled(value)
         return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     def _found(self, found: Bound, value: Value, depth: int) -> Array:
@@ -138,12 +169,12 @@ class Arrays:
         if not given or any(one.value is found.value for one in given):
             return UNKNOWN
         if found.value in self._asked:
-            return _PENDING
+            return self._pending(found.value)
         self._asked.add(found.value)
         try:
             kinds = {self.of_bound(one, depth + 1) for one in given} - {_PENDING}
         finally:
-            self._asked.discard(found.value)
+            self._settled(found.value)
         return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     def of_bound(self, bound: Bound, depth: int = 0) -> Array:

@@ -11,6 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.transform_labels import climbing
 from codemods.nnx.values import Call, Sequence, Star, Value
 
 _SCALERS = frozenset(
@@ -39,6 +40,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if name != "optax.chain" or not event.value.args or in_test(event.scope):
             continue
         if (event.value in given or (applied and _steps(context, event))) and _ascends(context, event):
+            if climbing(context, event):
+                continue  # NNX837 tells of it
             yield finding(
                 RULE.code,
                 event.scope,

@@ -21,6 +21,8 @@ from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Call, Free, Mapping, Sequence, Value
 
 _MAPPING = frozenset({"jax.vmap", "flax.nnx.vmap", "jax.pmap", "flax.nnx.pmap", "flax.nnx.scan"})
+# these give the function all its arguments by place, with the defaults of those that a call leaves out
+_FILLING = frozenset({"flax.nnx.vmap", "flax.nnx.scan"})
 _SHARDING = frozenset({"jax.shard_map", "flax.nnx.shard_map", "jax.experimental.shard_map.shard_map"})
 
 
@@ -65,6 +67,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if function.vararg is None and count > free:
             message = f"`in_axes` has {count} entries, and {shown(function)} takes {free} argument{_s(free)}"
             yield finding(RULE.code, root.scope, axes, message, "give one entry for each positional argument")
+            continue
+        if root.transform in _FILLING and count == free:
             continue
         event = next((e for e in calls_of(context, root) if arguments(e, root) not in (None, count)), None)
         if event is not None:

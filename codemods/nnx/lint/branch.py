@@ -31,8 +31,9 @@ def _check(context: Context) -> Iterator[Finding]:
     flags = {root.function.params[name] for root in compiled_roots(context) for name in flags_of(context, root)}
     for function, _ in traced_bodies(context, level=0):
         seen: set[ast.expr] = set()
+        chained: set[ast.AST] = set()  # `elif`s behind a condition that was told of
         for node in context.bodies.nodes(function.scope):
-            if context.bodies.guarded(node, function.scope):
+            if node in chained or context.bodies.guarded(node, function.scope):
                 continue
             for place, way in _decisions(node):
                 if place in seen:
@@ -53,8 +54,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 ):
                     seen.add(place)
                     yield _found(function, place, way)
+                    chained.update(_elifs(node))
             if isinstance(node, ast.Call) and _orders(context, node, function):
                 yield _found(function, node, "order")
+
+
+def _elifs(node: ast.AST) -> Iterator[ast.If]:
+    """Yield the conditions that are asked only if that of a node does not hold, as a chain of ``elif``."""
+    while isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        node = node.orelse[0]
+        yield node
 
 
 def _decisions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:

@@ -197,14 +197,22 @@ def _used(context: Context, function: FunctionFacts, name: ast.Name) -> bool:
     """Say whether the object's arrays can matter: it is called, passed on, or one of its methods is called."""
     for node in context.bodies.nodes(function.scope):
         if isinstance(node, ast.Call):
-            func = node.func
+            func, held = node.func, None
             while isinstance(func, ast.Attribute | ast.Subscript):
-                func = func.value
-            if func is name or any(argument is name for argument in node.args):
+                func, held = func.value, func if func is not node.func else None
+            if (func is name and (held is None or _of_object(context, function, held))) or any(
+                argument is name for argument in node.args
+            ):
                 return True
             if any(k.value is name for k in node.keywords):
                 return True
     return False
+
+
+def _of_object(context: Context, function: FunctionFacts, held: ast.expr) -> bool:
+    """Say whether what an object holds may be one of NNX, and not something that has no arrays of it."""
+    value = function.scope.module.values.get(held)
+    return value is None or bool(kinds_of(context, value, function.scope) & NNX_OBJECTS)
 
 
 RULE = Rule(

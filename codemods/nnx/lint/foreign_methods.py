@@ -213,7 +213,9 @@ def _listed(context: Context) -> Iterator[Finding]:
                 value = scope.module.values.get(taken)
                 by_name = isinstance(node, ast.For) or constant(getattr(node, "slice", None)) is not None
                 told = _no_list(context, value, taken, scope, adds, by_name) if value is not None else None
-                if told is not None and not context.bodies.guarded(taken, scope):
+                if told is None or context.bodies.guarded(taken, scope):
+                    continue
+                if not context.bodies.of_asked_type(taken, node, scope):
                     yield finding(RULE.code, scope, taken, *told)
 
 

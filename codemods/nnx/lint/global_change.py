@@ -74,7 +74,7 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue  # a constant, such as a mark that the function was compiled
             if not tainted and any(word in target.attr.lower() for word in ("trac", "compil")):
                 continue  # counts compilations, as the name says
-            if held(context, function, target.value):
+            if held(context, function, target.value) and not _read_behind(node, target.value, function):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
     for changes in found.values():
         changes.sort(key=lambda change: (change[0].lineno, change[0].col_offset))
@@ -87,6 +87,17 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             f"return the new value of `{name}`, and assign it where the compiled function is called",
             related=[(other, f"and so does `{text}`") for other, text in changes[1:]],
         )
+
+
+def _read_behind(node: ast.stmt, base: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether the same body goes on with an outer object that it has filled in, whole and not an entry of it: every
+    compilation reads what it has written itself."""
+    if not isinstance(base, ast.Name) or not isinstance(function.scope.module.values.get(base), Free):
+        return False
+    behind = [n for n in ast.walk(function.node) if getattr(n, "lineno", 0) > (node.end_lineno or node.lineno)]
+    given = [argument for n in behind if isinstance(n, ast.Call) for argument in n.args]
+    given += [keyword.value for n in behind if isinstance(n, ast.Call) for keyword in n.keywords]
+    return any(isinstance(one, ast.Name) and one.id == base.id for one in given)
 
 
 def _targets(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> Iterator[ast.expr]:

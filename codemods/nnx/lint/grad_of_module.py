@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lax_control_flow import parts
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Value
+from codemods.nnx.values import Call, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -47,6 +49,8 @@ _PLAIN = frozenset(
     f"flax.nnx.{name}" for name in ("Conv", "ConvTranspose", "Einsum", "Embed", "GroupNorm", "LayerNorm", "Linear",
                                     "LinearGeneral", "RMSNorm")
 )  # fmt: skip
+_BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "flax.nnx.Object"})
+_DEPTH = 5
 _NAMES = frozenset({"jax.grad", "jax.value_and_grad"})
 
 
@@ -60,7 +64,33 @@ def _harmless(context: Context, value: Value, call: CallEvent) -> bool:
     if in_test(call.scope):
         return True
     made = context.sources.originals(context.flow.here(value, call.scope))
-    return bool(made) and all(context.flow.calls.callee_name(one) in _PLAIN for one in made)
+    return bool(made) and all(_only_parameters(context, one) for one in made)
+
+
+def _only_parameters(context: Context, made: Bound, depth: int = 0) -> bool:
+    """Say whether a module holds parameters and layers of parameters alone, as far as its class tells."""
+    if context.flow.calls.callee_name(made) in _PLAIN:
+        return True
+    cls = context.flow.classes.class_of(made)
+    parents, names = context.flow.classes.mro(cls) if cls is not None else ((), frozenset())
+    if cls is None or not parents or not names <= _BASES or depth > _DEPTH:
+        return False
+    stored = [one for parent in parents for stores in parent.stores.values() for one in stores]
+    return all(
+        _plain(context, part, depth)
+        for function, value in stored
+        for part in parts(context, context.flow.here(value, function.scope))
+    )
+
+
+def _plain(context: Context, held: Bound, depth: int) -> bool:
+    """Say whether what a module holds is differentiated rightly: no state, no keys, no other Variable."""
+    name = context.flow.calls.callee_name(held) if isinstance(held.value, Call) else ""
+    if name in _PLAIN or name in {"flax.nnx.Param", "flax.nnx.List", "flax.nnx.Dict", "flax.nnx.Sequential"}:
+        return True
+    if isinstance(held.value, Call) and context.flow.classes.class_of(held) is not None:
+        return _only_parameters(context, held, depth + 1)
+    return not name.startswith("flax.nnx.") and not context.kinds.of(held) & {Kind.RNGS, Kind.VARIABLE, Kind.MODULE}
 
 
 def _fix(context: Context, event: CallEvent, name: str) -> Fix | None:

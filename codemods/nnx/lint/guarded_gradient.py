@@ -196,7 +196,22 @@ def _safe(context: Context, operand: ast.expr, event: CallEvent) -> bool:
     value: Value | None = event.scope.module.values.get(operand)
     if not isinstance(value, Call):
         return False
-    return last(context.flow.calls.callee_name(context.flow.here(value, event.scope))) in _SAFE
+    name = context.flow.calls.callee_name(context.flow.here(value, event.scope))
+    if last(name) == "sqrt" and value.args:
+        return _kept_off_zero(context, value.args[0], event)
+    return last(name) in _SAFE
+
+
+def _kept_off_zero(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether something is added to a sum of squares, so that it is never 0: ``jnp.sum(x**2) + eps``."""
+    node = value.node if isinstance(value, Unknown) else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        return False
+    sides = [node.left, node.right]
+    return any(
+        _squares(side) and not (isinstance(other, ast.Constant) and other.value == 0)
+        for side, other in (sides, sides[::-1])
+    )
 
 
 RULE = lint_rule(

@@ -126,15 +126,20 @@ def _numbers(root: Root) -> Iterator[Finding]:
         numbers = constant(node)
         if node is None or numbers is None:
             continue
-        for one in numbers if isinstance(numbers, tuple | list) else (numbers,):
-            if type(one) is int and not -count <= one < count:
-                yield finding(
-                    RULE.code,
-                    root.scope,
-                    node,
-                    f"{shown(function)} takes {count} positional arguments, and {word} asks for number {one}",
-                    "count from 0",
-                )
+        beyond = [
+            str(one)
+            for one in (numbers if isinstance(numbers, tuple | list) else (numbers,))
+            if type(one) is int and not -count <= one < count
+        ]
+        if beyond:
+            yield finding(
+                RULE.code,
+                root.scope,
+                node,
+                f"{shown(function)} takes {count} positional arguments, and {word} asks for number "
+                + " and ".join(beyond),
+                "count from 0",
+            )
 
 
 RULE = lint_rule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect
 from collections.abc import Iterator
 
@@ -19,6 +20,8 @@ from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequ
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERS = frozenset({"permutation", "choice"})
+_TIMING = re.compile(r"(^|[._])(time|timeit|perf_counter\w*|monotonic\w*|time_fn|\w*bench\w*|autotune\w*)([._]|$)")
+_LEARNING = frozenset({"optimizer", "modelandoptimizer", "apply_updates", "adam", "adamw", "sgd", "train", "fit"})
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
 
 
@@ -32,6 +35,8 @@ def _check(context: Context) -> Iterator[Finding]:
             if use.helper and _meant(use):
                 continue
             earlier = next((u for u in found[:index] if _together(context, u, use, paths) and _related(u, use)), None)
+            if earlier is not None and not (use.helper or earlier.helper) and _timed(context, scope):
+                continue
             if earlier is not None:
                 yield finding(
                     RULE.code,
@@ -67,6 +72,13 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{_text(split)}` is split again in the next round after numbers were drawn from it",
                     "draw from the other part: key, subkey = jax.random.split(key)",
                 )
+
+
+def _timed(context: Context, scope: Scope) -> bool:
+    """Say whether a body measures how long something takes, whatever the numbers are, and trains nothing."""
+    names = [ast.unparse(event.node.func).lower() for event in context.bodies.calls.get(scope, ())]
+    trains = any(name.rpartition(".")[2] in _LEARNING for name in names)
+    return not trains and any(_TIMING.search(name) for name in names)
 
 
 def _others(
@@ -290,8 +302,8 @@ RULE = lint_rule(
     why="""\
 A key determines the numbers. Used for two draws, or in every round of a loop, it gives equal or related numbers:
 identical initial weights, identical noise, the same "random" batch. `jax.random.split` or `fold_in` makes new keys.
-In tests, where equal numbers may be meant, the rule is silent, and for `permutation` or `choice` of several arrays
-with one key, which keeps them in step.
+The rule is silent in tests, where equal numbers may be meant, for draws where times are measured and nothing is
+trained, and for `permutation` or `choice` of several arrays with one key, which keeps them in step.
 """,
     source="JAX tutorial, section on random keys; measured: identical numbers",
     severity="error",

@@ -10,7 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.syntax import inside
-from codemods.nnx.values import Attr, Call, Choice, Const, Each, Free, Item, Loop, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Each, Free, Item, Loop, Param, Unknown, Value
 
 # functions of jax.random that use a key up: a cheap test before a name is resolved
 DRAWING = (
@@ -246,6 +246,9 @@ def varies(value: Value, loop: ast.AST, depth: int = 0) -> bool:
         return varies(value.base, loop, depth + 1)
     if isinstance(value, Choice):
         return inside(value.node, loop) or any(varies(o, loop, depth + 1) for o in value.options)
+    if isinstance(value, Changed):  # as a counter is
+        again = inside(value.node, loop) and not isinstance(getattr(value.node, "value", None), ast.Constant)
+        return again or varies(value.before, loop, depth + 1)
     if isinstance(value, Call) and last(getattr(value.callee, "name", "")) in _MAKING:
         if not value.starred and inside(value.node, loop):
             parts = (*value.args, *(part for _, part in value.keywords))

@@ -211,7 +211,7 @@ def _drawing(context: Context, made: Bound, scope: Scope) -> bool:
 def draws(context: Context, made: Bound) -> bool:
     """Say whether calling a module changes its state: it is or holds a batch norm or a dropout."""
     if context.flow.calls.callee_name(made) in _STATEFUL:
-        return not _inactive(made)
+        return not _inactive(context, made)
     cls = context.flow.classes.class_of(made)
     return cls is not None and holds_state(context, cls)
 
@@ -222,7 +222,7 @@ def holds_state(context: Context, cls: ClassFacts, depth: int = 0) -> bool:
     for parent in flow.classes.mro(cls)[0]:
         for stores in parent.stores.values():
             for function, value in stores:
-                if any(_stateful(context, one, depth) for one in _parts(context, flow.here(value, function.scope))):
+                if any(_stateful(context, one, depth) for one in parts(context, flow.here(value, function.scope))):
                     return True
     return False
 
@@ -231,40 +231,53 @@ def _stateful(context: Context, stored: Bound, depth: int) -> bool:
     if not isinstance(stored.value, Call):
         return False
     if context.flow.calls.callee_name(stored) in _STATEFUL:
-        return not _inactive(stored)
+        return not _inactive(context, stored)
     inner = context.flow.classes.class_of(stored)
     return inner is not None and depth < 3 and holds_state(context, inner, depth + 1)
 
 
-def _parts(context: Context, held: Bound, depth: int = 0) -> Iterator[Bound]:
-    """Yield an object, or the layers in a chain, list or dict of them."""
+def parts(context: Context, held: Bound, depth: int = 0) -> Iterator[Bound]:
+    """Yield an object, or the layers in a chain, list or dict of them.
+
+    Args:
+        context: the analysis.
+        held: the object.
+        depth: how many containers it stands in.
+    """
     flow, found = context.flow, context.flow.resolve(held)
     value = found.value
     if isinstance(value, Changed):
-        yield from _parts(context, flow.with_value(found, value.value), depth + 1)
-        yield from _parts(context, flow.with_value(found, value.before), depth + 1)
+        yield from parts(context, flow.with_value(found, value.value), depth + 1)
+        yield from parts(context, flow.with_value(found, value.before), depth + 1)
     elif isinstance(value, Loop):
-        yield from _parts(context, flow.with_value(found, value.before), depth + 1)
+        yield from parts(context, flow.with_value(found, value.before), depth + 1)
         if value.again is not None and depth < _NESTED:
-            yield from _parts(context, flow.with_value(found, value.again), depth + 1)
+            yield from parts(context, flow.with_value(found, value.again), depth + 1)
     elif isinstance(value, Sequence | Comprehension | Mapping) and depth < _NESTED:
         for element in flow.containers.elements(found):
-            yield from _parts(context, element, depth + 1)
+            yield from parts(context, element, depth + 1)
     elif isinstance(value, Call) and flow.calls.callee_name(found) in _CHAINS and depth < _NESTED:
         for argument in (*value.args, *(one for _, one in value.keywords)):
             inner = argument.value if isinstance(argument, Star) else argument
-            yield from _parts(context, flow.with_value(found, inner), depth + 1)
+            yield from parts(context, flow.with_value(found, inner), depth + 1)
     else:
         yield found
 
 
-def _inactive(made: Bound) -> bool:
+def _inactive(context: Context, made: Bound) -> bool:
     assert isinstance(made.value, Call)
     flags = [made.value.keyword(n) for n in ("use_running_average", "deterministic")]
-    rate = made.value.argument(0, "rate")
-    return any(isinstance(f, Const) and f.value is True for f in flags) or (
-        isinstance(rate, Const) and rate.value in (0, 0.0) and rate.value is not False
-    )
+    if any(isinstance(f, Const) and f.value is True for f in flags):
+        return True
+    rate = made.value.argument(0, "rate") if context.flow.calls.callee_name(made) == "flax.nnx.Dropout" else None
+    if rate is None:
+        return False
+    given = [rate]
+    found = context.flow.follow(made, rate)
+    if isinstance(found.value, Param):  # what stands there by default, and what the makers of the object give
+        default = found.value.function.defaults.get(found.value.name)
+        given = [one.value for one in context.sources.originals(found)] + ([] if default is None else [default])
+    return any(isinstance(one, Const) and one.value in (0, 0.0) and one.value is not False for one in given)
 
 
 RULE = lint_rule(

@@ -12,7 +12,7 @@ from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.strange_modes import constructors_given, strange_modes
 
 # what the constructors need besides their streams, in order
-_NEEDED = {
+NEEDED = {
     "Linear": ("in_features", "out_features"),
     "LinearGeneral": ("in_features", "out_features"),
     "Einsum": ("einsum_str", "kernel_shape"),
@@ -59,13 +59,13 @@ _ACTIVATIONS = ("relu", "gelu", "silu", "swish", "tanh", "sigmoid", "softmax", "
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in foreign(context, *_NEEDED):
+    for event, name in foreign(context, *NEEDED):
         word = name.removeprefix("flax.nnx.")
-        if word not in _NEEDED or event.value.starred or context.bodies.guarded(event.node, event.scope):
+        if word not in NEEDED or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
         given = {key for key, _ in event.value.keywords if key}
         strange = next((k for k in given if k in _ELSEWHERE or (k == "features" and word in _FEATURES)), None)
-        missing = [n for n in _NEEDED[word][len(event.node.args) :] if n not in given]
+        missing = [n for n in NEEDED[word][len(event.node.args) :] if n not in given]
         if strange is not None:
             other = "out_features" if strange == "features" else _ELSEWHERE[strange]
             yield finding(

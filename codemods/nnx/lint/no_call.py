@@ -76,7 +76,11 @@ def _lacks(context: Context, cls: ClassFacts) -> bool:
     parents, names = context.flow.classes.mro(cls)
     if "flax.nnx.Module" not in names or not names <= _BASES or cls.decorators:
         return False
-    return not any("__call__" in one.methods or "__call__" in one.scope.env or one.decorators for one in parents)
+    # `__new__` may give an object of another class
+    return not any(
+        "__call__" in one.methods or "__call__" in one.scope.env or "__new__" in one.methods or one.decorators
+        for one in parents
+    )
 
 
 RULE = lint_rule(

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.layer_signature import NEEDED
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
@@ -38,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield _found(event, "`nnx.Dropout` has no streams to draw its masks from")
         elif len(event.node.args) > _LAYERS[word] and Kind.RNGS in kinds_of(context, event.value.args[-1], event.scope):
             yield _found(event, f"`nnx.{word}` takes its streams by name: rngs={ast.unparse(event.node.args[-1])}")
-        elif not in_test(event.scope):
+        elif not in_test(event.scope) and not _incomplete(event, word):
             yield _found(event, f"`nnx.{word}` needs streams to make its weights")
     yield from _partial(context)
     yield from _unknown_streams(context)
@@ -46,6 +47,12 @@ def _check(context: Context) -> Iterator[Finding]:
         for event in module.calls:
             if isinstance(event.node.func, ast.Name) and event.node.func.id[:1].isupper() and _lacking(context, event):
                 yield _found(event, f"`{event.node.func.id}` needs streams to make its weights")
+
+
+def _incomplete(event: CallEvent, word: str) -> bool:
+    """Say whether a layer lacks other arguments as well, of which NNX710 tells."""
+    named = {k.arg for k in event.node.keywords}
+    return any(name not in named for name in NEEDED.get(word, ())[len(event.node.args) :])
 
 
 def _unknown_streams(context: Context) -> Iterator[Finding]:

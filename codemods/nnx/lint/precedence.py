@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,6 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import scopes
 
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_BITS = re.compile(r"(^|_)(bits?|flags|bitmask)(_|$)")
 _SIGNS = {ast.BitAnd: "&", ast.BitOr: "|"}
 
 
@@ -48,7 +50,16 @@ def _mixed(node: ast.Compare) -> str:
         number = number.operand
     fraction = isinstance(number, ast.Constant) and isinstance(number.value, float)
     plain = isinstance(number, ast.Constant) and type(number.value) is int and not isinstance(other, ast.Constant)
-    return sign if fraction or (plain and inner is node.comparators[0]) else ""
+    if fraction:
+        return sign
+    # `flags < 1 & mask` may be integers; `i < 10 & going` takes a name that is a truth value
+    return sign if plain and inner is node.comparators[0] and not _of_bits(other) else ""
+
+
+def _of_bits(node: ast.expr) -> bool:
+    """Say whether an operand is called as integers are that are taken bit by bit."""
+    word = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(_BITS.search(word.lower()))
 
 
 def _inner(node: ast.Compare) -> ast.expr:

@@ -24,6 +24,9 @@ _ONCE = re.compile(
 # what is run as a whole, with a key by default so that it can be run again
 _WHOLE = frozenset({"fit", "train", "solve", "optimize", "optimise", "minimize", "minimise"})
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map"})
+_SHOWING = re.compile(
+    r"(^|[._])(plt|plot\w*|imshow|savefig|imsave|image_grid|make_grid|save_image\w*|fromarray|wandb)([._]|$)"
+)
 _DEPTH = 3
 
 
@@ -43,7 +46,7 @@ def _check(context: Context) -> Iterator[Finding]:
             fixed = function.name not in _WHOLE and _never_given(context, root)
         else:
             fixed = not _ONCE.search(function.name) and any(_of_arguments(context, u, function) for u in found)
-        if fixed and _repeated(context, function, 0):
+        if fixed and not _shows(function) and _repeated(context, function, 0):
             seen.add((scope, root))
             where = "made of a constant here" if isinstance(root, Call) else "the same"
             yield finding(
@@ -53,6 +56,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the key is {where} at every call of {shown(function)}, which draws the same numbers each time",
                 "give the function a key of its own each time: key, subkey = jax.random.split(key)",
             )
+
+
+def _shows(function: FunctionFacts) -> bool:
+    """Say whether a function draws, saves or logs pictures, which are made of the same noise to be compared."""
+    return any(
+        isinstance(n, ast.Call) and _SHOWING.search(ast.unparse(n.func).lower()) for n in ast.walk(function.node)
+    )
 
 
 def _text(use: Use) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.places import compiled_roots
 from codemods.nnx.values import Call
 
@@ -24,6 +26,8 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
             callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
             if not function.decorators and not isinstance(callee.value, Call):
                 continue  # the function itself, not what jit made of it
+            if not root.partial and _bound_before(context, callee):
+                continue
             shift = 0 if root.bound or root.partial else _receiver(event, function)
             for name, index in positions.items():
                 position = index - shift
@@ -32,6 +36,11 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
                 for keyword in event.node.keywords:
                     if keyword.arg == name:
                         yield event, keyword.value, name
+
+
+def _bound_before(context: Context, callee: Bound) -> bool:
+    """Say whether some arguments were bound to compiled code behind a callee, as in ``vmap(partial(compiled, 3))``."""
+    return any(context.flow.calls.callee_name(layer) == "functools.partial" for layer in layers(context, callee))
 
 
 def _receiver(event: CallEvent, function: FunctionFacts) -> int:

@@ -94,11 +94,7 @@ def _chains(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "chain"):
         if name != "optax.chain" or event.value.starred or in_test(event.scope):
             continue
-        call = context.flow.here(event.value, event.scope)
-        parts = [context.flow.follow(call, part) for part in event.value.args]
-        names = [
-            context.flow.calls.callee_name(p).removeprefix("optax.") if isinstance(p.value, Call) else "" for p in parts
-        ]
+        names, _ = _named(context, event)
         first = next((i for i, one in enumerate(names) if one in _OPTIMIZERS), len(names))
         late = next((one for one in names[first + 1 :] if one in {"clip_by_global_norm", "adaptive_grad_clip"}), "")
         if late:
@@ -109,7 +105,7 @@ def _chains(context: Context) -> Iterator[Finding]:
                 f"`{late}` behind `{names[first]}` clips the updates, and not the gradients that the optimizer reads",
                 "put it first: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))",
             )
-        elif all(names) and _alone(event) and _climbs(context, names, parts):
+        elif climbing(context, event):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -117,6 +113,29 @@ def _chains(context: Context) -> Iterator[Finding]:
                 "nothing in the chain turns the sign of the gradients: the updates climb",
                 "use optax.scale_by_learning_rate(rate), or optax.scale(-rate)",
             )
+
+
+def _named(context: Context, event: CallEvent) -> tuple[list[str], list[Bound]]:
+    """Return the names of the transformations in a chain, empty where one is not known, and what they are."""
+    call = context.flow.here(event.value, event.scope)
+    parts = [context.flow.follow(call, part) for part in event.value.args]
+    names = [
+        context.flow.calls.callee_name(p).removeprefix("optax.") if isinstance(p.value, Call) else "" for p in parts
+    ]
+    return names, parts
+
+
+def climbing(context: Context, event: CallEvent) -> bool:
+    """Say whether the rule tells of a chain that it goes up the gradient.
+
+    Args:
+        context: the analysis.
+        event: a call of ``optax.chain``.
+    """
+    if event.value.starred or in_test(event.scope):
+        return False
+    names, parts = _named(context, event)
+    return all(names) and _alone(event) and _climbs(context, names, parts)
 
 
 def _alone(event: CallEvent) -> bool:
