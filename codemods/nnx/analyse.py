@@ -11,10 +11,11 @@ from codemods.nnx.catalogue import every_rule
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Analysis, Failure, Finding
+from codemods.nnx.lint.on_purpose import on_purpose
 from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.project import Modules, Project
 from codemods.nnx.rewrite import drafts
-from codemods.nnx.rule import Kind, Rule
+from codemods.nnx.rule import MISTAKES, Kind, Rule
 from codemods.nnx.source import Source
 from codemods.nnx.walk import walk
 
@@ -94,8 +95,16 @@ def analyse(
     result.failures += defects.values()
     if asked is not None:
         found = [finding for finding in found if finding.path in asked]
+    cells = {module.source.path: module.source for module in modules if module.source.cell_starts}
+    if cells:
+        found = [f for f in found if not (f.path in cells and _meant(cells[f.path], f))]
     result.findings = sorted(found, key=lambda f: (f.path, f.start, f.code))
     return result
+
+
+def _meant(source: Source, finding: Finding) -> bool:
+    """Say whether a notebook shows a mistake on purpose."""
+    return finding.code.startswith(MISTAKES) and on_purpose(source, finding)
 
 
 def _defect(source: Source, what: str, error: Exception) -> Failure:

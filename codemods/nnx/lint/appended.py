@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
@@ -22,8 +22,11 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, tracing in traced_bodies(context):
         if in_test(function.scope):
             continue  # tests look into compilation on purpose
-        for node in context.bodies.nodes(function.scope):
+        nodes = list(context.bodies.nodes(function.scope))
+        for node in nodes:
             container, values = _put(node)
+            if isinstance(node, ast.Call) and container is not None and not _for_itself(node, container, nodes):
+                continue
             if container is None or not _outside(context, function, tracing, container, node):
                 continue
             if any(context.taint.node_holds(value, function.scope) for value in values) or (
@@ -37,6 +40,25 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{ast.unparse(container)}` gets a tracer, once per compilation, instead of a value at every call",
                     "return the value and collect it where the compiled function is called",
                 )
+
+
+def _for_itself(node: ast.Call, container: ast.expr, nodes: Iterable[ast.AST]) -> bool:
+    """Say whether a call changes a container and leaves it so: methods of containers that change them give nothing."""
+    assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "setdefault":
+        return True
+    if not any(isinstance(n, ast.Expr) and n.value is node for n in nodes):
+        return False
+    text = ast.dump(container)
+    return not any(  # a stack, from which it is taken again
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "pop"
+        and not n.args
+        and n.lineno > node.lineno
+        and ast.dump(n.func.value) == text
+        for n in nodes
+    )
 
 
 def _made(context: Context, node: ast.expr, scope: Scope) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from codemods.nnx.context import Context
@@ -134,16 +135,20 @@ class Arrays:
         self._asked.add(value)
         try:
             ways = [value.before, *([] if value.again is None else [value.again])]
-            kinds = {self.of(way, scope, depth) for way in ways} - {_PENDING}
+            return same_kind(self.of(way, scope, depth) for way in ways)
         finally:
             self._settled(value)
-        return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     def _found(self, found: Bound, value: Value, depth: int) -> Array:
         inner = found.value
         if isinstance(inner, Param):
             return self._argument(found, depth)
         if isinstance(inner, Attr | Indexed):
+            whole_of = inner.base
+            while isinstance(whole_of, Attr | Indexed | Item):
+                whole_of = whole_of.base
+            if isinstance(whole_of, Param) and whole_of.function in self._context.shared(batched):
+                return UNKNOWN  # a part of what is in there
             return self._agreed(found, depth)
         if inner is value:
             return UNKNOWN
@@ -172,10 +177,9 @@ class Arrays:
             return self._pending(found.value)
         self._asked.add(found.value)
         try:
-            kinds = {self.of_bound(one, depth + 1) for one in given} - {_PENDING}
+            return same_kind(self.of_bound(one, depth + 1) for one in given)
         finally:
             self._settled(found.value)
-        return kinds.pop() if len(kinds) == 1 else UNKNOWN
 
     def of_bound(self, bound: Bound, depth: int = 0) -> Array:
         """Return what is known of a value in an activation."""
@@ -474,6 +478,20 @@ def _highest(numbers: list[int | None]) -> int | None:
     """Return the type that several are promoted to; None if one of them is not known."""
     known = [n for n in numbers if n is not None]
     return max(known) if known and len(known) == len(numbers) else None
+
+
+def same_kind(kinds: Iterable[Array]) -> Array:
+    """Return the kind that all have, and ask no more of them once two differ: each may have as many again.
+
+    Args:
+        kinds: what each source gives, found when it is asked for.
+    """
+    found = _PENDING
+    for kind in kinds:
+        if kind == UNKNOWN or (_PENDING not in (kind, found) and kind != found):
+            return UNKNOWN
+        found = found if kind == _PENDING else kind
+    return UNKNOWN if found == _PENDING else found
 
 
 def _literal(value: object) -> Array:

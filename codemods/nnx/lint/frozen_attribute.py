@@ -26,6 +26,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.project.attributes():
         if event.context != "store" or event.scope.module not in context.asked or in_test(event.scope):
             continue
+        if isinstance(event.node.ctx, ast.Load):
+            continue  # what the object holds is changed, as an entry of a dict, and not the object
         if _train_state(context, event):
             yield finding(
                 RULE.code,

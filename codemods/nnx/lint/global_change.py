@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.held import held
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Class, Free, Function, ModuleRef, Ref
@@ -32,6 +33,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 # counting traces in an enclosing test or benchmark is a custom and works as meant
                 if (name in outer or in_test(function.scope)) and not _tainted(context, node, function.scope):
                     continue
+                if name in outer and _made_inside(context, name, function.scope):
+                    continue
                 # neither is what is loaded once, on first use
                 if _once(context, node, name, function.scope):
                     continue
@@ -42,6 +45,20 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{name}` changes once per compilation and not at every call of {shown(function)}",
                     f"return the new value of `{name}`, or keep it in an nnx.Variable",
                 )
+
+
+def _made_inside(context: Context, name: str, scope: Scope) -> bool:
+    """Say whether the function that holds an outer variable runs in traced code only: it is made anew each time."""
+    around = scope.parent
+    while around is not None and name not in around.bindings:
+        around = around.parent
+    holder = around.function if around is not None else None
+    if holder is None:
+        return False
+    callers = context.flow.sites.callers(holder)
+    return holder in context.traced or (
+        bool(callers) and all(event.scope.function in context.traced for event in callers)
+    )
 
 
 def _once(context: Context, node: ast.stmt, name: str, scope: Scope) -> bool:
@@ -74,7 +91,9 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue  # a constant, such as a mark that the function was compiled
             if not tainted and any(word in target.attr.lower() for word in ("trac", "compil")):
                 continue  # counts compilations, as the name says
-            if held(context, function, target.value) and not _read_behind(node, target.value, function):
+            if _read_behind(node, target.value, function) or _variable(context, node, target, function.scope):
+                continue  # what reads it runs within the same compilation, or the object keeps its state itself
+            if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
     for changes in found.values():
         changes.sort(key=lambda change: (change[0].lineno, change[0].col_offset))
@@ -98,6 +117,25 @@ def _read_behind(node: ast.stmt, base: ast.expr, function: FunctionFacts) -> boo
     given = [argument for n in behind if isinstance(n, ast.Call) for argument in n.args]
     given += [keyword.value for n in behind if isinstance(n, ast.Call) for keyword in n.keywords]
     return any(isinstance(one, ast.Name) and one.id == base.id for one in given)
+
+
+def _variable(context: Context, node: ast.stmt, target: ast.Attribute, scope: Scope) -> bool:
+    """Say whether ``x.y += ...`` changes an object that keeps its state itself, as the variables of other libraries."""
+    if not isinstance(node, ast.AugAssign):
+        return False
+    flow = context.flow
+    base = flow.resolve(flow.here(scope.module.values[target.value], scope))
+    cls = flow.classes.class_of(base)
+    for parent in flow.classes.mro(cls)[0] if cls is not None else ():
+        for method, value in parent.stores.get(target.attr, ()):
+            made = flow.resolve(flow.here(value, method.scope))
+            held_by = flow.classes.class_of(made)
+            if held_by is not None and any("__iadd__" in one.methods for one in flow.classes.mro(held_by)[0]):
+                return True
+            name = flow.calls.callee_name(made)
+            if last(name).endswith("Variable") and not name.startswith("flax."):
+                return True
+    return False
 
 
 def _targets(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> Iterator[ast.expr]:

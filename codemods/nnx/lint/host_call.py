@@ -36,7 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # read once, as settings and weights are meant to be
         if _goes_on(context, event):
             continue
-        if "random" in name and _names(event):
+        if "random" in name and (_names(event) or _other_way(context, event) or _starts(context, event)):
             continue
         if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name):
             yield _found(event.scope, event.node, called)
@@ -67,6 +67,29 @@ def _names(event: CallEvent) -> bool:
     """Say whether a random number is part of a text, as the name of something that is compiled."""
     parts = (node for node in ast.walk(event.statement) if isinstance(node, ast.FormattedValue))
     return any(inside(event.node, part) for part in parts)
+
+
+def _other_way(context: Context, event: CallEvent) -> bool:
+    """Say whether a test chooses between a draw of the host and one with a key, which traced code then has."""
+    for block, arm in context.bodies.paths(event.scope).get(event.node, ()):
+        if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
+            other = block.orelse if arm == "body" else block.body
+            nodes = [n for part in (other if isinstance(other, list) else [other]) for n in ast.walk(part)]
+            calls = {n for n in nodes if isinstance(n, ast.Call)}
+            if any(
+                one.node in calls and context.flow.calls.name(one).startswith("jax.random.")
+                for one in context.bodies.calls.get(event.scope, ())
+            ):
+                return True
+    return False
+
+
+def _starts(context: Context, event: CallEvent) -> bool:
+    """Say whether a draw gives what is there before the first step: below a test that asks whether that is made."""
+    return any(
+        isinstance(block, ast.If) and arm == "body" and "initiali" in ast.unparse(block.test).lower()
+        for block, arm in context.bodies.paths(event.scope).get(event.node, ())
+    )
 
 
 def _goes_on(context: Context, event: CallEvent) -> bool:

@@ -137,13 +137,21 @@ def _is_array(context: Context, node: ast.expr, scope: Scope) -> bool:
     if isinstance(node, ast.Name):
         return context.kinds.only(bound) is Kind.ARRAY
     if isinstance(node, ast.Subscript):
-        return context.kinds.only(bound) is Kind.ARRAY and not _refilled(node, scope)
+        return context.kinds.only(bound) is Kind.ARRAY and not _refilled(node, scope) and not _given(node, scope)
     if isinstance(node, ast.Attribute) and isinstance(value, Attr) and _own(context, value):
         return True
     if isinstance(node, ast.Attribute) and node.attr == "value":
         base = scope.module.values.get(node.value)
         return base is not None and context.kinds.only(context.flow.here(base, scope)) is Kind.VARIABLE
     return False
+
+
+def _given(node: ast.Subscript, scope: Scope) -> bool:
+    """Say whether it is not known which entry of an argument is meant: it may hold others than what is put in here."""
+    value: Value | None = scope.module.values.get(node.value)
+    while isinstance(value, Changed | Loop):
+        value = value.before
+    return isinstance(value, Param) and not isinstance(node.slice, ast.Constant)
 
 
 def _refilled(node: ast.Subscript, scope: Scope) -> bool:

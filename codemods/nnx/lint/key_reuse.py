@@ -116,6 +116,8 @@ def _meant(use: Use) -> bool:
 
 def _related(one: Use, two: Use) -> bool:
     """Say whether two uses may draw the same numbers; the same helper with the same arguments is called for that."""
+    if one.helper and two.helper and one.name != two.name and _undone(one.name) == _undone(two.name):
+        return False  # what is done with a key is undone with it
     if not (one.helper and two.helper) or one.name != two.name:
         return not _meant(one) if one.helper else True
     if one.gradient or two.gradient:
@@ -123,6 +125,14 @@ def _related(one: Use, two: Use) -> bool:
     if one.event.node is not two.event.node and _parts(one, two):
         return True
     return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two)
+
+
+_INVERSE = re.compile(r"(^|_)(inverse_|inv_|reverse_|un_?|de_?|en_?)")
+
+
+def _undone(name: str) -> str:
+    """Return the name of a function without the word that tells it from its inverse."""
+    return _INVERSE.sub(r"\1", last(name).lower())
 
 
 def _parts(one: Use, two: Use) -> bool:
@@ -147,7 +157,12 @@ def _alike(one: Use, two: Use) -> bool:
     if changed and any(_opposite(a, b) for a, b in changed):
         return True
     names = [node.id for pair in changed for node in pair if isinstance(node, ast.Name)]
-    return len(changed) == 1 and len(names) == 2 and set(names) <= set(function.params)
+    if len(changed) != 1 or len(names) != 2:
+        return False
+    together = (loop.target for loop in one.event.loops if isinstance(loop, ast.For))
+    return set(names) <= set(function.params) or any(
+        set(names) <= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)} for target in together
+    )
 
 
 _OPPOSITES = (("pos", "neg"), ("p", "n"), ("plus", "minus"), ("positive", "negative"), ("up", "down"))
@@ -180,7 +195,47 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         contradictory(first, ((guard, "orelse"),)) for guard in context.bodies.behind(two.event.node, two.event.scope)
     ):
         return False  # the function has ended where the first is reached
+    if _unread(context, one, two, paths):
+        return False
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
+
+
+def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]) -> bool:
+    """Say whether nothing reads the numbers of the first draw on a way that comes to the second one."""
+    scope, statement = one.event.scope, one.event.statement
+    if scope.function is None or one.event.loops or two.event.loops or one.helper:
+        return False
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement is two.event.statement:
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        return False
+    name = targets[0].id
+    end = statement.end_lineno or statement.lineno
+    own = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == name]
+    reads = [n for n in ast.walk(scope.function.node) if isinstance(n, ast.Name) and n.id == name]
+    if len(reads) != len(own):
+        return False  # an inner function reads it
+    second = two.event.statement
+    again = (  # the second draw, or what comes before it, gives the name another value
+        isinstance(second, ast.Assign | ast.AnnAssign)
+        and any(isinstance(t, ast.Name) and t.id == name for t in _targets(second))
+        and paths.get(one.event.node) == paths.get(two.event.node)
+    )
+    for node in own:
+        if not isinstance(node.ctx, ast.Load) or node.lineno <= end:
+            continue
+        if again and node.lineno > (second.end_lineno or second.lineno):
+            continue
+        way = paths.get(two.event.node, ())
+        if any(contradictory(way, ((guard, "orelse"),)) for guard in context.bodies.behind(node, scope)):
+            continue  # the function has ended where the second draw is reached
+        return False
+    return True
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def _chosen(one: Use, two: Use) -> bool:
@@ -224,11 +279,27 @@ def _repeats(use: Use, loop: ast.AST) -> bool:
     """Say whether a loop repeats a draw with the same key."""
     if isinstance(use.key, Attr):  # of an object that keeps it as it is
         return isinstance(use.key.base, Param) and not SAME.search(use.key.name) and not _once(use.event, loop)
+    if _in_step(use, loop):
+        return False
     if isinstance(loop, ast.comprehension) and isinstance(use.key, Call):
         return not inside(use.key.node, use.event.statement)  # made before
     if isinstance(use.node, ast.Name) and isinstance(use.key, Free) and binds(loop, use.node.id):
         return False  # what it was before the first round is not known
     return not varies(use.key, loop) and not _once(use.event, loop)
+
+
+def _in_step(use: Use, loop: ast.AST) -> bool:
+    """Say whether a loop puts one array after another into the same order, as data and their labels."""
+    if (
+        last(use.name) not in _ORDERS
+        or not isinstance(loop, ast.comprehension | ast.For)
+        or len(use.event.node.args) < 2
+    ):
+        return False
+    if isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) == "range":
+        return False
+    bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(use.event.node.args[1]))
 
 
 def _in_each_round(context: Context, use: Use) -> bool:

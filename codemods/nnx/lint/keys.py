@@ -205,10 +205,14 @@ def kept(context: Context, key: Attr) -> bool:
         return False
     if base is not base.function.self_param or base.function.owner is None:
         return _unchanged(context, key)
+    own = 0
     for event in context.flow.fields.stores().get(key.name, ()):
         function = event.scope.function
         if function is None or function.name != "__init__" or event.base != function.self_param:
             return False
+        own += function is base.function
+    if own > 1:
+        return False  # it is another one in other places of the constructor
     return bool(base.function.owner.stores.get(key.name))
 
 

@@ -70,13 +70,17 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _tried(context: Context, node: ast.AST, scope: Scope) -> bool:
-    """Say whether a node stands in a ``try``, also where it is the other way for older releases."""
-    return any(isinstance(block, ast.Try) for block, _ in context.bodies.paths(scope).get(node, ()))
+    """Say whether a node is one of several ways: in a ``try``, or below a test of what there is or of a version."""
+    return any(
+        isinstance(block, ast.Try) or (isinstance(block, ast.If | ast.IfExp) and _asked_for(block.test))
+        for block, _ in context.bodies.paths(scope).get(node, ())
+    )
 
 
-def _asked_for(statement: ast.stmt) -> bool:
-    """Say whether a statement asks whether a name is there."""
-    return any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "hasattr" for n in ast.walk(statement))
+def _asked_for(node: ast.AST) -> bool:
+    """Say whether something asks whether a name is there, or which version runs."""
+    words = [str(getattr(n, "id", getattr(n, "attr", ""))) for n in ast.walk(node)]
+    return any(word == "hasattr" or "version" in word.lower() for word in words)
 
 
 def _found(name: str, scope: Scope, node: ast.AST) -> Finding:

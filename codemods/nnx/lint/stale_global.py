@@ -81,7 +81,7 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
     writers = {writer.name for writer in free.scope.remote.get(free.name, ()) if writer not in context.traced}
     calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names]
     made = function.node.lineno
-    again = min((d.lineno for d in nodes if _defines(d, function.name) and d.lineno > made), default=None)
+    again = min((d.lineno for d in nodes if _defines(d, names, function) and d.lineno > made), default=None)
     lines = sorted(call.lineno for call in calls if made < call.lineno and (again is None or call.lineno < again))
     loops = [n for n in nodes if isinstance(n, ast.For | ast.While) and not inside(function.node, n)]
     for node in nodes:
@@ -95,8 +95,15 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
     return None
 
 
-def _defines(node: ast.AST, name: str) -> TypeGuard[ast.FunctionDef]:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
+def _defines(node: ast.AST, names: set[str], function: FunctionFacts) -> TypeGuard[ast.stmt]:
+    """Say whether a statement gives another function one of the names."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return node.name in names
+    return (
+        isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
+        and not _mentions(node.value, function)
+    )
 
 
 def _calls(node: ast.AST, names: set[str]) -> bool:
