@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays
-from codemods.nnx.lint.owners import owner_class, plain_module
+from codemods.nnx.lint.owners import made_once, owner_class, plain_module
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Mapping, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Sequence, Unknown, Value
 
 _OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop", "adagrad", "lamb", "lion", "nadam", "radam", "adabelief", "adafactor")
 _POOLS = ("max_pool", "avg_pool", "min_pool")
@@ -23,7 +23,7 @@ _POOLS = ("max_pool", "avg_pool", "min_pool")
 def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the arguments with what is wrong, and the way out."""
     for event, name in foreign(
-        context, "MultiHeadAttention", "GroupNorm", "Conv", "Sequential", "Dropout", "Einsum", *_POOLS
+        context, "MultiHeadAttention", "GroupNorm", "Conv", "Sequential", "Dropout", "Einsum", "LoRA", *_POOLS
     ):
         if not name.startswith("flax.nnx.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
@@ -37,6 +37,8 @@ def refused(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
             yield from _causal(context, event)
         elif word == "Sequential":
             yield from _chain(context, event)
+        elif word == "LoRA":
+            yield from _adapted(context, event)
         elif word == "Einsum":
             yield from _equation(context, event)
         elif word == "Dropout":
@@ -55,6 +57,51 @@ def _equation(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, a
         yield event, event.node, message, 'write all of it: "ab,bc->ac"'
 
 
+def _carry(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the batch sizes that a cell gets where it wants the shape of its input."""
+    for event in context.bodies.named("initialize_carry"):
+        node = argument(event.node, 0, "input_shape")
+        if node is None or event.scope.module not in context.asked or event.value.starred:
+            continue
+        value = event.scope.module.values.get(node)
+        found = context.flow.resolve(context.flow.here(value, event.scope)) if value is not None else None
+        callee = event.value.callee
+        if found is None or not isinstance(callee, Attr) or not _size(found.value):
+            continue
+        cls = owner_class(context, callee.base, event.scope)
+        if isinstance(cls, str) and cls.endswith("Cell") and not context.bodies.guarded(event.node, event.scope):
+            message = "the carry is made for the shape of an input, and not for a batch size alone"
+            yield event, node, message, "write initialize_carry(x.shape, rngs)"
+
+
+def _size(value: Value) -> bool:
+    """Say whether a value is a number, or one of those of a shape."""
+    if isinstance(value, Const):
+        return type(value.value) is int
+    if not isinstance(value, Item | Indexed):
+        return False
+    base = value.base.value if isinstance(value.base, Bound) else value.base
+    index = value.index.value if isinstance(value.index, Bound) else value.index
+    return isinstance(base, Attr) and base.name == "shape" and isinstance(index, Const) and type(index.value) is int
+
+
+def _adapted(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
+    """Yield the adapters whose result has another width than that of the layer they are added to."""
+    base = event.value.argument(3, "base_module") if len(event.value.args) > 3 else event.value.keyword("base_module")
+    width = _given(context, event, 2, "out_features")
+    if base is None or width is None:
+        return
+    made = made_once(context, base, event.scope) or context.flow.resolve(context.flow.here(base, event.scope))
+    if context.flow.calls.callee_name(made) != "flax.nnx.Linear" or not isinstance(made.value, Call):
+        return
+    other = _part(context, made, made.value.argument(1, "out_features"))
+    if other is not None and other != width:
+        message = (
+            f"the layer gives {other} features and the adapter {width}: it takes (in_features, rank, out_features)"
+        )
+        yield event, event.node, message, "give it the rank second"
+
+
 def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the rates of more than one, which leave nothing."""
     rate = event.value.argument(0, "rate")
@@ -67,7 +114,8 @@ def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.e
 
 
 def misgiven(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
-    """Yield the dicts of keys that modules are called with, and the masks made of embeddings."""
+    """Yield the dicts of keys that modules are called with, the masks made of embeddings, and sizes for shapes."""
+    yield from _carry(context)
     for event, name in foreign(context, "make_causal_mask", "make_attention_mask"):
         if name.startswith("flax.nnx.") and event.value.args and _embedded(context, event.value.args[0], event.scope):
             if not context.bodies.guarded(event.node, event.scope):

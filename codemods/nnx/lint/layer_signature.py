@@ -9,7 +9,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.call_keywords import strange_keywords
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.strange_modes import constructors_given, strange_modes
+from codemods.nnx.lint.strange_modes import constructors_given, strange_modes, strange_names
 
 # what the constructors need besides their streams, in order
 NEEDED = {
@@ -90,6 +90,7 @@ def _check(context: Context) -> Iterator[Finding]:
         *strange_keywords(context),
         *strange_modes(context),
         *constructors_given(context),
+        *strange_names(context),
     ):
         yield finding(RULE.code, event.scope, event.node, message, help)
     for event, name in foreign(context, *_ACTIVATIONS):

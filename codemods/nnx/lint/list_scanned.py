@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.listed_layers import listed_layers
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import shown
@@ -28,6 +29,14 @@ def _check(context: Context) -> Iterator[Finding]:
             yield from _judged(context, body.event, given, body.function, body.free[index], last(body.loop))
     for event in context.bodies.named("vmap"):
         yield from _mapped(context, event)
+    for event, node, word in listed_layers(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            node,
+            f"{word} goes along an axis of the weights, and this is a list of layers, each with its own",
+            "make them stacked: nnx.vmap(Layer)(rngs.fork(split=n))",
+        )
 
 
 def _mapped(context: Context, made: CallEvent) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import Root, Tracing, function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Mapping, Param, Sequence, Value
@@ -38,6 +38,7 @@ _WORDS = frozenset(last(name) for name in _USERS)
 def _check(context: Context) -> Iterator[Finding]:
     yield from _collectives(context)
     yield from _counts(context)
+    yield from _annotated(context)
     if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
         return
     for event, name in _users(context):
@@ -57,6 +58,39 @@ def _check(context: Context) -> Iterator[Finding]:
                         event.scope,
                         node if _within(node, event) else event.node,
                         f"the mesh has no axis `{axis}`; its axes are {', '.join(axes) or 'none'}",
+                        "use an axis of the mesh",
+                    )
+
+
+_RULES = (b"axis_rules", b"sharding_rules", b"logical", b"rules=")
+
+
+def _annotated(context: Context) -> Iterator[Finding]:
+    """Yield the names of axes that an initializer gives its weights, and that no mesh of the project has."""
+    events = [e for e, name in foreign(context, "with_partitioning") if name == "flax.nnx.with_partitioning"]
+    if not events or any(word in m.source.data for m in context.project.modules for word in _RULES):
+        return
+    known: set[str] = set()
+    for event in context.bodies.named(*_MESHES):
+        where = _MESHES.get(last_word(event.node.func))
+        if where is None:
+            continue
+        names = constant(argument(event.node, *where))
+        if isinstance(names, str):
+            names = (names,)
+        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+            return
+        known.update(names)
+    for event in events if known else ():
+        node = argument(event.node, 1, "sharding")
+        for part in ast.walk(node) if node is not None else ():
+            if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value not in known:
+                if not context.bodies.guarded(event.node, event.scope):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        part,
+                        f"no mesh of the project has an axis `{part.value}`; there are {', '.join(sorted(known))}",
                         "use an axis of the mesh",
                     )
 

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.early_methods import early_methods
 from codemods.nnx.lint.foreign_methods import WORDS
 from codemods.nnx.lint.owners import has_attribute, own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import in_test
@@ -96,6 +97,8 @@ _LINEN = frozenset({"init", "apply", "bind", "param", "variable", "make_rng", "h
 def _check(context: Context) -> Iterator[Finding]:
     if not any(b"nnx" in module.source.data for module in context.asked.modules):
         return
+    for call, message, help in early_methods(context):
+        yield finding(RULE.code, call.scope, call.node, message, help)
     known = context.flow.fields.stores()
     made = context.flow.may.made_by(_LAYERS)
     for event in context.asked.attributes():

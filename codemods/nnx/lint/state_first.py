@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.lint.polyak import misplaced_averages
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item
 
@@ -21,6 +22,8 @@ _UPDATES = re.compile(r"update|delta|step", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for average, message, help in misplaced_averages(context):
+        yield finding(RULE.code, average.scope, average.node, message, help)
     for event in context.bodies.unpacked:
         statement = event.statement
         assert isinstance(statement, ast.Assign)

@@ -1,4 +1,4 @@
-"""Attributes that model.set_attributes does not find, and arguments that nnx.Module does not take; part of NNX710."""
+"""Attributes that model.set_attributes does not find, and arguments that NNX refuses by name; part of NNX710."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.owners import KNOWN_BASES
-from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.values import Attr, Call, Value
 
 # words of other libraries and slips that no layer of NNX has as an attribute
@@ -100,3 +100,24 @@ def _bare_above(context: Context, cls: object, owner: object) -> bool:
         one.decorators or {"__init__", "__new__", "__init_subclass__"} & {*one.methods, *one.scope.env}
         for one in behind
     )
+
+
+_FORK = 'write rngs.fork(split=n), or rngs.fork(split={{"{}": n}})'
+
+
+def strange_names(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
+    """Yield the calls of rngs.fork and nnx.merge with names that these have not, or not any more."""
+    for event in context.bodies.named("fork"):
+        word = next((word for word, _ in event.value.keywords if word and word != "split"), None)
+        callee = event.value.callee
+        if word is None or event.scope.module not in context.asked or not isinstance(callee, Attr):
+            continue
+        if kinds_of(context, callee.base, event.scope) != {Kind.RNGS} or context.flow.calls.name(event):
+            continue
+        if not context.bodies.guarded(event.node, event.scope):
+            yield event, f"`fork` of an nnx.Rngs takes no argument `{word}`", _FORK.format(word)
+    for event, name in foreign(context, "merge"):
+        words = {word for word, _ in event.value.keywords}
+        if name == "flax.nnx.merge" and words & {"graphdef", "state"} and not event.value.starred:
+            if not context.bodies.guarded(event.node, event.scope):
+                yield event, "nnx.merge takes its parts by position only", "write nnx.merge(graphdef, state)"

@@ -9,9 +9,10 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.places import kinds_of, scopes
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Each, Loop, Mapping, Value
 
@@ -25,9 +26,19 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
         for node in context.bodies.nodes(scope):
             for key, holder, makers in _keys(node):  # first what is seldom so, and is soon known
-                if not _array(context, key, scope) or not _takes_keys(context, holder, scope, makers):
+                array = _array(context, key, scope)
+                if not array and not (_named(context, key) and _variable(context, key, scope)):
                     continue
-                if context.bodies.guarded(node, scope):
+                if not _takes_keys(context, holder, scope, makers) or context.bodies.guarded(node, scope):
+                    continue
+                if not array:
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        key,
+                        f"`{ast.unparse(key)}` is a Variable, which has no hash since Flax 0.12",
+                        "take its path or name for the key, or id(variable)",
+                    )
                     continue
                 yield finding(
                     RULE.code,
@@ -87,6 +98,20 @@ def _is_made(context: Context, bound: Bound, makers: frozenset[str]) -> bool:
     if isinstance(value, Mapping):
         return "builtins.dict" in makers
     return isinstance(value, Call) and context.flow.calls.callee_name(context.flow.with_value(bound, value)) in makers
+
+
+_VARIABLES = frozenset({"param", "variable", "var", "v", "p", "kernel", "embedding", "weight", "w", "bias", "scale"})
+
+
+def _named(context: Context, node: ast.expr) -> bool:
+    """Say whether a name is one that people give Variables, in code that was written for Flax 0.12."""
+    return context.options.origin == "0.12" and last_word(node) in _VARIABLES
+
+
+def _variable(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is a Variable of NNX."""
+    value = scope.module.values.get(node)
+    return value is not None and kinds_of(context, value, scope) == {Kind.VARIABLE}
 
 
 def _array(context: Context, node: ast.expr, scope: Scope) -> bool:

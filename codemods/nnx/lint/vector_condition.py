@@ -13,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, scopes, shown
+from codemods.nnx.lint.variable_condition import variable_conditions
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Const, Item, Sequence, Value
 
@@ -41,6 +42,14 @@ def _check(context: Context) -> Iterator[Finding]:
         if isinstance(node, ast.expr) and least_axes(context, node, function.scope, given) > 0:
             yield _found(function.scope, node, "while_loop", shown(function))
     yield from _python(context)
+    for scope, test in variable_conditions(context):
+        yield finding(
+            RULE.code,
+            scope,
+            test,
+            f"`{ast.unparse(test)}` is a Variable, whose truth is that of its length: of a single number a TypeError",
+            f"ask for its value: {ast.unparse(test)}[...]",
+        )
     for event, name in foreign(context, "cond"):
         if name in {"jax.lax.cond", "flax.nnx.cond"} and event.node.args:
             test = event.node.args[0]

@@ -14,7 +14,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Class, Ref
+from codemods.nnx.values import Call, Class, Comprehension, Mapping, Ref, Sequence, Value
 
 _DECORATORS = frozenset({"dataclasses.dataclass", "flax.nnx.dataclass"})
 _CONTAINERS = frozenset({"list", "dict", "tuple", "set", "List", "Dict", "Tuple", "Sequence", "Mapping", "Iterable"})
@@ -53,7 +53,7 @@ def _field(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: st
     if any(word in text for word in _SAID) or _marked(context, cls, statement):
         return
     help = "mark the field as data with nnx.data"
-    if _contains_data(context, cls, statement.annotation):
+    if _contains_data(context, cls, statement.annotation) or _given_data(context, cls, statement, name):
         message = f"the field `{name}` holds modules or arrays in a container: an error since Flax 0.12"
         yield finding("NNX620", cls.scope, statement, message, help, _fix(context, cls, statement))
     elif _is_none(statement.value) and _names_data(context, cls, [statement.annotation]):
@@ -88,6 +88,33 @@ def _contains_data(context: Context, cls: ClassFacts, annotation: ast.expr) -> b
     if outer in {"Optional", "Union"}:
         return any(_contains_data(context, cls, member) for member in inner)
     return outer in _CONTAINERS and _names_data(context, cls, inner)
+
+
+def _given_data(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: str) -> bool:
+    """Say whether a constructor is given a list or dict of data for a field whose annotation does not tell."""
+    if ast.unparse(statement.annotation).rpartition(".")[2] not in _CONTAINERS:
+        return False
+    fields = context.flow.classes.dataclass_fields(cls)
+    if name not in fields or "__init__" in cls.methods:
+        return False
+    for event in context.bodies.named(cls.name):
+        value = event.value.argument(fields.index(name), name)
+        if value is None or event.value.starred:
+            continue
+        made = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+        if not isinstance(made, Class) or made.facts is not cls:
+            continue
+        held = context.flow.here(value, event.scope)
+        items: tuple[Value, ...] = ()
+        if isinstance(held.value, Sequence):
+            items = held.value.items
+        elif isinstance(held.value, Mapping):
+            items = tuple(item for _, item in held.value.items)
+        elif isinstance(held.value, Comprehension):
+            items = (held.value.element,)
+        if any(context.kinds.of(context.flow.with_value(held, item)) & _DATA for item in items):
+            return True
+    return False
 
 
 def _is_record(context: Context, named: Bound) -> bool:
