@@ -122,8 +122,13 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
         return next((p for x, y in parts if (p := _unlike(context, x, here, y, there, depth + 1))), "")
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         before, after = _keys(one), _keys(two)
-        if before is not None and after is not None and before != after:
-            return "other keys than the other"
+        if before is None or after is None or before != after:
+            return "" if before is None or after is None else "other keys than the other"
+        entries = {key.value: item for key, item in two.items if isinstance(key, Const)}
+        for key, item in one.items:
+            other = entries[key.value] if isinstance(key, Const) else item
+            if problem := _unlike(context, item, here, other, there, depth + 1):
+                return f"{problem} (entry {getattr(key, 'value', None)!r})"
         return ""
     first, second = Arrays(context, {}).of(one, here), Arrays(context, {}).of(two, there)
     for left, right, other in ((one, two, second), (two, one, first)):

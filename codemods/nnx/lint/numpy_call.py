@@ -27,6 +27,7 @@ _SAME = frozenset(
 )  # fmt: skip
 
 
+_HOST = ("math.", "scipy.special.", "scipy.linalg.", "scipy.interpolate.", "scipy.signal.", "scipy.ndimage.")
 _MAKING = frozenset(
     {"array", "asarray", "zeros", "ones", "full", "arange", "linspace", "eye", "load", "loadtxt", "stack",
      "concatenate", "logspace", "geomspace", "empty", "identity"}
@@ -39,7 +40,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if context.bodies.guarded(event.node, event.scope):
             continue
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
-        if not (numpy or name.startswith("math.")) or (numpy and last(name) in NUMPY_ALLOWED):
+        if not (numpy or name.startswith(_HOST)) or (numpy and last(name) in NUMPY_ALLOWED):
             continue
         arguments = [*event.node.args, *(k.value for k in event.node.keywords)]
         if any(context.taint.node_holds(argument, event.scope) for argument in arguments):
@@ -48,8 +49,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 f"`{name}` needs a value, and there is only a tracer",
-                "use jax.numpy",
-                _fix(context, event, name),
+                "use jax.scipy, or jax.pure_callback" if name.startswith("scipy.") else "use jax.numpy",
+                _fix(context, event, name) if not name.startswith("scipy.") else None,
             )
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
@@ -14,7 +14,7 @@ from codemods.nnx.lint.places import compiled_roots, shown
 from codemods.nnx.lint.syntax import added_keyword, keyword
 from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Const, Param, Value
+from codemods.nnx.values import Const, Free, Param, Value
 
 _REMATS = frozenset({"jax.checkpoint", "jax.remat", "flax.nnx.checkpoint", "flax.nnx.remat"})
 
@@ -28,13 +28,13 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in (*compiled_roots(context), *remats):
         names = {name for name in flags_of(context, root) if (root.function, name) not in seen}
         seen |= {(root.function, name) for name in names}
-        for node in context.bodies.nodes(root.function.scope) if names else ():
-            tests = [node.test] if isinstance(node, ast.If | ast.IfExp | ast.While) else []
+        for node, scope in _branches(context, root.function) if names else ():
+            tests = [node.test]
             hit = next((n for t in tests for n in _tested(t, root.function) if n in names), None)
             if hit is not None:
                 yield finding(
                     RULE.code,
-                    root.function.scope,
+                    scope,
                     tests[0],
                     f"{shown(root.function)} branches on `{hit}`, which is traced: its value is not known",
                     _help(root, hit),
@@ -56,18 +56,40 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
+def _branches(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.If | ast.IfExp | ast.While, Scope]]:
+    """Yield the branches of a traced function, and those of traced functions within it, with their scopes."""
+    for scope in _within(context, function):
+        for node in context.bodies.nodes(scope):
+            if isinstance(node, ast.If | ast.IfExp | ast.While):
+                yield node, scope
+
+
+def _within(context: Context, function: FunctionFacts) -> list[Scope]:
+    """Return the scope of a function and those of the traced functions within it."""
+    found = [function.scope]
+    for scope in found:
+        if any(isinstance(n, ast.FunctionDef | ast.Lambda) for n in context.bodies.nodes(scope)):
+            inner = (one for one in scope.module.functions if one.scope.parent is scope)
+            found += [one.scope for one in inner if one in context.traced]
+    return found
+
+
 def _elsewhere(context: Context, root: Root, param: Param, depth: int) -> FunctionFacts | None:
     """Return the function that a traced one hands a parameter to and that branches on it."""
-    calls = context.bodies.calls.get(param.function.scope, ())
-    if depth > 2 or not any(param in (*e.value.args, *(v for _, v in e.value.keywords)) for e in calls):
+    scopes = _within(context, param.function)
+    calls = [event for scope in scopes for event in context.bodies.calls.get(scope, ())]
+    ways = (param, Free(param.function.scope, param.name))
+    given_on = any(way in (*e.value.args, *(v for _, v in e.value.keywords)) for e in calls for way in ways)
+    if depth > 2 or not given_on:
         return None
+    functions = {scope.function for scope in scopes}
     for function, tracing in context.traced.known.items():
         for frame in tracing.sites:
-            if frame.caller is None or frame.caller.function is not param.function:
+            if frame.caller is None or frame.caller.function not in functions:
                 continue
             for name, inner in function.params.items():
                 given = context.flow.argument(frame, name)
-                if given is None or original(given).value is not param:
+                if given is None or original(given).value not in ways:
                     continue
                 for node in context.bodies.nodes(function.scope):
                     test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else None
@@ -137,6 +159,9 @@ def _tested(test: ast.expr, function: FunctionFacts) -> Iterator[str]:
             value = function.scope.module.values.get(part)
             if isinstance(value, Param) and value.function is function:
                 yield part.id
+            elif isinstance(value, Free) and value.scope is function.scope and part.id in function.params:
+                if len(function.scope.bindings.get(part.id, ())) <= 1 and part.id not in function.scope.rebound:
+                    yield part.id
 
 
 def _help(root: Root, name: str) -> str:
