@@ -126,8 +126,8 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
             return "" if before is None or after is None else "other keys than the other"
         entries = {key.value: item for key, item in two.items if isinstance(key, Const)}
         for key, item in one.items:
-            other = entries[key.value] if isinstance(key, Const) else item
-            if problem := _unlike(context, item, here, other, there, depth + 1):
+            against = entries[key.value] if isinstance(key, Const) else item
+            if problem := _unlike(context, item, here, against, there, depth + 1):
                 return f"{problem} (entry {getattr(key, 'value', None)!r})"
         return ""
     first, second = Arrays(context, {}).of(one, here), Arrays(context, {}).of(two, there)

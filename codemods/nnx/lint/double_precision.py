@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.values import Ref
 
 _WIDE = frozenset({"float64", "int64", "uint64", "complex128"})
@@ -18,7 +18,8 @@ _KEYWORDS = frozenset({"dtype", "param_dtype", "preferred_element_type"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if any(b"enable_x64" in m.source.data.lower() for m in context.project.modules):
+    modules = context.project.modules
+    if any(b"x64" in module.source.data.lower() for module in modules) or not any(map(_program, modules)):
         return
     for event in context.asked.calls():
         for argument in _types(context, event):
@@ -32,6 +33,17 @@ def _check(context: Context) -> Iterator[Finding]:
                     'write the smaller type, or call jax.config.update("jax_enable_x64", True) first',
                 )
                 break
+
+
+def _program(module: ModuleFacts) -> bool:
+    """Say whether a module does something when it is run, and not only for those that import it."""
+    return any(
+        (isinstance(one, ast.Expr) and isinstance(one.value, ast.Call))
+        or isinstance(one, ast.For | ast.While | ast.With)
+        or (isinstance(one, ast.If) and "__name__" in names_in(one.test))
+        or (isinstance(one, ast.Assign) and isinstance(one.value, ast.Call))
+        for one in getattr(module.scope.node, "body", ())
+    )
 
 
 def _types(context: Context, event: CallEvent) -> list[ast.expr]:
@@ -67,7 +79,8 @@ RULE = lint_rule(
     "a type of 64 bits where JAX is in 32-bit mode",
     why="""\
 Unless `jax_enable_x64` is set, JAX gives arrays of 32 bits where 64 were asked for, with a warning at most. The code
-reads as more exact than it is. The mode may be set outside of the project, so the rule is off unless it is selected.
+reads as more exact than it is. Code that only others run may get the mode from them, so that the rule asks for a
+program among the files, and says nothing where one of them speaks of the mode.
 """,
     source="JAX documentation; measured on Flax 0.10.7, 0.11.2 and 0.12.8: float32 and int32 in every form",
     check=_check,
@@ -87,5 +100,4 @@ jax.config.update("jax_enable_x64", True)
 total = jnp.zeros(3, dtype=jnp.float64)
 """,
     ),
-    default=False,
 )

@@ -813,7 +813,6 @@ def cumulative(values):
 
 print(cumulative([1e8, 1.0, -1e8])[-1] == 1.0)
 """,
-        missed=True,
     ),
     "the time of what is not done yet": Pair(
         "NNX907",

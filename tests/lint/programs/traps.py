@@ -206,9 +206,6 @@ print(h)
     "shard map mean": Pair(
         "NNX757",
         """
-import os
-
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 from functools import partial
 
 import jax
@@ -228,9 +225,6 @@ layer = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
 print(mean_loss(layer(jnp.ones((4, 2)))))
 """,
         """
-import os
-
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 from functools import partial
 
 import jax

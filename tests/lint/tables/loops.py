@@ -70,6 +70,8 @@ jax.lax.scan(body, jnp.float32(1), x)
     ),
     "NNX865": Cases(
         bad=(
+            "def go(s):\n    return {'n': s['n'] + 1.0}\n"
+            "y = jax.lax.cond(x[0] > 0, lambda s: {'n': 0}, go, {'n': 2})  # NNX865\n",
             """\
 def body(c, v):
     return c / 2, v  # NNX865
@@ -100,6 +102,9 @@ jax.lax.scan(body, None, x)
 """,
         ),
         clean=(
+            "def go(s):\n    return {'n': s['n'] + 1}\ny = jax.lax.cond(x[0] > 0, lambda s: {'n': 0}, go, {'n': 2})\n",
+            "def go(s):\n    return {'m': s['n'], 'n': s['m']}\n"
+            "y = jax.lax.cond(x[0] > 0, lambda s: s, go, {'n': 2, 'm': 3})\n",
             "jax.lax.scan(lambda c, v: (c / 2, v), 0, x)\n",
             "jax.lax.scan(lambda c, v: (c + v, v), jnp.zeros(3), jnp.ones((4, 3)))\n",
             "jax.lax.scan(lambda c, v: (c + v.sum(), v), 0.0, jnp.ones((4, 3)))\n",

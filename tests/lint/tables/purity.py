@@ -1044,6 +1044,7 @@ shape = nnx.eval_shape(lambda: nnx.BatchNorm(3, rngs=nnx.Rngs(0)))
     ),
     "NNX810": Cases(
         bad=(
+            "from scipy.special import gammaln\n@jit\ndef f(v):\n    return gammaln(v)  # NNX810\n",
             """\
 @jax.jit
 def f(x):
@@ -1085,6 +1086,8 @@ def f(x):
 """,
         ),
         clean=(
+            "from scipy.special import factorial\n@jit\ndef f(v):\n    return v / factorial(4)\n",
+            "@jit\ndef f(v):\n    return jax.scipy.special.gammaln(v)\n",
             """\
 @jax.jit
 def f(x):

@@ -277,7 +277,7 @@ k = make(12345678901)  # NNX833
             "k = jax.random.key(int(time.time()))\n",
             "k = jax.random.key(time.time_ns() % 2**32)\n",
             "k = jax.random.key(time.time_ns())\n",
-            "jax.config.update('jax_enable_x64', True)\nk = jax.random.key(12345678901)\n",
+            "wide = True\njax.config.update('jax_enable_x64', wide)\nk = jax.random.key(12345678901)\n",
             "rngs = nnx.Rngs(0, dropout=1)\n",
             "def seeded(seed):\n    return jax.random.key(seed)\n",
         ),

@@ -1053,7 +1053,7 @@ def f(model, x):
         clean=(
             "y = jnp.zeros(3, dtype=jnp.float32)\n",
             "y = np.zeros(3, dtype=np.float64)\n",
-            "jax.config.update('jax_enable_x64', True)\ny = jnp.zeros(3, dtype=jnp.float64)\n",
+            "wide = True\njax.config.update('jax_enable_x64', wide)\ny = jnp.zeros(3, dtype=jnp.float64)\n",
             "wide = x.dtype == jnp.float64\n",
             "y = jnp.zeros(3, dtype=float)\n",
         ),

@@ -425,4 +425,21 @@ CASES = {
             "y = jax.lax.scan(lambda c, v: (c, None), 0.0, {'a': jnp.zeros((3, 2)), 'b': x})\n",
         ),
     ),
+    "NNX781": Cases(
+        bad=(
+            "import os\nos.environ['JAX_PLATFORMS'] = 'cpu'  # NNX781\n",
+            "import os\ndef setup():\n    os.environ.setdefault('XLA_FLAGS', '--xla_dump_to=out')  # NNX781\n",
+            "jax.config.update('jax_num_cpu_devices', 4)  # NNX781\n",
+            "def main():\n    jax.config.update('jax_enable_x64', True)  # NNX781\n    return jnp.ones(3)\n",
+        ),
+        clean=(
+            "import os\nimport subprocess\nos.environ['JAX_PLATFORMS'] = 'cpu'\n"
+            "subprocess.run(['python', 'train.py'])\n",
+            "import os\nname = os.environ['JAX_PLATFORMS']\nflags = os.environ.get('XLA_FLAGS', '')\n",
+            "jax.config.update('jax_debug_nans', True)\njax.config.update('jax_enable_x64', False)\n",
+            "import os\nos.environ['JAX_COORDINATOR_ADDRESS'] = 'localhost:1234'\n"
+            "os.environ['WANDB_MODE'] = 'offline'\n",
+            "import os\nfrom unittest import mock\ndef test_cpu():\n    os.environ['JAX_PLATFORMS'] = 'cpu'\n",
+        ),
+    ),
 }

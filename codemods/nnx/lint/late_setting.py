@@ -1,0 +1,202 @@
+"""NNX781: settings of JAX that come too late: behind its import, or behind the first computation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.nodes import last_word
+
+# read when jax is imported, and never again; measured for those of platforms, precision and NaNs
+_AT_IMPORT = frozenset(
+    {"JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_ENABLE_X64", "JAX_DEBUG_NANS", "JAX_DEBUG_INFS", "JAX_DISABLE_JIT",
+     "JAX_NUM_CPU_DEVICES", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_LOG_COMPILES", "JAX_CHECK_TRACER_LEAKS"}
+)  # fmt: skip
+# read when the first computation or question for devices starts the backends
+_AT_START = frozenset({"XLA_FLAGS", "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"})
+_OPTIONS_AT_START = frozenset({"jax_platforms", "jax_platform_name", "jax_num_cpu_devices"})
+_IMPORTING = frozenset({"jax", "flax", "optax", "orbax", "chex", "equinox", "haiku"})
+# processes that a program starts read the variables for themselves
+_STARTING = (b"subprocess", b"multiprocessing", b"Popen", b"os.exec", b"os.system", b"spawn", b"import ray")
+_DEVICES = frozenset({"jax.devices", "jax.local_devices", "jax.device_count", "jax.local_device_count",
+                      "jax.default_backend", "jax.device_put"})  # fmt: skip
+# what makes arrays of floats, whose precision is settled with them
+_FLOATS = frozenset({"linspace", "zeros", "ones", "full", "eye", "array", "asarray", "normal", "uniform", "logspace"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for module in context.asked.modules:
+        data = module.source.data
+        if b"environ" in data and (b"JAX_" in data or b"XLA_" in data):
+            yield from _variables(context, module)
+        if b"config.update" in data:
+            yield from _options(context, module)
+
+
+def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
+    """Yield the environment variables that are set when nothing reads them any more."""
+    if any(word in module.source.data for word in _STARTING):
+        return
+    imported = _first_import(module)
+    for scope in (module.scope, *(function.scope for function in module.functions)):
+        for node in context.bodies.nodes(scope):
+            name = _variable(node)
+            if name not in _AT_IMPORT | _AT_START or in_test(scope) or context.bodies.guarded(node, scope):
+                continue
+            line = getattr(node, "lineno", 0)
+            if name in _AT_IMPORT and imported is not None and imported.lineno < line:
+                if name.lower().encode() in module.source.data or b"reload" in module.source.data:
+                    continue  # it is set as an option besides
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"{name} is read when JAX is imported, which line {imported.lineno} does: this changes nothing",
+                    "set it before the import, or use jax.config.update",
+                    related=[(imported, "imported here")],
+                )
+            elif name in _AT_START and (used := _computation(context, module, line)) is not None:
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"{name} is read by the first computation, which line {used.lineno} does: this changes nothing",
+                    "set it before, at best before JAX is imported",
+                    related=[(used, "computed here")],
+                )
+
+
+def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
+    """Yield the options that are set behind what they are for."""
+    for event in module.calls:
+        if last_word(event.node.func) != "update" or len(event.node.args) != 2:
+            continue
+        option = constant(event.node.args[0])
+        wide = option == "jax_enable_x64" and constant(event.node.args[1]) is True
+        if not (option in _OPTIONS_AT_START or wide) or context.flow.calls.name(event) != "jax.config.update":
+            continue
+        if in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
+            continue
+        used = _computation(context, module, event.node.lineno, floats=wide)
+        if used is not None:
+            what = "the arrays made before stay of 32 bits" if wide else "the backends are running already"
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{option}` is set behind the first computation in line {used.lineno}: {what}",
+                "set it right behind the import of JAX",
+                related=[(used, "computed here")],
+            )
+
+
+def _first_import(module: ModuleFacts) -> ast.stmt | None:
+    """Return the first statement of a module's body that imports JAX, or what imports it."""
+    for statement in module.imports:
+        if statement not in _body(module):
+            continue
+        names = [a.name for a in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+        if getattr(statement, "level", 0) == 0 and any(name.partition(".")[0] in _IMPORTING for name in names):
+            return statement
+    return None
+
+
+def _body(module: ModuleFacts) -> list[ast.stmt]:
+    return getattr(module.scope.node, "body", [])
+
+
+def _variable(node: ast.AST) -> str:
+    """Return the environment variable that a statement or call sets; empty for none."""
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Subscript) and last_word(target.value) == "environ":
+            return str(constant(target.slice) or "")
+    elif isinstance(node, ast.Call) and last_word(node.func) in {"setdefault", "putenv"} and node.args:
+        home = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if last_word(node.func) == "putenv" or (home is not None and last_word(home) == "environ"):
+            return str(constant(node.args[0]) or "")
+    return ""
+
+
+def _computation(context: Context, module: ModuleFacts, line: int, floats: bool = False) -> ast.Call | None:
+    """Return the first call of a module's body before a line that starts the backends, or makes an array of floats."""
+    for event in context.bodies.calls.get(module.scope, ()):
+        if event.node.lineno >= line:
+            break
+        if context.bodies.paths(module.scope).get(event.node):
+            continue  # under a condition, or in a loop
+        name = context.flow.calls.name(event)
+        home, _, word = name.rpartition(".")
+        if floats:
+            statement = event.statement
+            kept = isinstance(statement, ast.Assign) and statement.value is event.node and _once(module, statement)
+            typed = any(k.arg == "dtype" for k in event.node.keywords)
+            if home in {"jax.numpy", "jax.random"} and word in _FLOATS and kept and not typed:
+                return event.node
+        elif name in _DEVICES or (home in {"jax.numpy", "jax.random"} and word.islower() and word not in _WORDS):
+            return event.node
+    return None
+
+
+def _once(module: ModuleFacts, statement: ast.Assign) -> bool:
+    """Say whether a statement is the only one that binds its variable."""
+    return all(
+        isinstance(target, ast.Name) and len(module.scope.bindings.get(target.id, ())) == 1
+        for target in statement.targets
+    )
+
+
+_WORDS = frozenset(
+    {"dtype", "finfo", "iinfo", "float32", "float64", "issubdtype", "bfloat16", "float16", "set_printoptions"}
+)
+
+
+RULE = lint_rule(
+    "NNX781",
+    "late-setting",
+    "an environment variable or option of JAX that is set too late",
+    why="""\
+Variables such as JAX_PLATFORMS are read when JAX is imported, and XLA_FLAGS, `jax_platforms` and `jax_num_cpu_devices`
+when the first computation starts the backends: set later, they change nothing, without a word in most cases. Arrays
+that were made before `jax_enable_x64` stay of 32 bits.
+""",
+    source="JAX documentation; measured on JAX 0.6.2, 0.7.2 and 0.10.2: ignored, of jax_num_cpu_devices a RuntimeError",
+    check=_check,
+    bad=(
+        """\
+import os
+
+import jax
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+print(jax.devices())
+""",
+        """\
+import jax
+import jax.numpy as jnp
+
+grid = jnp.linspace(0.0, 1.0, 11)
+jax.config.update("jax_enable_x64", True)
+""",
+    ),
+    clean=(
+        """\
+import os
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax
+import jax.numpy as jnp
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+jax.config.update("jax_enable_x64", True)
+grid = jnp.linspace(0.0, 1.0, 11)
+""",
+    ),
+)
