@@ -281,7 +281,7 @@ def f(items):
     "NNX822": Cases(
         bad=(
             "@jit\ndef f(p, v, train=True):\n    def loss(q):\n"
-            "        return q * v if train else q  # NNX822\n    return jax.grad(loss)(p)\nf(1.0, 2.0)\n",
+            "        return q * v if train else q  # NNX822\n    return jax.grad(loss)(p)\nf(1.0, 2.0, True)\n",
             """\
 @nnx.jit
 def f(model, x, train: bool):
@@ -320,7 +320,7 @@ f(x, train=False)
         ),
         clean=(
             "@functools.partial(jit, static_argnames='train')\ndef f(p, v, train=True):\n    def loss(q):\n"
-            "        return q * v if train else q\n    return jax.grad(loss)(p)\nf(1.0, 2.0)\n",
+            "        return q * v if train else q\n    return jax.grad(loss)(p)\nf(1.0, 2.0, True)\n",
             "@jit\ndef f(p, v, train=True):\n    def loss(q, train):\n"
             "        return q * v if train else q\n"
             "    return jax.grad(lambda q: loss(q, False))(p) * train\nf(1.0, 2.0)\n",
