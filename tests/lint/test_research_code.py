@@ -351,6 +351,35 @@ def step(x):
     return mixed(x)
 """,
     ),
+    "numbers that a simulation begins with": (
+        "NNX806",
+        """\
+def initialize_channel(x):
+    return x + np.random.uniform(-0.1, 0.1, x.shape)
+
+print(jax.pmap(initialize_channel)(jnp.ones((1, 2))).shape)
+""",
+        """\
+def initialize_channel(x, seed):
+    return x + np.random.uniform(-0.1, 0.1, x.shape)
+
+@jax.jit
+def start(x, seed):
+    return initialize_channel(x, seed)
+""",
+    ),
+    "a list that is tried": (
+        "NNX844",
+        """\
+try:
+    jnp.sum([1, 2, 3])
+except TypeError as error:
+    print(error)
+""",
+        """\
+print(jnp.sum([1, 2, 3]))
+""",
+    ),
     "a compiled function that is made anew": (
         "NNX807",
         """\

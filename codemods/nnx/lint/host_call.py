@@ -85,7 +85,13 @@ def _other_way(context: Context, event: CallEvent) -> bool:
 
 
 def _starts(context: Context, event: CallEvent) -> bool:
-    """Say whether a draw gives what is there before the first step: below a test that asks whether that is made."""
+    """Say whether a draw gives what is there before the first step.
+
+    That is below a test that asks whether it is made, or in a function that is named for it and gets no key.
+    """
+    function = event.scope.function
+    if function is not None and function.name.lower().lstrip("_").startswith("initial"):
+        return not any(word in name.lower() for name in function.params for word in ("key", "rng", "seed"))
     return any(
         isinstance(block, ast.If) and arm == "body" and "initiali" in ast.unparse(block.test).lower()
         for block, arm in context.bodies.paths(event.scope).get(event.node, ())

@@ -46,6 +46,8 @@ def _check(context: Context) -> Iterator[Finding]:
         word = name.removeprefix("jax.numpy.")
         if not name.startswith("jax.numpy.") or word not in {*_ARRAYS, *_SEVERAL}:
             continue
+        if context.bodies.guarded(node, event.scope):
+            continue
         for argument in node.args[: _SEVERAL.get(word, 1)]:
             if isinstance(argument, ast.List | ast.Tuple):
                 kind = "list" if isinstance(argument, ast.List) else "tuple"
