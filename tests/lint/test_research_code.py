@@ -351,6 +351,45 @@ def step(x):
     return mixed(x)
 """,
     ),
+    "a state of another library that is written to": (
+        "NNX807",
+        """\
+class StateVariable:
+    def __init__(self, value):
+        self.value = value
+
+    def __setitem__(self, index, value):
+        self.value = self.value.at[index].set(value)
+
+bias = StateVariable(jnp.zeros(2))
+
+@jax.jit
+def shifted(x, value):
+    return x + value
+
+@jax.jit
+def plain(x):
+    return x * 2, bias
+
+try:
+    plain(jnp.ones(2))
+except TypeError:
+    pass
+bias[:] = 10
+print(shifted(jnp.ones(2), bias.value))
+""",
+        """\
+bias = np.zeros(2)
+
+@jax.jit
+def shifted(x):
+    return x + bias
+
+shifted(jnp.ones(2))
+bias[:] = 10
+shifted(jnp.ones(2))
+""",
+    ),
     "numbers that a simulation begins with": (
         "NNX806",
         """\

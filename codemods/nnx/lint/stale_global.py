@@ -11,11 +11,11 @@ from codemods.nnx.facts import AttrEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
-from codemods.nnx.lint.names import COMPILING
+from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import COMPILED
-from codemods.nnx.values import Attr, Class, Const, Free, Function, ModuleRef, Value
+from codemods.nnx.values import Attr, Call, Class, Const, Free, Function, ModuleRef, Value
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 
@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in seen:
                 continue
             value = function.scope.module.values.get(node)
-            if isinstance(value, Free) and value.scope.function not in context.traced and _data(value):
+            if isinstance(value, Free) and value.scope.function not in context.traced and _data(context, value):
                 seen.add(node.id)
                 change = _rebound(context, function, value)
                 if change is not None:
@@ -58,9 +58,12 @@ def _within(context: Context, function: FunctionFacts) -> bool:
     return False
 
 
-def _data(free: Free) -> bool:
-    """Say whether a variable is bound several times, and to data only."""
+def _data(context: Context, free: Free) -> bool:
+    """Say whether a variable is bound several times, and to data only: no state of another library."""
     bindings: list[Value] = free.scope.bindings.get(free.name, [])
+    names = [context.flow.calls.callee_name(context.flow.here(b, free.scope)) for b in bindings if isinstance(b, Call)]
+    if any(last(name).endswith("Variable") and not name.startswith("flax.") for name in names):
+        return False
     several = len(bindings) > 1 or free.name in free.scope.rebound or free.name in free.scope.remote
     return several and not any(isinstance(b, Function | Class | ModuleRef | Attr) for b in bindings)
 
