@@ -762,15 +762,17 @@ print(seen.kernel.shape)
     "arrays that are only timed": """\
 import time
 
+def bench(run):
+    start = time.perf_counter()
+    run().block_until_ready()
+    return time.perf_counter() - start
+
 def measure(size):
     key = jax.random.key(0)
     left = jax.random.normal(key, (size, size))
     right = jax.random.normal(key, (size, size))
     product = jax.jit(lambda a, b: a @ b)
-    product(left, right).block_until_ready()
-    start = time.perf_counter()
-    product(left, right).block_until_ready()
-    return time.perf_counter() - start
+    return bench(lambda: product(left, right))
 
 print(measure(4) > 0)
 """,
@@ -837,6 +839,11 @@ def measure(size):
     start = time.perf_counter()
     state = tx.init(weights)
     return time.perf_counter() - start, data, state
+
+def timed_training(bench, train_step, size):
+    key = jax.random.key(0)
+    train_step(jax.random.normal(key, (size,)), 0)
+    return bench(train_step, 1)
 """,
     "NNX804 read by others": """\
 class Plasma:
