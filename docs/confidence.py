@@ -43,6 +43,9 @@ _FIRST = (
     "false. Of the 73 that name what JAX took away (NNX881) 72 were right; of the other 127, 44 were right, 43 of no",
     "use (16 of them mistakes that a tutorial shows on purpose) and 40 false, of which 11 were NNX771, which took a",
     "change of what a frozen object holds for one of the object.",
+    "",
+    "On 33 projects with NNX code that were added after all of these there were 82 findings at first look, 55 right,",
+    "17 of no use, 10 false; two of them did not come to an end before arrays were asked about once.",
 )
 
 
