@@ -12,7 +12,7 @@ from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Class, Free, Function, ModuleRef, Ref
+from codemods.nnx.values import Call, Class, Free, Function, ModuleRef, Ref
 
 _CHOSEN = (Class, Function, ModuleRef, Ref)
 
@@ -126,8 +126,14 @@ def _variable(context: Context, node: ast.stmt, target: ast.Attribute, scope: Sc
     flow = context.flow
     base = flow.resolve(flow.here(scope.module.values[target.value], scope))
     cls = flow.classes.class_of(base)
+    around: Scope | None = scope
+    while cls is None and around is not None and getattr(target.value, "id", "") == "self":
+        cls, around = (around.function.owner if around.function is not None else None), around.parent
     for parent in flow.classes.mro(cls)[0] if cls is not None else ():
         for method, value in parent.stores.get(target.attr, ()):
+            text = ast.unparse(value.node.func) if isinstance(value, Call) else ""
+            if text.endswith("Variable") and "nnx" not in text:
+                return True
             made = flow.resolve(flow.here(value, method.scope))
             held_by = flow.classes.class_of(made)
             if held_by is not None and any("__iadd__" in one.methods for one in flow.classes.mro(held_by)[0]):
