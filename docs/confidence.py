@@ -46,6 +46,9 @@ _FIRST = (
     "",
     "On 33 projects with NNX code that were added after all of these there were 82 findings at first look, 55 right,",
     "17 of no use, 10 false; two of them did not come to an end before arrays were asked about once.",
+    "",
+    "31 projects were read by somebody else when all of that was mended: 112 findings, 88 right, 11 of no use, 13",
+    "false; without the names that JAX took away (NNX762, NNX881) 41 right, 11 of no use, 13 false.",
 )
 
 

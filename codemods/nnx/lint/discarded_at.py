@@ -10,6 +10,7 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Indexed
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import last_of_cell
 from codemods.nnx.values import Item, Param, Unknown
@@ -25,6 +26,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if context.bodies.guarded(event.node, event.scope) or last_of_cell(event):
             continue  # a test of the error, or what a notebook shows
         holder = func.value.value
+        array = event.scope.module.values.get(holder.value) if isinstance(holder, ast.Attribute) else None
+        if array is not None and context.kinds.only(context.flow.here(array, event.scope)) is Kind.NUMPY:
+            continue  # which has no `at`
         if isinstance(holder, ast.Attribute) and holder.attr == "at" and not _reference(context, event, holder.value):
             yield finding(
                 RULE.code,

@@ -15,7 +15,7 @@ from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.may.may import Made
-from codemods.nnx.values import Attr, Call, Const, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Value
 
 _WEIGHTS = "nnx.state(model, nnx.Param) holds the parameters"
 _SAVING = "nnx.state(model) is what to save; nnx.update(model, state) puts it back"
@@ -128,7 +128,8 @@ _ARRAY = {
     "grad": "nnx.grad or nnx.value_and_grad of the loss function gives the gradients",
     "topk": "jax.lax.top_k(x, k)",
 }  # fmt: skip
-WORDS = frozenset({*_MODULE, *_OPTIMIZER, *_LAYER, *_VARIABLE, *_ARRAY})
+_FREEZING = frozenset({"requires_grad", "trainable"})
+WORDS = frozenset({*_MODULE, *_OPTIMIZER, *_LAYER, *_VARIABLE, *_ARRAY, *_FREEZING})
 _REDUCING = ("mean", "sum", "max", "min", "argmax", "argmin", "std", "var", "prod", "all", "any", "cumsum", "squeeze")
 _PLACES = {"max": "argmax", "min": "argmin", "sort": "argsort", "median": "argsort"}
 _SWAPPED = {"dim": "axis", "keepdim": "keepdims"}
@@ -156,6 +157,11 @@ def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[s
     """Return what is wrong with an attribute, and the way out."""
     word, base = event.node.attr, event.base
     stored = event.context != "load"
+    if event.context == "store" and word in _FREEZING and _frozen_by_flag(context, event):
+        return (
+            f"nothing in NNX reads `{word}`: these weights are trained as before",
+            "give the gradient and the optimizer a filter: nnx.DiffState(0, filter) and wrt=filter",
+        )
     if stored and word not in _LAYER and word not in _RATES:
         return None
     cls = owner_class(context, base, event.scope)
@@ -171,6 +177,29 @@ def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[s
     if word in _ARRAY and is_array(context, base, event.scope):
         return f"an array of JAX has no `{word}`: that is of another library", _ARRAY[word]
     return None
+
+
+def _frozen_by_flag(context: Context, event: AttrEvent) -> bool:
+    """Say whether a flag is set on a module that neither it nor anything else in the project reads."""
+    word = event.node.attr
+    if not isinstance(event.stored, Const) or type(event.stored.value) is not bool:
+        return False
+    if any(other.node.attr == word and other.context == "load" for other in context.project.attributes()):
+        return False
+    # getattr, or a key of metadata; a filter that freezes them besides
+    others = [*(f"{mark}{word}{mark}".encode() for mark in "'\""), b"DiffState", b"set_to_zero", b"stop_gradient"]
+    if any(text in module.source.data for module in context.project.modules for text in others):
+        return False
+    cls = owner_class(context, event.base, event.scope)
+    if cls is not None:
+        return isinstance(cls, str) or (plain_module(context, cls) and not has_attribute(context, cls, word))
+    base = event.base
+    while isinstance(base, Item | Each):
+        base = base.base
+    return isinstance(base, Call) and isinstance(base.callee, Attr) and base.callee.name in _OVER_MODULES
+
+
+_OVER_MODULES = frozenset({"iter_modules", "iter_children"})
 
 
 def _of_class(name: str, cls: object, word: str, stored: bool, call: CallEvent | None) -> tuple[str, str] | None:

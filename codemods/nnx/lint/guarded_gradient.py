@@ -194,6 +194,9 @@ def _guarded(context: Context, test: ast.expr, event: CallEvent) -> set[str]:
 def _safe(context: Context, operand: ast.expr, event: CallEvent) -> bool:
     """Say whether the operand was made safe before."""
     value: Value | None = event.scope.module.values.get(operand)
+    settled = value.function.defaults.get(value.name) if isinstance(value, Param) else value
+    if isinstance(settled, Const) and settled.value:  # a number that the condition compares with, as in Huber's loss
+        return True
     if not isinstance(value, Call):
         return False
     name = context.flow.calls.callee_name(context.flow.here(value, event.scope))

@@ -209,7 +209,22 @@ def _bound_in(loop: ast.For | ast.While, node: ast.AST, own: ast.AST | None = No
         n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in inner
     }
     bound |= {n.name for n in ast.walk(loop) if isinstance(n, ast.FunctionDef) and n is not own and n not in inner}
-    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(node))
+    return bool(bound & _free(node))
+
+
+def _free(node: ast.AST) -> set[str]:
+    """Return the names that some syntax takes from around itself: no parameters or variables of its functions."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        found = {node.id} if isinstance(node, ast.Name) else set()
+        return found.union(*map(_free, ast.iter_child_nodes(node)))
+    body = node.body if isinstance(node.body, list) else [node.body]
+    inner = [n for statement in body for n in ast.walk(statement)]
+    own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    own |= {n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own -= {name for n in inner if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names}
+    outside = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+    outside += getattr(node, "decorator_list", [])
+    return set().union(*map(_free, body)) - own | set().union(*map(_free, outside))
 
 
 RULE = lint_rule(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
@@ -60,10 +60,20 @@ def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
         return False
     for store in context.flow.fields.stores().get(key.name, ()):
         other = store.scope.function
+        if _of_another(context, store, function.owner):
+            continue
         if other is None or other.name != "__init__":
             return False
     kinds = kinds_of(context, key, event.scope)
     return kinds == {Kind.KEY} or (not kinds and all(_stream(value) for _, value in stores))
+
+
+def _of_another(context: Context, store: AttrEvent, owner: ClassFacts) -> bool:
+    """Say whether a method stores into its own object, which is none of a class."""
+    base = store.base
+    if not isinstance(base, Param) or base is not base.function.self_param or base.function.owner is None:
+        return False
+    return owner not in context.flow.classes.mro(base.function.owner)[0]
 
 
 def _stream(value: Value) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
@@ -166,7 +166,7 @@ def _unused_setup(context: Context) -> Iterator[Finding]:
     for cls in context.asked.classes() if not called else ():
         setup = cls.methods.get("setup")
         bases = context.flow.classes.mro(cls)[1]
-        if setup is None or bases != {"flax.nnx.Module"} or setup.decorators or list(setup.params)[1:]:
+        if setup is None or bases != {"flax.nnx.Module"} or setup.decorators or _asks(setup):
             continue
         if any("__init__" in one.methods for one in context.flow.classes.mro(cls)[0]):
             continue
@@ -178,6 +178,11 @@ def _unused_setup(context: Context) -> Iterator[Finding]:
                 f"nothing calls `setup` of `{cls.name}`: modules of NNX are made by their constructor",
                 "call it __init__, and give it rngs",
             )
+
+
+def _asks(function: FunctionFacts) -> bool:
+    """Say whether a method has arguments without defaults, so that somebody must mean to call it."""
+    return any(name not in function.defaults for name in list(function.params)[1:])
 
 
 def _itself(context: Context, event: CallEvent, base: Value) -> ClassFacts | None:

@@ -37,7 +37,7 @@ _MAKING = frozenset(
 def _check(context: Context) -> Iterator[Finding]:
     yield from _tables(context)
     for event, name in (*traced_calls(context, level=0), *differentiated_calls(context)):
-        if context.bodies.guarded(event.node, event.scope):
+        if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
             continue
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
         if not (numpy or name.startswith(_HOST)) or (numpy and last(name) in NUMPY_ALLOWED):

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Part
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.traced import COMPILED
-from codemods.nnx.values import Attr, Call, Each, Item, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
 
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _SHAPES = frozenset({"jax.eval_shape", "flax.nnx.eval_shape", "flax.nnx.get_abstract_model", "jax.make_jaxpr"})
@@ -30,9 +31,11 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("Rngs", "key", "PRNGKey"):
         function = event.scope.function
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
-        if function is None or not values or not all(isinstance(v, ast.Constant) for v in values):
+        if function is None or not values or not all(isinstance(v, ast.Constant | ast.Name) for v in values):
             continue
         if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
+            continue
+        if not all(_constant(context, event, v) for v in values):
             continue
         name = context.flow.calls.name(event)
         if name not in _SEEDS or _fixed(context, event):
@@ -62,6 +65,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 "a new Rngs of a fixed seed at every call gives the same numbers at every call",
                 "make the Rngs once and pass it in, or keep it in the module",
             )
+
+
+def _constant(context: Context, event: CallEvent, node: ast.expr) -> bool:
+    """Say whether a seed is a literal number or text, by a name of the module too."""
+    if isinstance(node, ast.Constant):
+        return True
+    value = event.scope.module.values.get(node)
+    if not isinstance(value, Free):
+        return False
+    return isinstance(context.flow.resolve(context.flow.here(value, event.scope)).value, Const)
 
 
 def _each_round(context: Context) -> Iterator[Finding]:
@@ -150,6 +163,27 @@ def _drawn(context: Context, key: Value, scope: Scope, depth: int) -> bool:
                 return True
         elif name.startswith("jax.random.") and last(name) not in NOT_CONSUMING:
             return True
+    return depth < 3 and _drawn_elsewhere(context, key, scope, depth + 1)
+
+
+def _drawn_elsewhere(context: Context, key: Value, scope: Scope, depth: int) -> bool:
+    """Say whether functions of the project that a key is given to draw numbers from it."""
+    if scope.function is None or scope.function.name.strip("_").startswith(_MAKING):
+        return False
+    for event in context.bodies.calls.get(scope, ()):
+        given = (*event.value.args, *(value for _, value in event.value.keywords))
+        if not any(value is key for value in given):
+            continue
+        for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, scope)):
+            function = callee.function
+            if function is scope.function or function.name.strip("_").startswith(_MAKING):
+                continue
+            for name, param in function.params.items():
+                argument = context.flow.argument(frame, name)
+                inner = argument.value.of.value if argument and isinstance(argument.value, Part) else None
+                if argument is not None and (argument.value is key or inner is key):
+                    if _drawn(context, param, function.scope, depth):
+                        return True
     return False
 
 

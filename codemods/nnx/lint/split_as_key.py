@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.keys import Use, uses
 from codemods.nnx.lint.names import last
 from codemods.nnx.values import Call, Function
@@ -34,4 +34,23 @@ def _direct(context: Context, use: Use) -> bool:
     if not use.helper:
         return True
     callee = context.flow.follow(context.flow.here(use.event.value, use.event.scope), use.event.value.callee)
-    return isinstance(callee.value, Function) and not callee.value.facts.decorators
+    if not isinstance(callee.value, Function) or callee.value.facts.decorators:
+        return False
+    return _draws(context, use, callee.value.facts)
+
+
+def _draws(context: Context, use: Use, helper: FunctionFacts) -> bool:
+    """Say whether a helper draws from its argument itself: further in, a transform may give one key to each call."""
+    called = context.flow.here(use.event.value, use.event.scope)
+    key = use.event.scope.module.values.get(use.node)
+    frames = [frame for _, frame in context.flow.calls.invoked(called) if frame.function is helper]
+    params = {
+        param
+        for frame in frames
+        for name, param in helper.params.items()
+        if key is not None and (given := context.flow.argument(frame, name)) is not None and given.value is key
+    }
+    return any(
+        event.value.argument(0, "key") in params and context.flow.calls.name(event).startswith("jax.random.")
+        for event in context.bodies.calls.get(helper.scope, ())
+    )

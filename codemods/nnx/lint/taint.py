@@ -64,6 +64,7 @@ _PYTHON = frozenset({"int", "bool", "str", "float"})  # annotations of what is n
 _COUNTING = frozenset({"jax.lax.fori_loop", "flax.nnx.fori_loop"})
 _ACTIVATIONS = 12  # how many activations of one function are told apart
 _CALLS = 10  # how many calls deep results are followed
+_NUMBERS = frozenset({"inf", "nan", "pi", "e", "euler_gamma"})  # of jax.numpy, numpy and math
 _STEPS = 20_000  # how many values one question may look at
 _DEPTH = 200  # how deep values may be nested in each other
 _ROUNDS = 4  # how often a loop is gone through until its variables stay what they are
@@ -564,6 +565,10 @@ class Taint:
         return base if base.traced else UNKNOWN
 
     def _attribute(self, value: Attr, activation: Activation) -> Status:
+        if value.name in _NUMBERS:
+            found = self._flow.resolve(self._flow.here(value, activation.function.scope)).value
+            if isinstance(found, Ref) and found.name.partition(".")[0] in {"jax", "numpy", "math"}:
+                return PYTHON
         base = self.status(value.base, activation)
         if value.name in STATIC_ATTRIBUTES:
             return SHAPE if value.name == "shape" else PYTHON
@@ -686,6 +691,8 @@ class Taint:
             return self._mapped(value, call, args, activation)
         if name in BODIES:
             return TREE
+        if name == "jax.lax.stop_gradient" and activation.function not in self._traced:
+            return UNKNOWN  # under a gradient alone it gives back the array behind the tracer
         if name:
             return known_result(name, value, args, keywords, activation.level)
         holding = any(status.holds for status in (*args, *keywords.values()))

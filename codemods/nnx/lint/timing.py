@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, jit_of, scopes
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Param
@@ -21,7 +22,7 @@ _WAITING = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not context.traced.roots:
+    if not context.traced.roots and not any(True for _ in context.bodies.named("jit", "pmap")):
         return
     for scope in scopes(context):
         started = starts(context, scope)
@@ -88,6 +89,14 @@ def _given_compiled(context: Context, event: CallEvent) -> bool:
     return False
 
 
+def _compiled_here(context: Context, event: CallEvent) -> bool:
+    """Say whether a call calls what ``jax.jit`` made of a function that the caller gives."""
+    callee = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee)
+    if not isinstance(callee.value, Call) or not callee.value.args:
+        return False
+    return context.flow.calls.callee_name(callee) in COMPILING
+
+
 def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> bool:
     """Say whether compiled code is called between two lines and nothing waits for it."""
     compiled = False
@@ -101,7 +110,7 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> b
         if word in _WAITING or _waiting_inside(event.node):
             if event.node.lineno < end.lineno or word not in {"print", "info", "log"}:
                 return False
-        elif jit_of(context, event) or _given_compiled(context, event):
+        elif jit_of(context, event) or _given_compiled(context, event) or _compiled_here(context, event):
             compiled = True
     return compiled
 

@@ -49,6 +49,8 @@ class Methods:
                 if thing.kind is Kind.OPTIMIZER and len(args) > 1:
                     changed |= args[0]
                 run.mutate(changed, node)
+            elif name == "update" and thing.kind is None and node in run.summaries.unpacked:
+                run.read({thing, *given}, node)  # optax's, which gives updates and its new state, and changes nothing
             elif name == "update" and any(part.kind is Kind.GRADIENT for part in given):
                 steps = {step for part in given for step in part.steps}
                 run.mutate({thing, *steps}, node)

@@ -34,6 +34,8 @@ class Statements:
         if isinstance(node, ast.Expr):
             value(node.value)
         elif isinstance(node, ast.Assign):
+            if isinstance(node.value, ast.Call) and all(isinstance(t, ast.Tuple | ast.List) for t in node.targets):
+                run.summaries.unpacked.add(node.value)
             things = value(node.value)
             for target in node.targets:
                 self.store(target, things)

@@ -39,6 +39,7 @@ class Summaries:
         self.names = {function.name for function in context.project.functions() if function.owner is not None}
         self._heirs: dict[ClassFacts, bool] = {}
         self._plain: dict[ModuleFacts, bool] = {}
+        self.unpacked: set[ast.AST] = set()  # calls whose result is taken apart
         self._deep = 0
 
     def of(self, function: FunctionFacts, cls: ClassFacts | None = None) -> Summary | None:
