@@ -1085,6 +1085,33 @@ def ppo_step(network: Network, xs):
 layered = Layered(Normalizer())
 print(ppo_step(layered, jnp.ones((3, 2))), layered.first.mean.value)
 """,
+    "step of optax alone": """\
+tx = optax.adam(0.1)
+opt_state = tx.init(nnx.state(model, nnx.Param))
+
+
+@nnx.jit
+def step(model, opt_state):
+    grads = nnx.grad(lambda m: (m(x) ** 2).sum())(model)
+    params = nnx.state(model, nnx.Param)
+    updates, opt_state = tx.update(grads, opt_state, params)
+    params = optax.apply_updates(params, updates)
+    nnx.update(model, params)
+    return opt_state
+
+
+for _ in range(3):
+    opt_state = step(model, opt_state)
+print(model.bias.value.round(3))
+""",
+    "step of optax and what was before": """tx = optax.adam(0.1)
+opt_state = tx.init(nnx.state(model, nnx.Param))
+before = nnx.state(model, nnx.Param)
+grads = nnx.grad(lambda m: (m(x) ** 2).sum())(model)
+updates, opt_state = tx.update(grads, opt_state, nnx.state(model, nnx.Param))
+nnx.update(model, optax.apply_updates(nnx.state(model, nnx.Param), updates))
+print(before["bias"].value, model.bias.value.round(3))
+""",
     "abstract network that stays": """\
 class Network:
     def __call__(self, x):

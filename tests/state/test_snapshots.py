@@ -13,7 +13,7 @@ from tests.state.snapshots import HEAD, PROGRAMS
 UNSHARED = frozenset(
     {
         "ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out",
-        "context manager reads", "decorator of what only reads", "abstract network that stays",
+        "context manager reads", "decorator of what only reads", "abstract network that stays", "step of optax alone",
     }
 )  # fmt: skip
 
@@ -63,7 +63,8 @@ for _ in range(4):
 
 
 @pytest.mark.parametrize(
-    "name", ["context manager reads", "decorator of what only reads", "abstract network that stays"]
+    "name",
+    ["context manager reads", "decorator of what only reads", "abstract network that stays", "step of optax alone"],
 )
 def test_nothing_is_copied_where_nothing_changes_in_between(name: str) -> None:
     text = HEAD + PROGRAMS[name]
