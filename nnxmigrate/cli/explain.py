@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -46,6 +47,8 @@ def explain(text: tuple[str, ...], file: Path | None, as_json: bool) -> None:
         click.echo(json.dumps(record, indent=2))
     elif found:
         click.echo(_answer(found, place))
+    elif code := re.fullmatch(r"\s*(NNX\d{3})\s*", source):
+        click.echo(f"{code[1]} is a rule: `nnxmigrate rule {code[1]}` explains it.")
     else:
         click.echo("This error is not known. `nnxmigrate lint` and `nnxmigrate doctor` may still find its cause.")
         if place:

@@ -44,6 +44,12 @@ def test_unknown() -> None:
     assert "not known" in result.output
 
 
+def test_a_rule_is_no_error() -> None:
+    result = run("NNX830")
+    assert result.exit_code == 1
+    assert "nnxmigrate rule NNX830" in result.output
+
+
 @pytest.mark.parametrize("stdin", ["", " \n"])
 def test_nothing_given(stdin: str) -> None:
     result = run(stdin=stdin)
