@@ -137,8 +137,7 @@ class Calls:
         if name in {"typing.cast"} and len(value.args) == 2:
             return self.flow.follow(bound, value.args[1])
         if name in {"builtins.list", "builtins.tuple", "builtins.dict"} and len(value.args) == 1 and not value.keywords:
-            held = self.flow.follow(bound, value.args[0])
-            return bound if isinstance(held.value, Unknown) else held  # what is not known may be of another type
+            return self.flow.follow(bound, value.args[0])
         if name == "builtins.dict" and value.keywords and not value.args and not value.starred:
             items = tuple((Const(k), v) for k, v in value.keywords)
             return Bound(Mapping(value.node, items), bound.frame, bound.stale)

@@ -97,6 +97,8 @@ def _listed(context: Context, value: Value | None, scope: Scope, depth: int = 0)
     """Say whether a list or dict comes of an operation or of a function of Python, as ``[2] + hidden``."""
     if value is None or depth > 3:
         return False
+    if isinstance(value, Call) and context.flow.calls.callee_name(context.flow.here(value, scope)) == "builtins.tuple":
+        return False
     found = context.flow.resolve(context.flow.here(value, scope))
     if isinstance(found.value, Call):
         return context.flow.calls.callee_name(found) in _LISTING
