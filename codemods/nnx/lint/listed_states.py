@@ -49,12 +49,13 @@ def _several(value: Value) -> bool:
 
 def _over(node: ast.AST) -> ast.expr | None:
     """Return what a loop goes through if it computes with the elements as with arrays."""
+    body: list[ast.AST]
     if isinstance(node, ast.For):
-        target, body, over = node.target, list(node.body), node.iter
+        target, body, over = node.target, [*node.body], node.iter
     elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp) and len(node.generators) == 1:
-        target, body, over = node.generators[0].target, [node.elt], node.generators[0].iter  # type: ignore[list-item]
+        target, body, over = node.generators[0].target, [node.elt], node.generators[0].iter
     elif isinstance(node, ast.DictComp) and len(node.generators) == 1:
-        target, body, over = node.generators[0].target, [node.value], node.generators[0].iter  # type: ignore[list-item]
+        target, body, over = node.generators[0].target, [node.value], node.generators[0].iter
     else:
         return None
     if isinstance(over, ast.Call) and last_word(over.func) != "state":

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Fix, Safety
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Part
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
@@ -103,6 +103,24 @@ def position(param: Param) -> int:
 def passed(caller: CallEvent, param: Param) -> Value | None:
     """Return what a call passes for a parameter of the function that it calls, if nothing is unpacked before it."""
     return caller.value.argument(position(param), param.name)
+
+
+def given_to(context: Context, event: CallEvent, value: Value) -> Iterator[Param]:
+    """Yield the parameters of the project's functions for which a call gives a value, or what a transform copies of it.
+
+    Args:
+        context: the analysis.
+        event: the call.
+        value: a value of the call's scope.
+    """
+    if not any(given is value for given in (*event.value.args, *(one for _, one in event.value.keywords))):
+        return
+    for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
+        for name, param in callee.function.params.items():
+            argument = context.flow.argument(frame, name)
+            inner = argument.value if argument is not None else None
+            if (inner.of.value if isinstance(inner, Part) else inner) is value:
+                yield param
 
 
 def callers_of(context: Context, function: FunctionFacts) -> list[CallEvent]:

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Part
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, given_to, in_test
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
 
@@ -171,19 +170,12 @@ def _drawn_elsewhere(context: Context, key: Value, scope: Scope, depth: int) -> 
     if scope.function is None or scope.function.name.strip("_").startswith(_MAKING):
         return False
     for event in context.bodies.calls.get(scope, ()):
-        given = (*event.value.args, *(value for _, value in event.value.keywords))
-        if not any(value is key for value in given):
-            continue
-        for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, scope)):
-            function = callee.function
+        for param in given_to(context, event, key):
+            function = param.function
             if function is scope.function or function.name.strip("_").startswith(_MAKING):
                 continue
-            for name, param in function.params.items():
-                argument = context.flow.argument(frame, name)
-                inner = argument.value.of.value if argument and isinstance(argument.value, Part) else None
-                if argument is not None and (argument.value is key or inner is key):
-                    if _drawn(context, param, function.scope, depth):
-                        return True
+            if _drawn(context, param, function.scope, depth):
+                return True
     return False
 
 

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.keys import Use, uses
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import given_to
 from codemods.nnx.values import Call, Function
 
 
@@ -41,15 +42,8 @@ def _direct(context: Context, use: Use) -> bool:
 
 def _draws(context: Context, use: Use, helper: FunctionFacts) -> bool:
     """Say whether a helper draws from its argument itself: further in, a transform may give one key to each call."""
-    called = context.flow.here(use.event.value, use.event.scope)
     key = use.event.scope.module.values.get(use.node)
-    frames = [frame for _, frame in context.flow.calls.invoked(called) if frame.function is helper]
-    params = {
-        param
-        for frame in frames
-        for name, param in helper.params.items()
-        if key is not None and (given := context.flow.argument(frame, name)) is not None and given.value is key
-    }
+    params = set(given_to(context, use.event, key)) if key is not None else set()
     return any(
         event.value.argument(0, "key") in params and context.flow.calls.name(event).startswith("jax.random.")
         for event in context.bodies.calls.get(helper.scope, ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.owners import KNOWN_BASES
 from codemods.nnx.lint.places import foreign, kinds_of
@@ -90,9 +90,9 @@ def _super(callee: Value) -> bool:
     return isinstance(base, Call) and not base.args and getattr(base.callee, "name", "") in {"super", "builtins.super"}
 
 
-def _bare_above(context: Context, cls: object, owner: object) -> bool:
+def _bare_above(context: Context, cls: ClassFacts, owner: ClassFacts) -> bool:
     """Say whether what stands behind a class in the order of an heir's bases has no constructor at all."""
-    parents, names = context.flow.classes.mro(cls)  # type: ignore[arg-type]
+    parents, names = context.flow.classes.mro(cls)
     if "flax.nnx.Module" not in names or not names <= {"flax.nnx.Module", "flax.nnx.Pytree"}:
         return False
     behind = parents[parents.index(owner) + 1 :] if owner in parents else parents
