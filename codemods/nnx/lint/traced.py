@@ -21,11 +21,12 @@ from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Attr, Call, Param, Ref, Sequence, Star, Value
+from codemods.nnx.values import Attr, Call, Function, Param, Ref, Sequence, Star, Value
 
 BATCHED = 0  # runs at every call, on tracers: vmap
 STAGED = 1  # runs once for many rounds: the bodies of scan, cond, while_loop
 COMPILED = 2  # runs once for many calls: jit
+_HELPERS = 3  # through how many helpers a function is followed to what traces it
 _CALLBACK_WORDS = frozenset(map(last, HOST_CALLBACKS))
 
 
@@ -201,6 +202,31 @@ class Traced:
                 if name in JITS or name in BATCHING:
                     left = _untraced(function, name, options, 0, frozenset())
                     yield Root(function, name, node, outer, left.names, options, decorator=True, declared=left.declared)
+                    continue
+                applied = self._own_decorator(self._flow.here(value, outer))
+                if applied is not None:
+                    name = self._flow.calls.callee_name(applied)
+                    assert isinstance(applied.value, Call)
+                    left = _untraced(function, name, applied.value.node, 0, frozenset())
+                    yield Root(function, name, node, outer, left.names, applied.value.node, declared=left.declared)
+
+    def _own_decorator(self, decorator: Bound) -> Bound | None:
+        """Return the call of a transform to which a decorator of the project hands the function; None if none."""
+        found = self._flow.resolve(decorator)
+        if not isinstance(found.value, Function) or len(found.value.facts.returns) != 1:
+            return None
+        helper = found.value.facts
+        made = self._flow.resolve(self._flow.here(helper.returns[0], helper.scope))
+        if not isinstance(made.value, Call) or not made.value.args:
+            return None
+        given = made.value.args[0]
+        if (
+            not isinstance(given, Param)
+            or given.function is not helper
+            or given is not next(iter(helper.params.values()))
+        ):
+            return None
+        return made if self._flow.calls.callee_name(made) in JITS | BATCHING else None
 
     def _transform(self, decorator: Bound) -> tuple[str, ast.Call | None]:
         """Return the name of the transform that a decorator applies, and the call that holds its options."""
@@ -230,13 +256,18 @@ class Traced:
             name = flow.calls.callee_name(call)
             if name in BODIES:
                 for value in _bodies(event.value, *BODIES[name]):
-                    for callee in self._callables(flow.with_value(call, value)):
+                    for callee in self._reached(flow.with_value(call, value), event):
                         yield self._root(callee, name, event, None)
             elif name in JITS or name in BATCHING:
                 given = event.value.argument(0, "fun") or event.value.keyword("f")
                 if given is not None:
-                    for callee in self._callables(flow.with_value(call, given)):
+                    for callee in self._reached(flow.with_value(call, given), event):
                         yield self._root(callee, name, event, event.node)
+
+    def _reached(self, given: Bound, event: CallEvent) -> list[Callee]:
+        """Return the functions that a transform traces, those too that callers hand to the function around it."""
+        found = self._callables(given)
+        return found if found or _on_condition(event) else self._handed(given)
 
     def _curried(self, event: CallEvent, options: ast.Call) -> Iterator[Root]:
         """Yield what ``partial(jit, ...)(function)`` and ``jit(...)(function)`` trace."""
@@ -264,6 +295,24 @@ class Traced:
         if isinstance(resolved.value, Sequence):  # the branches of a switch
             return [c for item in resolved.value.items for c in self._callables(self._flow.with_value(resolved, item))]
         return self._flow.calls.callables(resolved)
+
+    def _handed(self, value: Bound, depth: int = 0) -> list[Callee]:
+        """Return the functions that callers give for a parameter of a helper, which applies a transform to it."""
+        found = self._callables(value)
+        if found or depth == _HELPERS:
+            return found
+        resolved = self._flow.resolve(value)
+        if not isinstance(resolved.value, Param | Attr | Call):
+            return []
+        param = self._flow.sites.open_param(resolved)
+        if param is None:
+            return []
+        several: dict[FunctionFacts, Callee] = {}
+        for frame in self._flow.sites.settlements(param):
+            with self._flow.assuming(param.function, frame):
+                for callee in self._handed(resolved, depth + 1):
+                    several.setdefault(callee.function, callee)
+        return list(several.values())
 
     def _root(self, callee: Callee, name: str, event: CallEvent, options: ast.Call | None) -> Root:
         given = frozenset(keyword for keyword, _ in callee.keywords)
@@ -344,12 +393,32 @@ class Traced:
         if name and name not in BODIES:
             return
         reached = [(callee.function, frame) for callee, frame in flow.calls.invoked(call)]
-        for function, frame in reached or self._methods(call):
+        for function, frame in reached or self._given(call) or self._methods(call):
             if function.generator:
                 continue
             tracing = self._mark(function, level, queue)
             if first and name not in BODIES:
                 tracing.sites.append(frame)
+
+    def _given(self, call: Bound) -> list[tuple[FunctionFacts, Frame]]:
+        """Return the functions that a call of a parameter reaches, where callers give them to the code around it."""
+        flow, value = self._flow, call.value
+        assert isinstance(value, Call)
+        callee = flow.follow(call, value.callee)
+        while isinstance(callee.value, Call) and callee.value.args:  # what a transform makes of it
+            if not flow.calls.callee_name(callee):
+                return []
+            callee = flow.follow(callee, callee.value.args[0])
+        if not isinstance(callee.value, Param):
+            return []
+        param = flow.sites.open_param(callee)
+        found: dict[FunctionFacts, Frame] = {}
+        for frame in flow.sites.settlements(param) if param is not None else ():
+            assert param is not None
+            with flow.assuming(param.function, frame):
+                for reached, entered in flow.calls.invoked(call):
+                    found.setdefault(reached.function, entered)
+        return list(found.items())
 
     def _methods(self, call: Bound) -> Iterator[tuple[FunctionFacts, Frame]]:
         """Yield the methods of the project that a call of a parameter or an attribute reaches, by what callers give."""
@@ -395,6 +464,24 @@ class Traced:
             tracing.level = level
             queue.append(function)
         return tracing
+
+
+def _on_condition(event: CallEvent) -> bool:
+    """Say whether a function applies a transform only where some condition holds."""
+    around = event.scope.function
+    if around is None:
+        return True
+    node = around.node
+    blocks = [n for n in ast.walk(node) if isinstance(n, ast.If | ast.IfExp | ast.BoolOp | ast.Try | ast.Match)]
+    line = event.node.lineno
+    return any(
+        _holds(block, event.node) or (block.lineno < line and any(isinstance(n, ast.Return) for n in ast.walk(block)))
+        for block in blocks
+    )
+
+
+def _holds(block: ast.AST, node: ast.AST) -> bool:
+    return any(n is node for n in ast.walk(block))
 
 
 def free_params(callee: Callee) -> list[str]:

@@ -1216,7 +1216,6 @@ probe = Probe(nnx.Rngs(0))
 graphdef, state = nnx.split(probe)
 print(float(forward(graphdef, state, x)[1]))
 """,
-        missed=True,
     ),
     "a model of self in a nested step": Pair(
         "NNX801",
