@@ -278,6 +278,10 @@ class Arrays:
             parts = [self.of(argument, scope, depth) for argument in value.args]
             one = FLOAT if any(p.number == FLOAT for p in parts[-2:]) else None
             return Array(one, _joined([p.axes for p in parts])) if not value.keywords else UNKNOWN
+        if word == "take_along_axis" and len(value.args) > 1 and len(value.args) + len(value.keywords) == 3:
+            return Array(first.number, self.of(value.args[1], scope, depth).axes)  # as many as the indices have
+        if word == "squeeze":
+            return Array(first.number, _squeezed(first.axes, value.args[1:], value))
         if word in {"dot", "matmul"} and len(value.args) == 2:
             other = self.of(value.args[1], scope, depth)
             return Array(None, _product(first.axes, other.axes) if word == "matmul" or other.axes in {1, 2} else None)
@@ -330,6 +334,8 @@ class Arrays:
             return Array(_reduced(callee.name, base.number), _left(base.axes, value.args, value))
         if callee.name in _SHAPING:
             axes = len(value.args) if callee.name == "reshape" and len(value.args) > 1 else None
+            if callee.name == "squeeze":
+                axes = _squeezed(base.axes, value.args, value)
             return Array(base.number, 1 if callee.name in {"ravel", "flatten"} else axes)
         if callee.name == "astype" and value.args:
             return Array(self._dtype(value.args[0], scope, None), base.axes)
@@ -470,6 +476,16 @@ def _left(axes: int | None, given: tuple[Value, ...], call: Call) -> int | None:
     numbers = constant(node)
     if numbers is None:
         return 0 if isinstance(axis, Const) and axis.value is None else None
+    count = 1 if type(numbers) is int else len(numbers) if isinstance(numbers, tuple | list) else axes + 1
+    return axes - count if count <= axes else None
+
+
+def _squeezed(axes: int | None, given: tuple[Value, ...], call: Call) -> int | None:
+    """Return how many axes are left where those that are told are dropped; ``given`` are the arguments behind the
+    array."""
+    if axes is None or call.starred or len(given) + len(call.keywords) != 1:
+        return None
+    numbers = constant(call.node.args[-1] if given else call.node.keywords[0].value)
     count = 1 if type(numbers) is int else len(numbers) if isinstance(numbers, tuple | list) else axes + 1
     return axes - count if count <= axes else None
 

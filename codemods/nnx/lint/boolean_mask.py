@@ -12,6 +12,7 @@ from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, traced_bodies
 from codemods.nnx.lint.traced import original
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Param, Unknown, Value
 
 _PREDICATES = frozenset(
@@ -19,6 +20,7 @@ _PREDICATES = frozenset(
      "equal",
      "greater", "less", "greater_equal", "less_equal", "not_equal", "isneginf", "isposinf", "signbit"}
 )  # fmt: skip
+_WITH_WHERE = frozenset({"mean", "sum", "max", "min", "prod", "any", "all", "std", "var"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -28,6 +30,11 @@ def _check(context: Context) -> Iterator[Finding]:
             for node in context.bodies.nodes(function.scope)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         }
+        reductions = {
+            node.args[0]: last_word(node.func)
+            for node in context.bodies.nodes(function.scope)
+            if isinstance(node, ast.Call) and node.args
+        }
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and _is_mask(context, node.slice, function):
                 owner = node.value
@@ -36,14 +43,26 @@ def _check(context: Context) -> Iterator[Finding]:
                 if not updates and not context.taint.node(array, function.scope):
                     continue
                 call = setters.get(node)
+                whole = reductions.get(node) or (last_word(call.func) if call is not None and not updates else "")
                 yield finding(
                     RULE.code,
                     function.scope,
                     node,
                     "a traced mask selects a number of elements that is not known",
-                    "use jnp.where(mask, new, old)",
+                    _help(function, whole, array, node.slice),
                     _fix(context, function, array, node.slice, call) if updates and call is not None else None,
                 )
+
+
+def _help(function: FunctionFacts, word: str, array: ast.expr, mask: ast.expr) -> str:
+    """Return what to write; functions over all elements take the mask."""
+    if word in _WITH_WHERE and not isinstance(mask, ast.Tuple):
+        text = function.scope.module.source.text
+        extra = ", initial=..." if word in {"max", "min"} else ""
+        call = f"jnp.{word}({text(array)}, where={text(mask)}{extra})"
+        if len(call) < 80 and "\n" not in call:
+            return f"give the mask to the function: {call}"
+    return "use jnp.where(mask, new, old); functions such as jnp.mean and jnp.sum take where=mask"
 
 
 def _is_mask(context: Context, index: ast.expr, function: FunctionFacts) -> bool:

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import differentiated_calls, resolved, traced_bodies, traced_calls
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Comprehension, Sequence
 
 _BUILTINS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.complex", "builtins.range"})
@@ -17,6 +18,15 @@ _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.complex"})  # 
 _DISPLAYS = (ast.List, ast.Tuple)
 _LISTS = frozenset({"flax.nnx.List", "flax.nnx.data", "builtins.tuple", "builtins.list"})
 _METHODS = frozenset({"item", "tolist", "__array__", "tobytes"})
+_ROUNDS = (
+    "use jax.lax.fori_loop(0, n, body, start) (nnx.fori_loop for NNX objects), or make the number static: "
+    "static_argnames"
+)
+_NUMBER = (
+    "go on with the array (astype changes its type) and make the number outside, of what the compiled function "
+    "returns; or make the argument static"
+)
+_SHOWN = "use jax.debug.print, or return the array and print it outside"
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -34,22 +44,30 @@ def _check(context: Context) -> Iterator[Finding]:
                 and context.taint.node(func.value, event.scope)
             )
         if hit:
-            yield _finding(event)
+            yield _finding(event, name)
     for event, name in differentiated_calls(context):
         if name in _NUMBERS and not context.bodies.guarded(event.node, event.scope):
             if any(context.taint.array(argument, event.scope) for argument in event.node.args):
-                yield _finding(event)
+                yield _finding(event, name)
     yield from _indices(context)
 
 
-def _finding(event: CallEvent) -> Finding:
-    return finding(
-        RULE.code,
-        event.scope,
-        event.node,
-        "a traced value has no number yet: it is known when the compiled function runs",
-        "go on with the array (astype changes its type), or make the argument static",
-    )
+def _finding(event: CallEvent, name: str) -> Finding:
+    if name == "builtins.range":
+        message = "a traced value cannot say how often Python repeats: it is known when the compiled function runs"
+        return finding(RULE.code, event.scope, event.node, message, _ROUNDS)
+    message = "a traced value has no number yet: it is known when the compiled function runs"
+    return finding(RULE.code, event.scope, event.node, message, _SHOWN if _shown(event) else _NUMBER)
+
+
+def _shown(event: CallEvent) -> bool:
+    """Say whether a number is made only to be printed or logged."""
+    printing = [
+        node
+        for node in ast.walk(event.statement)
+        if isinstance(node, ast.Call) and last_word(node.func) in {"print", "info", "debug", "warning"}
+    ]
+    return any(part is event.node for node in printing for part in ast.walk(node))
 
 
 def _indices(context: Context) -> Iterator[Finding]:

@@ -78,9 +78,26 @@ def _check(context: Context) -> Iterator[Finding]:
                     RULE.code,
                     function.scope,
                     node,
-                    "the length of the slice depends on a traced value",
-                    "use jax.lax.dynamic_slice_in_dim with a length that is known, or a mask",
+                    "the ends of a slice have to be known while compiling, and here one is traced",
+                    _slice_help(node),
                 )
+
+
+def _slice_help(node: ast.Subscript) -> str:
+    """Return what to write: the start may be traced where the length is known."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    part = next((one for one in parts if isinstance(one, ast.Slice)), None)
+    length = "length"
+    if part is not None and part.lower is not None and isinstance(part.upper, ast.BinOp):
+        if isinstance(part.upper.op, ast.Add) and ast.dump(part.upper.left) == ast.dump(part.lower):
+            length = ast.unparse(part.upper.right)
+    if part is not None and part.lower is None:
+        return "use a mask, as jnp.where(jnp.arange(len(x)) < end, x, 0), or make the end static (static_argnames)"
+    start = ast.unparse(part.lower) if part is not None and part.lower is not None else "start"
+    return (
+        f"a start may be traced if the length is known: jax.lax.dynamic_slice_in_dim(x, {start}, {length}); "
+        "otherwise use a mask"
+    )
 
 
 def _sliced(context: Context, node: ast.Subscript, scope: Scope) -> bool:

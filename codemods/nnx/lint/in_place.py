@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, scopes
 from codemods.nnx.lint.status import Grade
@@ -114,9 +115,11 @@ def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether what an item is assigned to is an array of JAX, or one that is traced."""
     if _is_array(context, node, scope):
         return True
-    if not isinstance(node, ast.Name) or scope.function not in context.traced:
+    if not isinstance(node, ast.Name):
         return False
     value = scope.module.values.get(node)
+    if scope.function not in context.traced:
+        return value is not None and array_for_certain(context, value, context.flow.here(value, scope))
     while isinstance(value, Changed):  # the item that was assigned before
         value = value.before
     if value is None or context.bodies.untraced(node, scope) or context.kinds.of(context.flow.here(value, scope)):

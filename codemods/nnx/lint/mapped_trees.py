@@ -7,15 +7,20 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Part
 from codemods.nnx.lint.arrays import Arrays, batched
+from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.out_of_bounds import literal_shape
 from codemods.nnx.lint.syntax import argument
-from codemods.nnx.values import Call, Comprehension, Const, Mapping, Sequence
+from codemods.nnx.nodes import last_word
+from codemods.nnx.ordered import OrderedSet
+from codemods.nnx.values import Call, Changed, Comprehension, Const, Loop, Mapping, Param, Sequence, Unknown, Value
 
 _FILLING = frozenset({"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full", "jax.numpy.empty"})
 _SAMPLING = frozenset({"jax.random.normal", "jax.random.uniform", "jax.random.truncated_normal"})
 _DEPTH = 4
+_ENTRIES = 100  # how many changes of one container are looked at
+_SHOWN = 40  # how long a text messages may show
 
 
 def uneven(context: Context, event: CallEvent, place: int) -> str:
@@ -34,6 +39,9 @@ def uneven(context: Context, event: CallEvent, place: int) -> str:
         return ""  # it is one of many that have an axis more
     given = context.flow.resolve(context.flow.here(event.value.args[place], event.scope))
     found = context.sources.originals(given)
+    if all(_begun(context, one) for one in found):
+        filled = _filled(context, given, 0)
+        found = OrderedSet((filled,)) if filled is not None else found
     if len(found) != 1 or any(one in context.shared(batched) for one in _made_in(next(iter(found)))):
         return ""
     for layer in _layers(context, next(iter(found)), 0):
@@ -43,7 +51,69 @@ def uneven(context: Context, event: CallEvent, place: int) -> str:
                 lengths.setdefault(length, f"{name} has {length}")
         if len(lengths) > 1:
             return " and ".join(list(lengths.values())[:2])
+        for text in lengths:
+            rounds = _in_rounds(context, next(iter(found)), text)
+            if len(rounds) > 1:
+                return f"`{text}` is {rounds[0]} in one layer and {rounds[1]} in another"
     return ""
+
+
+def _in_rounds(context: Context, bound: Bound, text: str) -> list[int]:
+    """Return the numbers that a name stands for in the rounds of ``for m, n in zip(sizes[:-1], sizes[1:])``."""
+    frame = bound.frame
+    if frame is None or not text.isidentifier():
+        return []
+    for node in ast.walk(frame.function.node):
+        if not isinstance(node, ast.For | ast.comprehension) or not isinstance(node.iter, ast.Call):
+            continue
+        if last_word(node.iter.func) != "zip" or not isinstance(node.target, ast.Tuple):
+            continue
+        for target, given in zip(node.target.elts, node.iter.args, strict=False):
+            whole = given.value if isinstance(given, ast.Subscript) else given
+            value = frame.function.scope.module.values.get(whole)
+            if not isinstance(target, ast.Name) or target.id != text or value is None:
+                continue
+            sizes = context.flow.resolve(Bound(value, frame)).value
+            numbers = (
+                [part.value for part in sizes.items if isinstance(part, Const)] if isinstance(sizes, Sequence) else []
+            )
+            first = isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice) and given.slice.lower
+            known = [n for n in numbers if type(n) is int]
+            return list(dict.fromkeys(known[1:] if first else known[:-1])) if len(known) == len(numbers) else []
+    return []
+
+
+def _begun(context: Context, bound: Bound) -> bool:
+    """Say whether a value is an empty list or dict, one with more put into it, or a tree made leaf by leaf."""
+    value = bound.value
+    if isinstance(value, Sequence | Mapping):
+        return not value.items
+    if isinstance(value, Call):
+        return context.flow.calls.callee_name(bound) in TREE_MAPS | {"optax.apply_updates"}
+    return isinstance(value, Changed)
+
+
+def _filled(context: Context, bound: Bound, depth: int) -> Bound | None:
+    """Return a list or dict that begins empty, with what is put into it; None if that is not found."""
+    flow, value = context.flow, bound.value
+    if depth > _DEPTH * 2:
+        return None
+    if isinstance(value, Changed):
+        return bound
+    if isinstance(value, Part):
+        return _filled(context, flow.resolve(value.of), depth + 1)
+    if isinstance(value, Loop):
+        before = flow.follow(bound, value.before)
+        if isinstance(before.value, Sequence | Mapping):
+            return bound
+        return _filled(context, before, depth + 1)
+    if isinstance(value, Param):
+        for entry in flow.sites.entries(value.function):
+            argument = flow.argument(entry, value.name)
+            found = _filled(context, flow.resolve(argument), depth + 1) if argument is not None else None
+            if found is not None:
+                return found
+    return None
 
 
 def _made_in(bound: Bound) -> Iterator[FunctionFacts]:
@@ -62,18 +132,39 @@ def _layers(context: Context, bound: Bound, depth: int) -> Iterator[list[tuple[s
         return
     if isinstance(value, Comprehension):
         yield from _layers(context, context.flow.with_value(found, value.element), depth + 1)
-    elif isinstance(value, Sequence):
-        for item in value.items:
-            yield from _layers(context, context.flow.follow(found, item), depth + 1)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, Sequence | Mapping | Changed | Loop):
         leaves: list[tuple[str, str]] = []
-        for key, item in value.items:
+        for name, item in _entries(value):
             part = context.flow.follow(found, item)
-            if isinstance(part.value, Mapping | Sequence | Comprehension):
+            if isinstance(part.value, Mapping | Sequence | Comprehension | Changed | Loop):
                 yield from _layers(context, part, depth + 1)
-            elif isinstance(key, Const):
-                leaves.append((f"`{key.value}`", _length(context, part)))
+            elif name:
+                leaves.append((name, _length(context, part)))
         yield leaves
+
+
+def _entries(value: Value) -> Iterator[tuple[str, Value]]:
+    """Yield what a display holds, and what is put into it later, with a name for each."""
+    stack, seen = [value], set[int]()
+    while stack:
+        one = stack.pop()
+        if id(one) in seen or len(seen) > _ENTRIES:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Loop):
+            stack += [one.before] if one.again is None else [one.again, one.before]
+        elif isinstance(one, Changed):
+            stack.append(one.before)
+            key = one.node.slice if isinstance(one.node, ast.Subscript) else None
+            yield f"`{ast.unparse(key)}`" if key is not None else _appended(one.node), one.value
+        elif isinstance(one, Sequence):
+            yield from ((f"part {place}", item) for place, item in enumerate(one.items))
+        elif isinstance(one, Mapping):
+            yield from ((f"`{key.value}`" if isinstance(key, Const) else "", item) for key, item in one.items)
+
+
+def _appended(node: ast.AST) -> str:
+    return ast.unparse(node) if isinstance(node, ast.expr) and len(ast.unparse(node)) < _SHOWN else ""
 
 
 def _length(context: Context, bound: Bound) -> str:
@@ -81,6 +172,12 @@ def _length(context: Context, bound: Bound) -> str:
     value = bound.value
     if isinstance(value, Const):
         return "no axis" if type(value.value) in {int, float} else ""
+    if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):  # weights times a factor
+        home = bound.frame.function.scope if bound.frame is not None else context.bodies.home(value.node)
+        parts = [home.module.values.get(n) for n in (value.node.left, value.node.right)] if home is not None else []
+        told = [_length(context, context.flow.follow(bound, part)) for part in parts if part is not None]
+        known = [length for length in told if length not in {"", "no axis"}]
+        return known[0] if len(known) == 1 else ""
     if not isinstance(value, Call):
         return ""
     name = context.flow.calls.callee_name(bound)
@@ -92,9 +189,9 @@ def _length(context: Context, bound: Bound) -> str:
     if isinstance(shape, ast.Tuple | ast.List):
         return _text(shape.elts[0]) if shape.elts else "no axis"
     scope = context.bodies.home(value.node)
-    known = literal_shape(context, value, scope) if scope is not None else ()
-    if known:
-        return str(known[0]) if known[0] is not None else ""
+    shape_known = literal_shape(context, value, scope) if scope is not None else ()
+    if shape_known:
+        return str(shape_known[0]) if shape_known[0] is not None else ""
     return _text(shape) if name in _FILLING and _size(shape) else ""
 
 

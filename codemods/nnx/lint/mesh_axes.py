@@ -51,12 +51,15 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for place, spec in specs:
             given = event.value.argument(place - shift, spec)
+            told: set[tuple[ast.AST, str]] = set()  # a helper may be followed in several ways to one place
             for node, axis in _named(context, context.flow.here(given, event.scope) if given else None, 0):
-                if axis not in axes:
+                shown_at = node if _within(node, event) else event.node
+                if axis not in axes and (shown_at, axis) not in told:
+                    told.add((shown_at, axis))
                     yield finding(
                         RULE.code,
                         event.scope,
-                        node if _within(node, event) else event.node,
+                        shown_at,
                         f"the mesh has no axis `{axis}`; its axes are {', '.join(axes) or 'none'}",
                         "use an axis of the mesh",
                     )

@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, FunctionFacts
+from codemods.nnx.facts import AttrEvent, FunctionFacts, ItemStore, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.between import Place, changed_between, compiling_roots
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import COMPILING, last
-from codemods.nnx.lint.places import in_test, shown, traced_bodies
+from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import COMPILED
-from codemods.nnx.values import Attr, Call, Class, Const, Free, Function, ModuleRef, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Class, Const, Free, Function, Mapping, ModuleRef, Ref, Value
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 
@@ -24,9 +27,10 @@ def _check(context: Context) -> Iterator[Finding]:
     changed = {name for name, stores in context.flow.fields.stores().items() if any(map(_later, stores))}
     for function, tracing in traced_bodies(context, COMPILED):
         yield from _attributes(context, function, changed)
-        if not tracing.roots and not _within(context, function):
-            continue
         seen: set[str] = set()
+        if not tracing.roots and not _within(context, function):
+            yield from _by_callers(context, function, seen)
+            continue
         for node in context.bodies.nodes(function.scope):
             if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in seen:
                 continue
@@ -35,14 +39,49 @@ def _check(context: Context) -> Iterator[Finding]:
                 seen.add(node.id)
                 change = _rebound(context, function, value)
                 if change is not None:
-                    yield finding(
-                        RULE.code,
-                        function.scope,
-                        node,
-                        f"{shown(function)} keeps an earlier value of `{node.id}`, which line {change.lineno} changes",
-                        f"pass `{node.id}` as an argument",
-                        related=[(change, "changed here")],
-                    )
+                    yield _kept(function, node, node.id, (value.scope, change))
+
+
+def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> Iterator[Finding]:
+    """Yield the variables that a helper of compiled code reads, and that change between the calls of that."""
+    for node in context.bodies.nodes(function.scope):
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in seen:
+            continue
+        value = function.scope.module.values.get(node)
+        if not isinstance(value, Free) or value.scope.function in context.traced:
+            continue
+        seen.add(node.id)
+        changes = list(_changes(context, value))
+        change = changed_between(context, compiling_roots(context, function), changes) if changes else None
+        if change is not None:
+            yield _kept(function, node, node.id, change)
+
+
+def _changes(context: Context, free: Free) -> Iterator[Place]:
+    """Yield where a variable is bound again, or an item of it is assigned to, by its module or another one."""
+    if free.scope.function is None:
+        for event in context.flow.fields.stores().get(free.name, ()):
+            base = context.flow.resolve(context.flow.here(event.base, event.scope)).value
+            if isinstance(base, ModuleRef) and context.project.find(base.name, base.importer) is free.scope.module:
+                yield event.scope, event.statement
+    if not _data(context, free):
+        return
+    for scope in (free.scope, *(writer.scope for writer in free.scope.remote.get(free.name, ()))):
+        yield from ((scope, n) for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt) and _binds(n, free.name))
+
+
+def _kept(function: FunctionFacts, node: ast.expr, text: str, change: Place) -> Finding:
+    scope, place = change
+    beside = scope.module is function.scope.module
+    where = "" if beside else f" of {scope.module.source.path}"
+    return finding(
+        RULE.code,
+        function.scope,
+        node,
+        f"{shown(function)} keeps an earlier value of `{text}`, which line {place.lineno}{where} changes",
+        f"pass `{text}` as an argument",
+        related=[(place, "changed here")] if beside else (),
+    )
 
 
 def _within(context: Context, function: FunctionFacts) -> bool:
@@ -121,10 +160,23 @@ def _later(store: AttrEvent) -> bool:
 def _attributes(context: Context, function: FunctionFacts, changed: set[str]) -> Iterator[Finding]:
     """Yield the reads of attributes that other code assigns to, of objects that are no arguments."""
     seen: set[str] = set()
+    items = context.shared(_stored_items)
     for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Subscript) and last_word(node.value) in items and isinstance(node.ctx, ast.Load):
+            change = _set_between(context, function, node)
+            if change is not None:
+                yield _kept(function, node, ast.unparse(node), change)
+                return
         if not isinstance(node, ast.Attribute) or node.attr not in changed or node.attr in seen:
             continue
         if not isinstance(node.ctx, ast.Load):
+            continue
+        if not isinstance(node.value, ast.Name | ast.Attribute):
+            continue
+        change = _set_between(context, function, node)
+        if change is not None:
+            seen.add(node.attr)
+            yield _kept(function, node, ast.unparse(node), change)
             continue
         if not isinstance(node.value, ast.Name) or not held(context, function, node.value):
             continue
@@ -139,6 +191,51 @@ def _attributes(context: Context, function: FunctionFacts, changed: set[str]) ->
                 f"{shown(function)} keeps an earlier value of `{text}`, which line {line} changes",
                 f"pass `{text}` as an argument",
             )
+
+
+def _set_between(context: Context, function: FunctionFacts, node: ast.Attribute | ast.Subscript) -> Place | None:
+    """Return what sets an attribute or item of a module, a class or an object of a module between two calls."""
+    shared = _shared(context, node.value, function.scope)
+    if shared is None:
+        return None
+    stores: list[AttrEvent] | list[ItemStore]
+    if isinstance(node, ast.Attribute):
+        stores = [event for event in context.flow.fields.stores().get(node.attr, ()) if _later(event)]
+    else:
+        stores = context.shared(_stored_items).get(last_word(node.value), [])
+    changes = [
+        (store.scope, store.statement)
+        for store in stores
+        if context.flow.resolve(context.flow.here(store.base, store.scope)) == shared
+    ]
+    return changed_between(context, compiling_roots(context, function), changes) if changes else None
+
+
+def _shared(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
+    """Return what an expression in a function names that the whole module has: another module, a class, an object."""
+    value = scope.module.values.get(node)
+    if value is None or kinds_of(context, value, scope):
+        return None
+    if isinstance(value, Free) and value.scope.function in context.traced:
+        return None
+    found = context.flow.resolve(context.flow.here(value, scope))
+    inner = found.value
+    if isinstance(inner, ModuleRef):
+        return found if context.project.find(inner.name, inner.importer) is not None else None
+    if isinstance(inner, Class):
+        return found
+    if not isinstance(inner, Call | Mapping) or not isinstance(value, Free | Attr | Ref):
+        return None
+    return found if context.bodies.home(inner.node) not in {one.scope for one in context.traced.known} else None
+
+
+def _stored_items(context: Context) -> dict[str, list[ItemStore]]:
+    """Return the assignments to items, by the last word of what holds them."""
+    found: dict[str, list[ItemStore]] = {}
+    for module in context.project.modules:
+        for store in module.item_stores:
+            found.setdefault(last_word(store.node.value), []).append(store)
+    return found
 
 
 def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) -> int | None:
@@ -169,9 +266,18 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
         if not _later(event) or (writer is not None and writer in compiling):
             continue
         holder = flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope)))
-        if holder is not None and holder in parents and _between(context, function, event):
+        if holder is None or holder not in parents:
+            continue
+        if _between(context, function, event) or _set_outside(context, function, event):
             return event.node.lineno
     return None
+
+
+def _set_outside(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:
+    """Say whether other code sets an attribute of an object between two calls of its methods, which run the code."""
+    owner = ast.unparse(event.node.value)
+    change = changed_between(context, compiling_roots(context, function), [(event.scope, event.statement)], owner)
+    return change is not None
 
 
 def _between(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:

@@ -1,0 +1,116 @@
+"""What host code changes between two calls of one compiled function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.lint.names import COMPILING
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant, exclusive, inside
+from codemods.nnx.lint.traced import Root, function_of
+
+Place = tuple[Scope, ast.stmt | ast.expr]
+_CALLERS = 3  # how many callers up a call is followed
+
+
+def compiling_roots(context: Context, function: FunctionFacts) -> list[Root]:
+    """Return what compiles a function, or one that calls it or that it is written in."""
+    found: list[Root] = []
+    seen = {function}
+    queue = [function]
+    while queue:
+        one = queue.pop()
+        tracing = context.traced.get(one)
+        if tracing is None:
+            continue
+        found += [root for root in tracing.roots if root.transform in COMPILING]
+        callers: list[FunctionFacts | None] = [
+            site.caller.function for site in tracing.sites if site.caller is not None
+        ]
+        callers += [root.scope.function for root in tracing.roots if root.scope.function in context.traced]
+        callers.append(function_of(one.scope.parent))
+        for above in callers:
+            if above is not None and above not in seen:
+                seen.add(above)
+                queue.append(above)
+    return found
+
+
+def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[Place], owner: str = "") -> Place | None:
+    """Return the first change that stands between two calls of one compiled function; None if there is none.
+
+    Args:
+        context: the analysis.
+        roots: what is compiled.
+        changes: where the value is bound or changed, in host code.
+        owner: only calls of methods of what this text names count; all if it is empty.
+    """
+    changes = [(scope, node) for scope, node in changes if scope.function not in context.traced and not in_test(scope)]
+    if not changes:
+        return None
+    for root in roots:
+        if in_test(root.scope):
+            continue
+        calls = _upwards(context, [(event.scope, event.node) for event in context.traced.calls_of(root)])
+        for change in changes:
+            for scope, node in _upwards(context, [change]):
+                lines = [call for home, call in calls if home is scope and call is not node and _of(call, owner)]
+                if lines and _between(context, root, scope, node, lines, change[1]):
+                    return change
+    return None
+
+
+def _of(call: ast.AST, owner: str) -> bool:
+    if not owner:
+        return True
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == owner
+
+
+def _upwards(context: Context, places: list[Place]) -> list[Place]:
+    """Return places with the calls, in host code, of the functions that they stand in."""
+    found = dict.fromkeys(places)
+    for _ in range(_CALLERS):
+        above: list[Place] = [
+            (event.scope, event.node)
+            for scope, _ in places
+            if scope.function is not None
+            for event in context.flow.sites.callers(scope.function)
+            if event.scope.function not in context.traced and (event.scope, event.node) not in found
+        ]
+        found |= dict.fromkeys(above)
+        places = above
+    return list(found)
+
+
+def _between(
+    context: Context,
+    root: Root,
+    scope: Scope,
+    node: ast.stmt | ast.expr,
+    calls: list[ast.stmt | ast.expr],
+    change: ast.stmt | ast.expr,
+) -> bool:
+    """Say whether a place stands between calls, or in a loop with one."""
+    paths = context.bodies.paths(scope)
+    beside = [call for call in calls if not exclusive(paths.get(call, ()), paths.get(node, ()))
+              and not exclusive(paths.get(node, ()), paths.get(call, ()))]  # fmt: skip
+    before = [call for call in beside if call.lineno < node.lineno]
+    after = [call for call in beside if call.lineno > node.lineno]
+    if any(not exclusive(paths.get(a, ()), paths.get(b, ())) for a in before for b in after):
+        return True
+    loops = [block for block, arm in paths.get(node, ()) if isinstance(block, ast.For | ast.While) and arm == "body"]
+    for loop in loops:
+        if inside(root.node, loop) or inside(root.function.node, loop):
+            continue
+        together = [call for call in beside if inside(call, loop)]
+        if not together:
+            continue
+        given = getattr(change, "value", None)
+        same = isinstance(change, ast.Assign) and isinstance(given, ast.expr) and constant(given) is not None
+        once = any(isinstance(block, ast.If) for block, _ in paths[node])
+        if not same or once or any(call.lineno < node.lineno for call in together):
+            return True
+    return False
