@@ -184,3 +184,12 @@ def test_a_value_marked_for_0_12_is_no_field() -> None:
     (found,) = look(text, options("0.11")).findings
     assert (found.code, found.fix) == ("NNX503", None)
     assert "0.12 only" in found.message
+
+
+def test_code_for_012_means_what_012_has() -> None:
+    """There, `nnx.static`, `nnx.Static` and `nnx.dataclass` exist; `nnx.field` does not."""
+    text = f"{HEAD}@nnx.dataclass\nclass Net(nnx.Pytree):\n    a: nnx.Static[str]\n    n: int = nnx.static(default=2)\n"
+    assert codes(text, options("0.12", origin="0.12")) == []
+    assert codes(text, options("0.12")) == ["NNX503"] * 3
+    older = text.replace("nnx.static(", "nnx.field(")
+    assert set(codes(older, options("0.12", origin="0.12"))) >= {"NNX503"}

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test, kinds_of
-from codemods.nnx.lint.traced import free_params
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, position, taken
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
 
@@ -141,35 +141,97 @@ def _unread(context: Context) -> Iterator[Finding]:
 
 
 def _stepped(context: Context) -> Iterator[Finding]:
-    """Yield the new states that a step gives, and the loop around it drops, although it goes on with the rest."""
-    for event in context.bodies.unpacked:
-        statement = event.statement
-        assert isinstance(statement, ast.Assign)
-        target = statement.targets[0]
-        loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
-        if loop is None or not isinstance(target, ast.Tuple) or event.scope.module not in context.asked:
-            continue
-        blank = [i for i, one in enumerate(target.elts) if isinstance(one, ast.Name) and not _read_in(loop, one.id)]
-        given = {node.id for node in event.node.args if isinstance(node, ast.Name)}
-        kept = given & {one.id for one in target.elts if isinstance(one, ast.Name)}
-        if not blank or not kept or in_test(event.scope):
-            continue
-        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
-            returns = callee.function.returns
-            if len(returns) != 1 or not isinstance(returns[0], Sequence) or len(returns[0].items) != len(target.elts):
+    """Yield the new states that a step gives and its caller drops, although it goes on with the rest."""
+    for function, place, old in context.shared(_steps):
+        for event in _calls_of_step(context, function):
+            if event.scope.module not in context.asked or in_test(event.scope) or event.value.starred:
                 continue
-            arguments = dict(zip(free_params(callee), event.node.args, strict=False))
-            for place in blank:
-                old = _old_state(context, callee.function, returns[0].items[place])
-                name = arguments.get(old.name) if old is not None else None
-                if isinstance(name, ast.Name) and not event.value.starred and not _bound_in(loop, name.id):
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        target.elts[place],
-                        "the new state of the optimizer is thrown away: every step starts from the first moments again",
-                        f"keep it, and give it to the next step: name it `{name.id}` here",
-                    )
+            given = _given(event, old)
+            dropped = taken(event, place)
+            if given is None or dropped is None or context.bodies.guarded(event.node, event.scope):
+                continue
+            name = ast.unparse(given)
+            if isinstance(given, ast.Name):
+                lost = _lost_in_loop(event, given.id, dropped)
+            else:
+                assert isinstance(given, ast.Attribute)
+                lost = _lost_in_attribute(context, event, function, given, dropped)
+            if lost:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node if isinstance(dropped, ast.Call) else dropped,
+                    "the new state of the optimizer is thrown away: every step starts from the first moments again",
+                    f"keep it, and give it to the next step: {_put(name, dropped)}",
+                )
+
+
+def _put(name: str, dropped: ast.expr) -> str:
+    return f"bind it to `{name}`" if isinstance(dropped, ast.Call) else f"write `{name}` here"
+
+
+def _steps(context: Context) -> list[tuple[FunctionFacts, int, Param]]:
+    """Return the functions that give the new state of an optax transformation: where in their result, and which
+    parameter takes the old one."""
+    found: list[tuple[FunctionFacts, int, Param]] = []
+    for function in dict.fromkeys(e.scope.function for e in context.bodies.named("update") if e.scope.function):
+        returned = function.returns[0] if len(function.returns) == 1 else None
+        for place, value in enumerate(returned.items if isinstance(returned, Sequence) else ()):
+            old = _old_state(context, function, value)
+            if old is not None:
+                found.append((function, place, old))
+    return found
+
+
+def _calls_of_step(context: Context, function: FunctionFacts) -> list[CallEvent]:
+    """Return the calls of a function, and of what ``jit`` makes of it; a call that makes something of it is none."""
+    makers = {root.node for root in context.traced.roots if root.function is function}
+    return [event for event in context.flow.sites.callers(function) if event.node not in makers]
+
+
+def _given(event: CallEvent, param: Param) -> ast.expr | None:
+    """Return the variable or attribute that a call gives for a parameter."""
+    node = argument(event.node, position(param), param.name)
+    return node if isinstance(node, ast.Name | ast.Attribute) else None
+
+
+def _lost_in_loop(event: CallEvent, name: str, dropped: ast.expr) -> bool:
+    """Say whether a loop gives a step the same state in every round, and goes on with the rest of its result."""
+    loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+    target = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
+    if loop is None or not isinstance(dropped, ast.Name) or not isinstance(target, ast.Tuple):
+        return False
+    given = {node.id for node in event.node.args if isinstance(node, ast.Name)}
+    kept = given & {one.id for one in target.elts if isinstance(one, ast.Name)}
+    return bool(kept) and not _read_in(loop, dropped.id) and not _bound_in(loop, name)
+
+
+def _lost_in_attribute(
+    context: Context, event: CallEvent, function: FunctionFacts, given: ast.Attribute, dropped: ast.expr
+) -> bool:
+    """Say whether an object keeps the first state of its optimizer for good, and something trains all the same."""
+    if isinstance(dropped, ast.Name):
+        if event.scope.function is None or _read(event, dropped.id):
+            return False
+    elif not isinstance(dropped, ast.Call):
+        return False
+    stores = context.flow.fields.stores().get(given.attr, [])
+    if not stores or not all(_first_state(store) for store in stores):
+        return False
+    target = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
+    read = {ast.unparse(node) for node in event.node.args if isinstance(node, ast.Attribute)}
+    if isinstance(target, ast.Tuple) and read & {ast.unparse(one) for one in target.elts}:
+        return True
+    changes = context.bodies.calls.get(function.scope, ())
+    return any(context.flow.calls.name(call) == "flax.nnx.update" for call in changes)
+
+
+def _first_state(store: AttrEvent) -> bool:
+    """Say whether an assignment puts what ``tx.init`` gives into an attribute, or nothing yet."""
+    value = store.stored
+    if isinstance(value, Const) and value.value is None:
+        return True
+    return isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "init"
 
 
 def _old_state(context: Context, function: FunctionFacts, value: Value) -> Param | None:
@@ -243,13 +305,22 @@ def _read(event: CallEvent, name: str) -> bool:
 
 def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     """Say whether the transformation has moments, and steps again: in a loop, compiled, or called from loops."""
-    function = event.scope.function
     made = context.sources.originals(context.flow.here(callee.base, event.scope))
     if not made or not all(_has_moments(context, one) for one in made):
         return False
     if any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
         return True
-    return function is not None and any(caller.loops for caller in context.flow.sites.callers(function))
+    return _again(context, event.scope.function, 0)
+
+
+def _again(context: Context, function: FunctionFacts | None, depth: int) -> bool:
+    """Say whether a function is called in a loop, or by one that is."""
+    if function is None or depth > 3:
+        return False
+    callers = context.flow.sites.callers(function)
+    return any(caller.loops for caller in callers) or any(
+        _again(context, caller.scope.function, depth + 1) for caller in callers if caller.scope.function is not function
+    )
 
 
 def _has_moments(context: Context, made: Bound) -> bool:

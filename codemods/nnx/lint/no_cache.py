@@ -2,35 +2,75 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Const
+
+_ATTENTION = "flax.nnx.MultiHeadAttention"
+_STORES = (b".decode = ", b"setattr(")
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    found = [
-        event
-        for event, name in foreign(context, "MultiHeadAttention")
-        if name == "flax.nnx.MultiHeadAttention" and constant(keyword(event.node, "decode")) is True
-    ]
-    if not found:
+    layers = [e for e, name in foreign(context, "MultiHeadAttention", everywhere=True) if name == _ATTENTION]
+    if not layers:
         return
     texts = [module.source.data for module in context.project.modules]
-    if any(word in text for text in texts for word in (b"init_cache", b"decode=False", b"cached_key", b"decode = ")):
+    if any(word in text for text in texts for word in (b"init_cache", b"cached_key")):
         return
-    for event in found:
-        if not in_test(event.scope) and not context.bodies.guarded(event.node, event.scope):
+    stored = any(word in text for text in texts for word in _STORES)
+    for event, node in _decoding(context, layers, stored):
+        if (
+            event.scope.module in context.asked
+            and not in_test(event.scope)
+            and not context.bodies.guarded(event.node, event.scope)
+        ):
             yield finding(
                 RULE.code,
                 event.scope,
-                keyword(event.node, "decode") or event.node,
+                node,
                 "nothing makes the cache that decoding needs: init_cache is never called",
                 "call init_cache(shape) of the layer before the first token",
             )
+
+
+def _decoding(context: Context, layers: list[CallEvent], stored: bool) -> Iterator[tuple[CallEvent, ast.expr]]:
+    """Yield where a layer is told to decode: when it is called, when it is made, or by ``set_attributes``."""
+    off, told = stored, [(event, node) for event in layers if (node := keyword(event.node, "decode")) is not None]
+    for event in context.project.calls():
+        node = keyword(event.node, "decode")
+        if node is None or event in layers:
+            continue
+        name = last_word(event.node.func)
+        if name == "set_attributes":
+            off |= constant(node) is not True
+            told.append((event, node))
+            continue
+        layer = owner_class(context, event.value.callee, event.scope) == _ATTENTION
+        off |= (layer and constant(node) is not True) or (constant(node) is False and not name[:1].isupper())
+        if layer and _may_be_true(context, node, event):
+            yield event, node
+    for event, node in () if off else told:
+        if _may_be_true(context, node, event):
+            yield event, node
+
+
+def _may_be_true(context: Context, node: ast.expr, event: CallEvent) -> bool:
+    """Say whether somebody gives True for an argument."""
+    if isinstance(node, ast.Constant):
+        return node.value is True
+    value = event.scope.module.values.get(node)
+    if not isinstance(node, ast.Name | ast.Attribute) or value is None:
+        return False
+    return any(one.value == Const(True) for one in context.sources.of(context.flow.here(value, event.scope)))
 
 
 RULE = lint_rule(

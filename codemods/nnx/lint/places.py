@@ -12,6 +12,7 @@ from codemods.nnx.findings import Fix, Safety
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
@@ -103,6 +104,33 @@ def position(param: Param) -> int:
 def passed(caller: CallEvent, param: Param) -> Value | None:
     """Return what a call passes for a parameter of the function that it calls, if nothing is unpacked before it."""
     return caller.value.argument(position(param), param.name)
+
+
+def taken(event: CallEvent, place: int) -> ast.expr | None:
+    """Return what gets a part of a call's result, such as a variable.
+
+    Args:
+        event: the call.
+        place: the 0-based position of the part in the tuple that the call gives.
+
+    Returns:
+        The target; the call itself if the part is left out, None if it may be used in another way.
+    """
+    statement = event.statement
+    if isinstance(statement, ast.Expr) and statement.value is event.node:
+        return event.node
+    value = getattr(statement, "value", None)
+    if isinstance(value, ast.Subscript) and value.value is event.node:
+        index = constant(value.slice)
+        return event.node if isinstance(index, int) and index >= 0 and index != place else None
+    if not isinstance(statement, ast.Assign) or value is not event.node or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Tuple) or place >= len(target.elts):
+        return None
+    if any(isinstance(one, ast.Starred) for one in target.elts[: place + 1]):
+        return None
+    return target.elts[place]
 
 
 def given_to(context: Context, event: CallEvent, value: Value) -> Iterator[Param]:

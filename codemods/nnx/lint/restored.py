@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import callers_of, in_test
+from codemods.nnx.lint.places import callers_of, in_test, taken
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Const
 
@@ -34,22 +34,51 @@ def _check(context: Context) -> Iterator[Finding]:
                 if not _used(event, targets[0].id):
                     yield _found(event, f"nobody uses `{targets[0].id}`: nothing of the model has changed")
                     continue
-                if _only_returned(event.scope, targets[0].id):
-                    yield from _handed_out(context, event)
+                place = _only_returned(context, event.scope, statement, targets[0].id)
+                if place is not None:
+                    yield from _handed_out(context, event, place)
                     continue
                 yield from _template(context, event, targets[0].id)
         elif isinstance(statement, ast.Return) and statement.value is event.node:
             yield from _handed_out(context, event)
 
 
-def _only_returned(scope: Scope, name: str) -> bool:
-    """Say whether the only thing that happens to a variable is that it is returned as it is."""
-    reads = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name]
-    returned = [n.value for n in ast.walk(scope.node) if isinstance(n, ast.Return)]
-    return len(reads) == 2 and any(node in returned for node in reads)
+def _only_returned(context: Context, scope: Scope, statement: ast.stmt, name: str, depth: int = 0) -> int | None:
+    """Return where a variable stands in what is returned, -1 if it is all of it, if nothing else happens to it.
+
+    What ``nnx.merge`` makes of it may be returned in its place. Reads before the assignment are of something else.
+    """
+    nodes = [n for n in ast.walk(scope.node) if getattr(n, "lineno", 0) > (statement.end_lineno or statement.lineno)]
+    named = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
+    if len(named) != 1 or not isinstance(named[0].ctx, ast.Load):
+        return None
+    last = named[0]
+    for node in nodes:
+        value = getattr(node, "value", None)
+        if isinstance(node, ast.Return):
+            parts = value.elts if isinstance(value, ast.Tuple) else [value]
+            if last in parts:
+                return parts.index(last) if isinstance(value, ast.Tuple) else -1
+            if _merged(context, value, last):
+                return -1
+        elif isinstance(node, ast.Assign) and _merged(context, value, last) and not depth and len(node.targets) == 1:
+            target = node.targets[0]
+            return _only_returned(context, scope, node, target.id, 1) if isinstance(target, ast.Name) else None
+    return None
 
 
-def _handed_out(context: Context, event: CallEvent) -> Iterator[Finding]:
+def _merged(context: Context, node: ast.expr | None, part: ast.expr | None) -> bool:
+    """Say whether a call makes a new object of a graph definition and one state."""
+    if not isinstance(node, ast.Call) or last_word(node.func) != "merge" or len(node.args) != 2:
+        return False
+    scope = context.bodies.home(node)
+    value = scope.module.values.get(node.func) if scope is not None else None
+    if scope is None or value is None or node.args[1] is not part:
+        return False
+    return getattr(context.flow.resolve(context.flow.here(value, scope)).value, "name", "") == "flax.nnx.merge"
+
+
+def _handed_out(context: Context, event: CallEvent, place: int = -1) -> Iterator[Finding]:
     """Yield the calls of a function that returns what it restored, and of which nobody takes the result."""
     function = event.scope.function
     if function is None or isinstance(function.node, ast.Lambda) or function.generator:
@@ -64,10 +93,14 @@ def _handed_out(context: Context, event: CallEvent) -> Iterator[Finding]:
         if not caller.used:
             if not (caller.scope.module.source.notebook and caller.scope.function is None):
                 yield _found(caller, message)
+            continue
+        target = None
+        if place >= 0:
+            target = taken(caller, place)
         elif isinstance(statement, ast.Assign) and statement.value is caller.node and len(statement.targets) == 1:
             target = statement.targets[0]
-            if isinstance(target, ast.Name) and not _used(caller, target.id):
-                yield _found(caller, message)
+        if target is caller.node or (isinstance(target, ast.Name) and not _used(caller, target.id)):
+            yield _found(caller, message)
 
 
 def _found(event: CallEvent, message: str) -> Finding:
@@ -89,7 +122,7 @@ def _template(context: Context, event: CallEvent, name: str) -> Iterator[Finding
         if context.flow.calls.name(other) in {"flax.nnx.merge", "flax.nnx.update"}:
             values = other.value.args[1:]
             put += [(other, given[value]) for value in values if value in given and not isinstance(value, Const)]
-    if not put or _taken(scope, name):
+    if not put or _touched(scope, name):
         return
     for other, node in put:
         yield finding(
@@ -105,7 +138,7 @@ def _template(context: Context, event: CallEvent, name: str) -> Iterator[Finding
 _LOOKING = frozenset({"print", "len", "leaves", "structure", "info", "debug", "map", "type", "isinstance", "keys"})
 
 
-def _taken(scope: Scope, name: str) -> bool:
+def _touched(scope: Scope, name: str) -> bool:
     """Say whether anything but looking at it, or handing it on to the caller beside a model, happens to a name."""
     looked = {
         inner
@@ -140,11 +173,15 @@ def _used(event: CallEvent, name: str) -> bool:
     scope = event.scope
     if name in scope.globals:
         return True
-    return any(
+    if any(
         (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load | ast.Del))
         or (isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in {"locals", "globals"})
         for n in ast.walk(scope.node)
-    ) or (scope.function is None and (event.scope.module.source.package or name.isupper() or _exported(event, name)))
+    ):
+        return True
+    if scope.function is not None or not name.strip("_"):
+        return False
+    return event.scope.module.source.package or name.isupper() or _exported(event, name)
 
 
 def _exported(event: CallEvent, name: str) -> bool:

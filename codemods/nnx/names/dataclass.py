@@ -45,10 +45,13 @@ def _newer(context: Context, reference: Reference) -> Iterator[Finding]:
 
 
 def _as_before(context: Context, module: ModuleFacts, references: list[Reference]) -> bool:
-    """Say whether a module may stay: 0.12 has ``nnx.dataclass``, which differs for pytrees of 0.10.7 only."""
-    if set(context.options.targets) != {"0.12"} or tree_classes(module):
+    """Say whether a module may stay: 0.12 has ``nnx.dataclass``, which differs for pytrees of 0.10.7 only, and
+    ``nnx.static`` and ``nnx.Static``."""
+    if set(context.options.targets) != {"0.12"}:
         return False
-    return all(reference.last == "dataclass" for reference in references)
+    if context.origin == "0.12":  # what is written for it means what it means there
+        return all(reference.last != "field" for reference in references)
+    return not tree_classes(module) and all(reference.last == "dataclass" for reference in references)
 
 
 def _findings(context: Context, module: ModuleFacts, references: list[Reference]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""NNX513: keywords of transforms and of ``nnx.with_metadata`` that Flax 0.12 does not take."""
+"""NNX513: keywords of transforms and of the metadata of Variables that Flax 0.12 does not take."""
 
 from __future__ import annotations
 
@@ -39,12 +39,9 @@ _GONE: dict[tuple[str, str], _Gone] = {
     ("flax.nnx.shard_map", "auto"): _Gone(
         "give `axis_names` the axes of the mesh that are not automatic", frozenset({"frozenset()"})
     ),
-    ("flax.nnx.with_metadata", "set_value_hooks"): _HOOK,
-    ("flax.nnx.with_metadata", "get_value_hooks"): _HOOK,
-    ("flax.nnx.with_metadata", "create_value_hooks"): _HOOK,
-    ("flax.nnx.with_metadata", "add_axis_hooks"): _HOOK,
-    ("flax.nnx.with_metadata", "remove_axis_hooks"): _HOOK,
 }
+for _hooks in ("set_value_hooks", "get_value_hooks", "create_value_hooks", "add_axis_hooks", "remove_axis_hooks"):
+    _GONE["flax.nnx.with_metadata", _hooks] = _GONE["flax.nnx.VariableMetadata", _hooks] = _HOOK
 _WORDS = frozenset(word for _, word in _GONE)
 
 
@@ -115,10 +112,23 @@ double = nnx.jit(lambda x: 2 * x, abstracted_axes=None)
 print(add(jnp.ones(2)), double(jnp.ones(2)))
 """
 
+_METADATA = """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+def clip(variable, value):
+    return jnp.clip(value, -1, 1)
+
+
+boxed = nnx.VariableMetadata(jnp.ones(2), set_value_hooks=(clip,), metadata={"axis": "batch"})
+print(nnx.Param(boxed).axis)
+"""
+
 RULE = Rule(
     code="NNX513",
     name="transform-keyword",
-    summary="a keyword of a transform or of nnx.with_metadata that Flax 0.12 does not take",
+    summary="a keyword of a transform, nnx.with_metadata or nnx.VariableMetadata that Flax 0.12 does not take",
     why="""\
 `nnx.jit(abstracted_axes=)`, `nnx.pmap(global_arg_shapes=)` and `nnx.shard_map(check_rep=, auto=)` raise TypeError in
 Flax 0.12, where `shard_map` has `check_vma` and `axis_names`. `nnx.with_metadata(get_value_hooks=)` and its likes never
@@ -147,6 +157,7 @@ def add(mesh, spec, names):
             targets=("0.12",),
             run=False,
         ),
+        Example(_METADATA, _METADATA.replace(", set_value_hooks=(clip,)", ""), targets=("0.12",)),
     ),
     check=check,
     always=True,
