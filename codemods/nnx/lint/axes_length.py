@@ -11,9 +11,9 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.mapped_trees import uneven
 from codemods.nnx.lint.names import COMPILING
-from codemods.nnx.lint.out_of_bounds import literal_shape
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import resolved, shown
 from codemods.nnx.lint.syntax import constant

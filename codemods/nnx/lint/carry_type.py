@@ -11,10 +11,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.loop_arguments import swapped
 from codemods.nnx.lint.loop_bodies import Body, bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 _GROWING = frozenset({"jax.numpy.append", "jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack"})
@@ -63,11 +65,12 @@ def _branches(context: Context) -> Iterator[Finding]:
         if len(functions) < 2:
             continue
         first, *others = functions
+        given = _operands(context, event, functions)
         problem = next(
             (
                 p
                 for one in others
-                if (p := _unlike(context, first.returns[0], first.scope, one.returns[0], one.scope, 0))
+                if (p := _unlike(context, first.returns[0], first.scope, one.returns[0], one.scope, 0, given))
             ),
             "",
         ) or _one_and_several(context, functions)
@@ -80,6 +83,15 @@ def _branches(context: Context) -> Iterator[Finding]:
                 "let both branches give the same type",
                 related=[(value.node, "given here") for f in functions if isinstance(value := f.returns[0], _WRITTEN)],
             )
+
+
+def _operands(context: Context, event: CallEvent, functions: list[FunctionFacts]) -> dict[Value, Array]:
+    """Return what is known of the operands, for the parameters of all branches."""
+    known: dict[Value, Array] = {}
+    for place, operand in enumerate(event.value.args[3 if last_word(event.node.func) == "cond" else 2 :]):
+        found = Arrays(context, {}).of(operand, event.scope)
+        known |= {list(f.params.values())[place]: found for f in functions if place < len(f.params)}
+    return {} if any(f.owner is not None for f in functions) else known
 
 
 def _result(value: Value, call: Call) -> bool:
@@ -109,7 +121,9 @@ def _functions(context: Context, event: CallEvent, word: str) -> list[FunctionFa
     return found
 
 
-def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope, depth: int) -> str:
+def _unlike(
+    context: Context, one: Value, here: Scope, two: Value, there: Scope, depth: int, given: dict[Value, Array]
+) -> str:
     """Return how two results differ in type or structure; empty if they do not, or that is not known."""
     if depth > 3:
         return ""
@@ -119,7 +133,7 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
         if len(one.items) != len(two.items):
             return f"{len(one.items)} values, the other {len(two.items)}"
         parts = zip(one.items, two.items, strict=True)
-        return next((p for x, y in parts if (p := _unlike(context, x, here, y, there, depth + 1))), "")
+        return next((p for x, y in parts if (p := _unlike(context, x, here, y, there, depth + 1, given))), "")
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         before, after = _keys(one), _keys(two)
         if before is None or after is None or before != after:
@@ -127,21 +141,30 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
         entries = {key.value: item for key, item in two.items if isinstance(key, Const)}
         for key, item in one.items:
             against = entries[key.value] if isinstance(key, Const) else item
-            if problem := _unlike(context, item, here, against, there, depth + 1):
+            if problem := _unlike(context, item, here, against, there, depth + 1, given):
                 return f"{problem} (entry {getattr(key, 'value', None)!r})"
         return ""
-    first, second = Arrays(context, {}).of(one, here), Arrays(context, {}).of(two, there)
+    first, second = Arrays(context, given).of(one, here), Arrays(context, given).of(two, there)
     for left, right, other in ((one, two, second), (two, one, first)):
         if isinstance(left, Const) and left.value is None:
             if other != UNKNOWN or _tuple(right) or isinstance(right, Mapping):
                 return "None, the other an array" if other != UNKNOWN else "None, the other several values"
         if _tuple(left) and other != UNKNOWN:
             return "several values, the other one array"
+    shapes = [literal_shape(context, value, scope) for value, scope in ((one, here), (two, there))]
+    if first.axes is not None and second.axes is not None and first.axes != second.axes:
+        return f"{_axes(first.axes)}, the other {_axes(second.axes)}"
+    if all(shapes) and shapes[0] != shapes[1] and None not in (*shapes[0], *shapes[1]):
+        return f"an array of shape {shapes[0]}, the other {shapes[1]}"
     if None in (first.number, second.number) or first.number == second.number:
         return ""
     if BOOL in (first.number, second.number):
         return ""
     return f"{_WORDS[first.number or 0]}, the other {_WORDS[second.number or 0]}"
+
+
+def _axes(number: int) -> str:
+    return "a number" if number == 0 else f"an array with {number} {'axis' if number == 1 else 'axes'}"
 
 
 def _one_and_several(context: Context, functions: list[FunctionFacts]) -> str:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ModuleFacts
+from codemods.nnx.facts import CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
@@ -61,7 +61,7 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                     "set it before the import, or use jax.config.update",
                     related=[(imported, "imported here")],
                 )
-            elif name in _AT_START and (used := _computation(context, module, line)) is not None:
+            elif name in _AT_START and (used := _computation(context, scope, node)) is not None:
                 yield finding(
                     RULE.code,
                     scope,
@@ -83,7 +83,7 @@ def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
             continue
         if in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
             continue
-        used = _computation(context, module, event.node.lineno, floats=wide)
+        used = _computation(context, event.scope, event.node, floats=wide)
         if used is not None:
             what = "the arrays made before stay of 32 bits" if wide else "the backends are running already"
             yield finding(
@@ -124,31 +124,39 @@ def _variable(node: ast.AST) -> str:
     return ""
 
 
-def _computation(context: Context, module: ModuleFacts, line: int, floats: bool = False) -> ast.Call | None:
-    """Return the first call of a module's body before a line that starts the backends, or makes an array of floats."""
-    for event in context.bodies.calls.get(module.scope, ()):
-        if event.node.lineno >= line:
-            break
-        if context.bodies.paths(module.scope).get(event.node):
-            continue  # under a condition, or in a loop
-        name = context.flow.calls.name(event)
-        home, _, word = name.rpartition(".")
-        if floats:
-            statement = event.statement
-            kept = isinstance(statement, ast.Assign) and statement.value is event.node and _once(module, statement)
-            typed = any(k.arg == "dtype" for k in event.node.keywords)
-            if home in {"jax.numpy", "jax.random"} and word in _FLOATS and kept and not typed:
+def _computation(context: Context, scope: Scope, node: ast.AST, floats: bool = False) -> ast.Call | None:
+    """Return the first call before a node, in its body or its module's, that starts the backends, or makes an array of
+    floats."""
+    line = getattr(node, "lineno", 0)
+    for body in dict.fromkeys((scope.module.scope, scope)):
+        around = context.bodies.paths(scope).get(node, ()) if body is scope else ()
+        for event in context.bodies.calls.get(body, ()):
+            if event.node.lineno >= line:
+                break
+            path = context.bodies.paths(body).get(event.node, ())
+            if path != around[: len(path)]:
+                continue  # under a condition, or in a loop
+            if _starts(context, event, floats):
                 return event.node
-        elif name in _DEVICES or (home in {"jax.numpy", "jax.random"} and word.islower() and word not in _WORDS):
-            return event.node
     return None
 
 
-def _once(module: ModuleFacts, statement: ast.Assign) -> bool:
+def _starts(context: Context, event: CallEvent, floats: bool) -> bool:
+    """Say whether a call starts the backends, or makes an array of floats that is kept."""
+    name = context.flow.calls.name(event)
+    home, _, word = name.rpartition(".")
+    if floats:
+        statement = event.statement
+        kept = isinstance(statement, ast.Assign) and statement.value is event.node and _once(event.scope, statement)
+        typed = any(k.arg == "dtype" for k in event.node.keywords)
+        return home in {"jax.numpy", "jax.random"} and word in _FLOATS and kept and not typed
+    return name in _DEVICES or (home in {"jax.numpy", "jax.random"} and word.islower() and word not in _WORDS)
+
+
+def _once(scope: Scope, statement: ast.Assign) -> bool:
     """Say whether a statement is the only one that binds its variable."""
     return all(
-        isinstance(target, ast.Name) and len(module.scope.bindings.get(target.id, ())) == 1
-        for target in statement.targets
+        isinstance(target, ast.Name) and len(scope.bindings.get(target.id, ())) == 1 for target in statement.targets
     )
 
 

@@ -9,8 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.lint.arrays import Arrays, batched
+from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.out_of_bounds import literal_shape
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet

@@ -9,15 +9,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.places import in_test, scopes
-from codemods.nnx.lint.syntax import argument, constant, inside
+from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Value
-
-_SHAPED = frozenset(f"jax.numpy.{name}" for name in ("zeros", "ones", "full", "empty", "arange", "array"))
-
-_SAMPLED = frozenset(f"jax.random.{name}" for name in ("normal", "uniform", "gumbel", "exponential", "laplace"))
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -30,7 +28,7 @@ def _check(context: Context) -> Iterator[Finding]:
             owner = (
                 node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
             )
-            if _past(context, node, scope):
+            if _past(context, node, scope) or past_in_rounds(context, node, scope):
                 yield finding(
                     RULE.code,
                     scope,
@@ -154,37 +152,6 @@ def _indices(node: ast.expr) -> list[int | None]:
         else:
             break  # what follows an ellipsis, a new axis or an array of indices belongs to other axes
     return found if any(index is not None for index in found) else []
-
-
-def literal_shape(context: Context, value: Value | None, scope: Scope) -> tuple[int | None, ...]:
-    """Return the shape of an array that is made with a literal one, as far as it is known."""
-    if not isinstance(value, Call) or not value.node.args:
-        return ()
-    if (written := _written(value)) is not None:
-        return literal_shape(context, written, scope)
-    name = context.flow.calls.callee_name(context.flow.here(value, scope))
-    if name not in _SHAPED | _SAMPLED:
-        return ()
-    given: ast.expr | None = value.node.args[0]
-    if name in _SAMPLED:
-        given = argument(value.node, 1, "shape")
-    shape = constant(given)
-    if shape is None:
-        return ()
-    if name == "jax.numpy.array":
-        return (len(shape),) if isinstance(shape, list | tuple) else ()
-    if name == "jax.numpy.arange" and (len(value.node.args) != 1 or type(shape) is not int):
-        return ()
-    sizes = shape if isinstance(shape, tuple | list) else (shape,)
-    return tuple(size if type(size) is int else None for size in sizes)
-
-
-def _written(value: Call) -> Value | None:
-    """Return the array that ``array.at[i].set(v)`` is a copy of."""
-    callee = value.callee
-    if not isinstance(callee, Attr) or not isinstance(callee.base, Item) or not isinstance(callee.base.base, Attr):
-        return None
-    return callee.base.base.base if callee.base.base.name == "at" else None
 
 
 RULE = lint_rule(

@@ -25,6 +25,7 @@ MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
 _KEYS = re.compile(r"(rng_?)?key|seed|rng")
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
+_KEY_HELP = "map over a key for each member: jax.random.split(key, n) as an argument, with 0 for it in in_axes"
 
 
 # parameters by which a function gets a key of its own, so that one made inside is for show
@@ -43,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     root.scope,
                     option(root, "in_axes", 1) or root.node,
                     f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal",
-                    _HELP,
+                    _HELP if root.transform.startswith("flax.") else _KEY_HELP,
                 )
             taken = _captured_key(context, root) or _only_key(context, root)
             if taken is not None:
@@ -52,7 +53,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     root.scope,
                     root.node,
                     f"the key `{taken}` is taken from outside, so that all members draw the same numbers",
-                    _HELP,
+                    _KEY_HELP,
                 )
                 continue
             drawn = _equal_draws(context, root) if param is None and not _within(context, root) else None
@@ -63,7 +64,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     option(root, "in_axes", 1) or root.node,
                     f"the {drawn[1]} `{drawn[0]}` of {shown(root.function)} is the same for all members, "
                     "so that all draw the same numbers",
-                    _HELP,
+                    _KEY_HELP if drawn[1] == "key" else _HELP,
                 )
     yield from _twins(context)
     yield from _split_inside(context)

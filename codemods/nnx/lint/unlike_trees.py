@@ -12,8 +12,8 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.out_of_bounds import literal_shape
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Value

@@ -1,0 +1,47 @@
+"""Shapes that are written where an array is made."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.values import Attr, Call, Item, Value
+
+_SHAPED = frozenset(f"jax.numpy.{name}" for name in ("zeros", "ones", "full", "empty", "arange", "array"))
+
+_SAMPLED = frozenset(f"jax.random.{name}" for name in ("normal", "uniform", "gumbel", "exponential", "laplace"))
+
+
+def literal_shape(context: Context, value: Value | None, scope: Scope) -> tuple[int | None, ...]:
+    """Return the shape of an array that is made with a literal one, as far as it is known."""
+    if not isinstance(value, Call) or not value.node.args:
+        return ()
+    if (written := _written(value)) is not None:
+        return literal_shape(context, written, scope)
+    name = context.flow.calls.callee_name(context.flow.here(value, scope))
+    if name not in _SHAPED | _SAMPLED:
+        return ()
+    given: ast.expr | None = value.node.args[0]
+    if name in _SAMPLED:
+        given = argument(value.node, 1, "shape")
+    shape = constant(given)
+    if shape is None:
+        return ()
+    if name == "jax.numpy.array":
+        return (len(shape),) if isinstance(shape, list | tuple) else ()
+    if name == "jax.numpy.arange":
+        if len(value.node.args) != 1 or not isinstance(shape, int | float) or shape != int(shape):
+            return ()
+        shape = int(shape)
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    return tuple(size if type(size) is int else None for size in sizes)
+
+
+def _written(value: Call) -> Value | None:
+    """Return the array that ``array.at[i].set(v)`` is a copy of."""
+    callee = value.callee
+    if not isinstance(callee, Attr) or not isinstance(callee.base, Item) or not isinstance(callee.base.base, Attr):
+        return None
+    return callee.base.base.base if callee.base.base.name == "at" else None
