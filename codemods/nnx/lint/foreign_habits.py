@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.findings import Finding, finding
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.findings import Finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import ACTIVATIONS
+from codemods.nnx.lint.places import once
 
 _ARRAYS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "", "other": "", "inplace": "",
            "requires_grad": ""}  # fmt: skip
@@ -45,6 +48,7 @@ _NAMES = {
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    found: dict[tuple[ModuleFacts, str, str], list[tuple[Scope, ast.AST]]] = {}
     for event in context.asked.calls():
         if (
             not event.node.keywords
@@ -57,13 +61,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if (home == "jax.numpy" and word in _NAMES) or home == "jax.numpy.random":
             there = f"jax.random.{word}, which takes a key" if home == "jax.numpy.random" else _NAMES[word]
             if not context.bodies.guarded(event.node, event.scope):
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    event.node,
-                    f"there is no `{name.replace('jax.numpy', 'jnp')}`",
-                    f"use {there}",
-                )
+                what = f"there is no `{name.replace('jax.numpy', 'jnp')}`"
+                found.setdefault((event.scope.module, what, f"use {there}"), []).append((event.scope, event.node))
             continue
         known = _foreign(home, word)
         if name == "jax.numpy.clip" and context.options.target == "0.12":  # that of 0.11 runs with a JAX that has them
@@ -71,15 +70,13 @@ def _check(context: Context) -> Iterator[Finding]:
         for keyword, _ in event.value.keywords if known else ():
             if keyword in known and keyword not in _EXCEPT.get(word, ()):
                 own = known[keyword or ""]
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    event.node,
-                    f"`{last(name)}` has no argument `{keyword}`"
-                    + (" in new releases of JAX" if keyword in _OLD else ""),
-                    f"it is called {own}" if own else "see its signature",
-                )
+                what = f"`{last(name)}` has no argument `{keyword}`"
+                what += " in new releases of JAX" if keyword in _OLD else ""
+                instead = f"it is called {own}" if own else "see its signature"
+                found.setdefault((event.scope.module, what, instead), []).append((event.scope, event.node))
                 break
+    for (_, what, instead), places in found.items():
+        yield from once(RULE.code, places, what, instead)
 
 
 def _foreign(home: str, word: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
-from codemods.nnx.findings import Fix, Safety
+from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
@@ -251,3 +251,10 @@ def is_test(module: ModuleFacts) -> bool:
     if _TESTS & set(folder.split("/")[-2:]) or name.startswith(("test_", "bench", "conftest")):
         return True
     return name.endswith("_test.py")
+
+
+def once(code: str, places: list[tuple[Scope, ast.AST]], message: str, help: str) -> Iterator[Finding]:
+    """Yield one finding about the first of several places of a module that are mended alike; the others are related."""
+    places.sort(key=lambda place: (getattr(place[1], "lineno", 0), getattr(place[1], "col_offset", 0)))
+    (scope, first), *others = places
+    yield finding(code, scope, first, message, help, related=[(node, "and here") for _, node in others])

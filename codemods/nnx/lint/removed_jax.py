@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
-from codemods.nnx.findings import Finding, finding
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.findings import Finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import once
 from codemods.nnx.values import Ref
 
 # found by asking JAX 0.4.35, 0.6.2 and 0.10.2 for every name; what to write instead
@@ -53,20 +54,23 @@ _HOMES = frozenset(name.rpartition(".")[0] for name in _GONE)
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    found: dict[tuple[ModuleFacts, str], list[tuple[Scope, ast.AST]]] = {}
     for event in context.asked.attributes():
         if event.node.attr not in _WORDS or event.context != "load":
             continue
         base = context.flow.resolve(context.flow.here(event.base, event.scope)).value
         name = f"{base.name}.{event.node.attr}" if isinstance(base, Ref) else ""
         if name in _GONE and not _tried(context, event.node, event.scope) and not _asked_for(event.statement):
-            yield _found(name, event.scope, event.node)
+            found.setdefault((event.scope.module, name), []).append((event.scope, event.node))
     for module in context.asked.modules:
         for statement in module.imports:
             if isinstance(statement, ast.ImportFrom) and statement.module in _HOMES and not statement.level:
                 for alias in statement.names:
                     name = f"{statement.module}.{alias.name}"
                     if name in _GONE and not _tried(context, statement, module.scope):
-                        yield _found(name, module.scope, statement)
+                        found.setdefault((module, name), []).append((module.scope, statement))
+    for (_, name), places in found.items():
+        yield from once(RULE.code, places, f"JAX has no {name} any more", f"write {_GONE[name]}")
 
 
 def _tried(context: Context, node: ast.AST, scope: Scope) -> bool:
@@ -81,10 +85,6 @@ def _asked_for(node: ast.AST) -> bool:
     """Say whether something asks whether a name is there, or which version runs."""
     words = [str(getattr(n, "id", getattr(n, "attr", ""))) for n in ast.walk(node)]
     return any(word == "hasattr" or "version" in word.lower() for word in words)
-
-
-def _found(name: str, scope: Scope, node: ast.AST) -> Finding:
-    return finding(RULE.code, scope, node, f"JAX has no {name} any more", f"write {_GONE[name]}")
 
 
 RULE = lint_rule(
