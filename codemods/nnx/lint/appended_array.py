@@ -99,6 +99,7 @@ list takes the parts, and one `jnp.stack` or `jnp.concatenate` behind the loop j
     source="JAX FAQ on recompilation by shape; measured: one compilation for every round",
     severity="hint",
     check=_check,
+    default=False,
     bad=(
         """\
 import jax.numpy as jnp

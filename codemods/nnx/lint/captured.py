@@ -11,7 +11,16 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
 from codemods.nnx.lint.captured_model import captured_model, static_self
-from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, foreign, in_test, kinds_of, shown, traced_bodies
+from codemods.nnx.lint.places import (
+    NNX_OBJECTS,
+    by_reference,
+    compiled_roots,
+    foreign,
+    in_test,
+    kinds_of,
+    shown,
+    traced_bodies,
+)
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.rule import Example, Kind, Rule
@@ -25,6 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, _ in traced_bodies(context, COMPILED):
         if (
             in_test(function.scope)
+            or by_reference(function.scope.module)
             or _at_once(context, function)
             or (_thunk(function) and not _updates(context, function))
         ):
@@ -137,7 +147,22 @@ def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool
     value = function.scope.module.values.get(node)
     if not isinstance(value, Free) or value.scope.function in context.traced or _untouched(context, function, value):
         return False
+    if kinds_of(context, value, function.scope) == {Object.MODULE} and _stays(context, value, function.scope):
+        return False
     return bool(kinds_of(context, value, function.scope) & NNX_OBJECTS) and _used(context, function, node)
+
+
+def _stays(context: Context, value: Free, scope: Scope) -> bool:
+    """Say whether a project that trains modules trains others than this one, which keeps its values."""
+    changed = context.shared(_every_changed)
+    bound = context.flow.here(value, scope)
+    known = {context.flow.resolve(bound), *context.sources.originals(bound)}
+    made = any(isinstance(one.value, Call) for one in known)
+    return bool(changed) and made and not changed & known
+
+
+def _every_changed(context: Context) -> frozenset[Bound]:
+    return frozenset(_changed(context))
 
 
 def _captured_field(context: Context, function: FunctionFacts, node: ast.Attribute) -> bool:

@@ -12,7 +12,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws, holds_state
-from codemods.nnx.lint.places import foreign, kinds_of, shown
+from codemods.nnx.lint.places import by_reference, foreign, kinds_of, shown
 from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Class, Param, Ref
@@ -29,7 +29,7 @@ _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes"
 def _check(context: Context) -> Iterator[Finding]:
     sharing = {event.scope.module for event, name in foreign(context, *_SHARING) if name.startswith("flax.nnx.")}
     for root in context.traced.roots:
-        if root.transform != "jax.jit" or root.scope.module in sharing:
+        if root.transform != "jax.jit" or root.scope.module in sharing or by_reference(root.scope.module):
             continue
         lost = sorted({param.name for param in _changed(context, root)})
         if lost:

@@ -93,6 +93,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue  # counts compilations, as the name says
             if _read_behind(node, target.value, function) or _variable(context, node, target, function.scope):
                 continue  # what reads it runs within the same compilation, or the object keeps its state itself
+            if _inner(function, target.value):
+                continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
     for changes in found.values():
@@ -106,6 +108,13 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             f"return the new value of `{name}`, and assign it where the compiled function is called",
             related=[(other, f"and so does `{text}`") for other, text in changes[1:]],
         )
+
+
+def _inner(function: FunctionFacts, base: ast.expr) -> bool:
+    """Say whether an object is a parameter of the function around, which made the inner function to fill it in."""
+    value = function.scope.module.values.get(base)
+    outer = value.scope.function if isinstance(value, Free) else None
+    return outer is not None and outer.self_param is None and isinstance(base, ast.Name) and base.id in outer.params
 
 
 def _read_behind(node: ast.stmt, base: ast.expr, function: FunctionFacts) -> bool:

@@ -12,11 +12,12 @@ from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
 from codemods.nnx.lint.places import traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Free, Ref
 
 _PATHS = frozenset({"pathlib.Path"})
-_ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "mkdir", "unlink"})
+_ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink"})
 _OPENING = frozenset({"builtins.open", "open", "io.open"})
 _LOADING = frozenset({"pickle.load", "json.load", "wandb.Api"})
 _SETTINGS = frozenset({"os.getenv", "os.environ.get"})
@@ -28,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context):
         if _reports(event.scope):
             continue
-        if name == "builtins.next" and _outer(event):
+        if name == "builtins.next" and _outer(context, event):
             yield _found(event.scope, event.node, "next")
             continue
         called = name.removeprefix("builtins.") or _drawn(context, event)
@@ -36,7 +37,9 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # read once, as settings and weights are meant to be
         if _goes_on(context, event):
             continue
-        if "random" in name and (_names(event) or _other_way(context, event) or _starts(context, event)):
+        if "random" in name and (
+            _plays(context, event.scope) or _names(event) or _other_way(context, event) or _starts(context, event)
+        ):
             continue
         if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name):
             yield _found(event.scope, event.node, called)
@@ -46,9 +49,21 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield _found(function.scope, node, "os.environ")
 
 
-def _outer(event: CallEvent) -> bool:
-    """Say whether a call goes on with an iterator from outside of the function."""
-    return len(event.value.args) == 1 and isinstance(event.value.args[0], Free)
+def _outer(context: Context, event: CallEvent) -> bool:
+    """Say whether a call goes on with an iterator from outside of the function; a counter tells things apart."""
+    if len(event.value.args) != 1 or not isinstance(event.value.args[0], Free):
+        return False
+    made = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+    return context.flow.calls.callee_name(made) != "itertools.count"
+
+
+def _plays(context: Context, scope: Scope) -> bool:
+    """Say whether a body seeds the host or steps an environment of the host, which nothing compiles."""
+    for call in (event.node for event in context.bodies.calls.get(scope, ())):
+        if isinstance(call.func, ast.Attribute):
+            if call.func.attr == "seed" or (call.func.attr == "step" and len(call.args) == 1 and not call.keywords):
+                return True
+    return False
 
 
 def _reports(scope: Scope) -> bool:
@@ -130,8 +145,12 @@ def _drawn(context: Context, event: CallEvent) -> str:
 
 
 def _environ(context: Context, node: ast.Subscript, function: FunctionFacts) -> bool:
+    """Say whether a setting is read that is no folder, whose files are made ready once."""
     value = function.scope.module.values.get(node.value)
-    if value is None:
+    if value is None or any(
+        isinstance(n, ast.Call) and n.args and n.args[0] is node and last_word(n.func) in {"Path", "makedirs", "join"}
+        for n in context.bodies.nodes(function.scope)
+    ):
         return False
     return context.flow.resolve(context.flow.here(value, function.scope)).value == Ref("os.environ")
 

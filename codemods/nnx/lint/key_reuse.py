@@ -194,7 +194,9 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         contradictory(first, ((guard, "orelse"),)) for guard in context.bodies.behind(two.event.node, two.event.scope)
     ):
         return False  # the function has ended where the first is reached
-    if _unread(context, one, two, paths):
+    if _unread(context, one, two, paths) or _thrown(one) or _thrown(two):
+        return False
+    if _example(context, one) or _example(context, two) or _made_up(one, two) or _twins(one, two):
         return False
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
 
@@ -231,6 +233,79 @@ def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tup
             continue  # the function has ended where the second draw is reached
         return False
     return True
+
+
+def _thrown(use: Use) -> bool:
+    """Say whether nobody takes what a function gives, which was called to be compiled or measured."""
+    statement = use.event.statement
+    if not isinstance(statement, ast.Expr) or last(use.name) == "split":  # NNX834 tells of that
+        return False
+    if use.helper and not isinstance(use.event.node.func, ast.Name):
+        return False  # a method may keep what it draws
+    value: ast.expr = statement.value
+    while isinstance(value, ast.Call) and value is not use.event.node and last_word(value.func) == "block_until_ready":
+        value = value.args[0] if value.args else value.func.value if isinstance(value.func, ast.Attribute) else value
+    return value is use.event.node
+
+
+_INIT = frozenset({"init", "init_with_output", "lazy_init", "eval_shape", "tabulate"})
+
+
+def _example(context: Context, use: Use) -> bool:
+    """Say whether what is drawn is only an example of shapes for the initialization of a model."""
+    statement = use.event.statement
+    if use.helper or not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+        return False
+    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name) or last(use.name) == "split":
+        return False
+    name, scope = statement.targets[0].id, use.event.scope
+    names = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name)
+    reads = {n for n in names if isinstance(n.ctx, ast.Load)}
+    given = {  # behind the key; what stands first are weights that an optimizer begins with
+        argument
+        for event in context.bodies.calls.get(scope, ())
+        if isinstance(event.node.func, ast.Attribute) and event.node.func.attr in _INIT
+        for argument in (*event.node.args[1:], *(k.value for k in event.node.keywords))
+    }
+    return bool(reads) and reads <= given
+
+
+_LABELS = re.compile(r"(^|_)(labels?|targets?|classes|y|ys)(_|$)")
+
+
+def _made_up(one: Use, two: Use) -> bool:
+    """Say whether whole numbers are drawn for labels beside the data: made-up examples, which nothing is learnt of."""
+    if one.helper or two.helper:
+        return False
+    whole = [use for use in (one, two) if last(use.name) in {"randint", "bernoulli"} and _LABELS.search(_name(use))]
+    return len(whole) == 1 and all(_name(use) for use in (one, two))
+
+
+def _name(use: Use) -> str:
+    """Return the variable that gets what is drawn as it is; empty if there is none."""
+    statement = use.event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node or len(statement.targets) != 1:
+        return ""
+    return statement.targets[0].id if isinstance(statement.targets[0], ast.Name) else ""
+
+
+def _twins(one: Use, two: Use) -> bool:
+    """Say whether a model and its target are made alike, each of the same parts of one key."""
+    if last(one.name) != "split" or last(two.name) != "split" or ast.dump(one.event.node) != ast.dump(two.event.node):
+        return False
+    made = [_maker(use) for use in (one, two)]
+    return made[0][0] == made[1][0] != "" and any("target" in name for _, name in made)
+
+
+def _maker(use: Use) -> tuple[str, str]:
+    """Return the call that gets what is drawn, and the name that its result goes by."""
+    for node in ast.walk(use.event.statement):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Call) and use.event.node in child.args:
+                named = node.arg if isinstance(node, ast.keyword) else ""
+                targets = node.targets if isinstance(node, ast.Assign) else []
+                return ast.dump(child), named or " ".join(ast.unparse(t) for t in targets)
+    return "", ""
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:

@@ -67,7 +67,8 @@ NUMPY_ALLOWED = frozenset(
      "result_type", "isscalar", "std", "var", "amax", "amin", "any", "all", "cumsum", "cumprod", "argmax", "argmin",
      "ravel", "squeeze", "swapaxes", "clip", "round", "take", "repeat", "newaxis", "ndarray", "generic", "integer",
      "floating", "number", "iterable", "broadcast_shapes", "promote_types", "diagonal", "trace", "nonzero", "argsort",
-     "sort", "copy", "around", "compress", "ptp", "searchsorted", "choose", "expand_dims", "moveaxis"}
+     "sort", "copy", "around", "compress", "ptp", "searchsorted", "choose", "expand_dims", "moveaxis", "flip", "real",
+     "imag"}
 )  # fmt: skip
 
 # Samplers and the other functions of jax.random that use a key up.

@@ -147,14 +147,17 @@ def _draws(context: Context, event: CallEvent) -> bool:
     rates = [source.value for source in context.sources.of(context.flow.here(rate, event.scope))]
     if not rates or not all(isinstance(one, Const) and one.value for one in rates):
         return False
-    if keyword(event.node, "deterministic") is not None:
-        return constant(keyword(event.node, "deterministic")) is False
+    draws = constant(keyword(event.node, "deterministic"))
+    if keyword(event.node, "deterministic") is not None and draws is not False:
+        return False
     statement = event.statement
     targets = statement.targets if isinstance(statement, ast.Assign) and _is_or_chains(statement.value, event) else []
     if len(targets) != 1 or not isinstance(targets[0], ast.Name | ast.Attribute):
-        return False
+        return draws is False
     word = targets[0].id if isinstance(targets[0], ast.Name) else targets[0].attr
     calls = list(context.bodies.named(word))
+    if draws is False:  # it draws for certain, but a call may bring the streams
+        return not any(e.value.starred or any(k.arg in {"rngs", None} for k in e.node.keywords) for e in calls)
     return (
         bool(calls)
         and not any(

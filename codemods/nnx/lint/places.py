@@ -258,3 +258,8 @@ def once(code: str, places: list[tuple[Scope, ast.AST]], message: str, help: str
     places.sort(key=lambda place: (getattr(place[1], "lineno", 0), getattr(place[1], "col_offset", 0)))
     (scope, first), *others = places
     yield finding(code, scope, first, message, help, related=[(node, "and here") for _, node in others])
+
+
+def by_reference(module: ModuleFacts) -> bool:
+    """Say whether a module speaks of Variables that compiled code changes in place, which JAX's transforms keep."""
+    return b"hijax=True" in module.source.data or b"use_hijax" in module.source.data

@@ -32,6 +32,8 @@ def _check(context: Context) -> Iterator[Finding]:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if len(targets) == 1 and isinstance(targets[0], ast.Name):
                 if not _used(event, targets[0].id):
+                    if _again(context, event):
+                        continue
                     yield _found(event, f"nobody uses `{targets[0].id}`: nothing of the model has changed")
                     continue
                 place = _only_returned(context, event.scope, statement, targets[0].id)
@@ -41,6 +43,19 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield from _template(context, event, targets[0].id)
         elif isinstance(statement, ast.Return) and statement.value is event.node:
             yield from _handed_out(context, event)
+
+
+def _again(context: Context, event: CallEvent) -> bool:
+    """Say whether the same function restores once more into the same template, under a name that may be used."""
+    first = event.node.args[0] if event.node.args else None
+    return first is not None and any(
+        other.node is not event.node
+        and other.used
+        and ast.dump(other.node.func) == ast.dump(event.node.func)
+        and bool(other.node.args)
+        and ast.dump(other.node.args[0]) == ast.dump(first)
+        for other in context.bodies.calls.get(event.scope, ())
+    )
 
 
 def _only_returned(context: Context, scope: Scope, statement: ast.stmt, name: str, depth: int = 0) -> int | None:

@@ -145,6 +145,8 @@ def _often(context: Context, function: FunctionFacts) -> bool:
     owner = function.owner
     if owner is None or function.self_param is None or function.name.strip("_").startswith(_MAKING):
         return False
+    if function.name.lower().startswith(_MAKING):
+        return False
     return function.name == "__call__" or "flax.nnx.Module" in context.flow.classes.mro(owner)[1]
 
 

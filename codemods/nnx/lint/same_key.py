@@ -183,6 +183,7 @@ time. Functions whose names say that they evaluate or set something up are left 
 """,
     source="JAX tutorial, section on random keys; Stack Overflow; measured: identical numbers in every step",
     check=_check,
+    default=False,
     bad=(
         """\
 import jax

@@ -806,6 +806,8 @@ def _method(name: str, base: Status, args: list[Status]) -> Status | None:
             return ARRAY
         if name == "values" and base.grade is Grade.TREE:
             return TREE
+        if name in {"items", "keys"} and base.grade is Grade.TREE:  # what has them is no array, and its keys are none
+            return states.many(states.sequence((PYTHON, TREE)) if name == "items" else PYTHON)
         return None
     if base.grade is Grade.OBJECT:
         return ARRAY if name in {"sum", "mean", "astype", "reshape", "max", "min", "any", "all"} else None

@@ -11,9 +11,9 @@ from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import is_test, kinds_of
+from codemods.nnx.lint.places import foreign, is_test, kinds_of
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Function, Sequence, Unknown, Value
 
 _WEIGHT = re.compile(
     r"log_?std|log_sigma|kernel|weights?|bias|gamma|beta|cls_token|class_token|mask_token|pos_emb(ed(ding)?s?)?|"
@@ -29,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         yield from _shared(context, cls)
         init = cls.methods.get("__init__")
-        if init is not None and "__call__" in cls.methods:
+        if init is not None and "__call__" in cls.methods and not _by_filter(context):
             yield from _plain(context, cls, init)
 
 
@@ -81,6 +81,17 @@ def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[F
             f"`{name}` is a plain array: no optimizer trains it, and nnx.state(model, nnx.Param) leaves it out",
             "make it a parameter, nnx.Param(...), or if it is none a Variable of another type",
         )
+
+
+def _by_filter(context: Context) -> bool:
+    """Say whether an optimizer of the project takes what a function of paths and values chooses, arrays as well."""
+    return any(
+        isinstance(context.flow.resolve(context.flow.here(value, event.scope)).value, Function)
+        for event, name in foreign(context, "Optimizer", "DiffState", everywhere=True)
+        if name in {"flax.nnx.Optimizer", "flax.nnx.DiffState"}
+        for value in (event.value.argument(2, "wrt"), event.value.argument(1, "filter"))
+        if value is not None
+    )
 
 
 def _scaled(value: Value, init: FunctionFacts) -> Value:

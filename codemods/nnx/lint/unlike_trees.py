@@ -66,7 +66,8 @@ def _is_none(value: Value) -> bool:
 def _none(context: Context, event: CallEvent, node: ast.expr, value: Value) -> bool:
     """Say whether a variable is None here for certain, in the first round of a loop at least."""
     if _is_none(value):
-        return isinstance(node, ast.Name)
+        tests = (getattr(block, "test", None) for block, _ in context.bodies.paths(event.scope).get(event.node, ()))
+        return isinstance(node, ast.Name) and not any(test and node.id in names_in(test) for test in tests)
     if not isinstance(value, Loop) or not isinstance(node, ast.Name) or value.node not in event.loops:
         return False
     if not _is_none(value.before):

@@ -49,7 +49,7 @@ class Pair:
         right: what it should have been; it prints something else, or does not raise.
         since: the first Flax release in which it is wrong.
         slow: whether only its speed is wrong.
-        missed: whether no default rule finds it yet.
+        missed: whether no rule finds it yet.
     """
 
     code: str

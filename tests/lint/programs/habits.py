@@ -612,7 +612,6 @@ model = nnx.Linear(4, 3, rngs=nnx.Rngs(0))
 print(nll(model, jnp.ones(4), 0), nll(model, jnp.ones(4), 1), nll(model, jnp.ones(4), 2))
 """,
         since="0.12",
-        missed=True,
     ),
     # jax docs of value_and_grad: has_aux gives a nested pair
     "iterate grads pair": Pair(
