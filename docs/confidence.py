@@ -49,6 +49,11 @@ _FIRST = (
     "",
     "31 projects were read by somebody else when all of that was mended: 112 findings, 88 right, 11 of no use, 13",
     "false; without the names that JAX took away (NNX762, NNX881) 41 right, 11 of no use, 13 false.",
+    "",
+    "48 more projects, a third of them with NNX code, were read before the rules were mended on them: 218 findings,",
+    "165 right, 36 of no use, 17 false; without those names 89 right, 36 of no use (9 each of NNX801, NNX806 and",
+    "NNX830), 17 false. Since then such a name is one finding per file, and NNX761 and NNX889 no longer run unless",
+    "they are selected.",
 )
 
 

@@ -14,6 +14,7 @@ from codemods.nnx.lint.captured_model import captured_model, static_self
 from codemods.nnx.lint.places import (
     NNX_OBJECTS,
     by_reference,
+    callers_of,
     compiled_roots,
     foreign,
     in_test,
@@ -35,6 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if (
             in_test(function.scope)
             or by_reference(function.scope.module)
+            or _tried(context, function)
             or _at_once(context, function)
             or (_thunk(function) and not _updates(context, function))
         ):
@@ -109,6 +111,12 @@ def _at_once(context: Context, function: FunctionFacts) -> bool:
     roots = context.traced.known[function].roots
     called = {event.node.func for root in roots for event in context.bodies.calls.get(root.scope, ())}
     return bool(roots) and all(not root.decorator and root.node in called for root in roots)
+
+
+def _tried(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is called under ``try`` only, where a mistake is shown."""
+    callers = callers_of(context, function)
+    return bool(callers) and all(context.bodies.guarded(event.node, event.scope) for event in callers)
 
 
 def _thunk(function: FunctionFacts) -> bool:

@@ -270,7 +270,7 @@ def _example(context: Context, use: Use) -> bool:
     return bool(reads) and reads <= given
 
 
-_LABELS = re.compile(r"(^|_)(labels?|targets?|classes|y|ys)(_|$)")
+_LABELS = re.compile(r"(^|_)(labels?|targets?|classes)(_|$)|^ys?(_|$)")
 
 
 def _made_up(one: Use, two: Use) -> bool:

@@ -15,6 +15,7 @@ from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign, given_to, in_test
 from codemods.nnx.lint.traced import COMPILED
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
 
 _SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
@@ -40,7 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if name not in _SEEDS or _fixed(context, event):
             continue
         if name != "flax.nnx.Rngs":
-            if _drawn(context, event.value, event.scope, 0):
+            if _drawn(context, event.value, event.scope, 0) and not _wanted(context, event, function):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -64,6 +65,31 @@ def _check(context: Context) -> Iterator[Finding]:
                 "a new Rngs of a fixed seed at every call gives the same numbers at every call",
                 "make the Rngs once and pass it in, or keep it in the module",
             )
+
+
+_ANEW = re.compile(
+    r"step|train|loss|sampl|generat|augment|noise|noisy|drop|forward|rollout|call|act|polic|predict|updat|appl|perturb|"
+    r"draw|decod|encod|body|scan|loop|explor|attention|layer|block"
+)
+_CHOOSING = frozenset({"categorical", "choice", "bernoulli", "gumbel", "randint"})
+
+
+def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether the same numbers are meant: they stand in for an argument, or a computation only begins with them."""
+    statement = event.statement
+    if isinstance(statement, ast.Assign) and statement.value is not event.node:
+        names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+        paths = context.bodies.paths(event.scope).get(event.node, ())
+        if names & set(function.params) and any(isinstance(block, ast.If) for block, _ in paths):
+            return True
+    if function.owner is not None:
+        return False
+    scope: Scope | None = event.scope
+    while scope is not None:
+        if scope.function is not None and _ANEW.search(scope.function.name.lower()):
+            return False
+        scope = scope.parent
+    return not any(last_word(call.node.func) in _CHOOSING for call in context.bodies.calls.get(event.scope, ()))
 
 
 def _constant(context: Context, event: CallEvent, node: ast.expr) -> bool:

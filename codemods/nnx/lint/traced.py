@@ -260,7 +260,7 @@ class Traced:
                         yield self._root(callee, name, event, None)
             elif name in JITS or name in BATCHING:
                 given = event.value.argument(0, "fun") or event.value.keyword("f")
-                if given is not None:
+                if given is not None and not self._abandoned(event):
                     for callee in self._reached(flow.with_value(call, given), event):
                         yield self._root(callee, name, event, event.node)
 
@@ -268,6 +268,20 @@ class Traced:
         """Return the functions that a transform traces, those too that callers hand to the function around it."""
         found = self._callables(given)
         return found if found or _on_condition(event) else self._handed(given)
+
+    def _abandoned(self, event: CallEvent) -> bool:
+        """Say whether a method is compiled into an attribute that nothing reads, and called as it is instead."""
+        statement = event.statement
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node or not event.node.args:
+            return False
+        target, method = statement.targets[0], event.node.args[0]
+        if not (isinstance(target, ast.Attribute) and isinstance(method, ast.Attribute)) or target.attr == method.attr:
+            return False
+        if not any(
+            isinstance(e.node.func, ast.Attribute) and e.node.func.attr == method.attr for e in event.scope.module.calls
+        ):
+            return False
+        return not any(e.node.attr == target.attr and e.context == "load" for e in self._flow.project.attributes())
 
     def _curried(self, event: CallEvent, options: ast.Call) -> Iterator[Root]:
         """Yield what ``partial(jit, ...)(function)`` and ``jit(...)(function)`` trace."""
