@@ -21,6 +21,7 @@ _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unread(context)
+    yield from _thrown_away(context)
     yield from _stepped(context)
     yield from _not_put_back(context)
     for event in context.bodies.unpacked:
@@ -61,6 +62,31 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the new state of the optimizer is lost: every step starts from the first moments again",
                 "keep it, and give it to the next update",
             )
+
+
+def _thrown_away(context: Context) -> Iterator[Finding]:
+    """Yield the calls of ``tx.update`` as statements of their own, as of an object that changes itself."""
+    for event in context.asked.calls():
+        callee = event.value.callee
+        if event.used or not isinstance(callee, Attr) or callee.name != "update" or in_test(event.scope):
+            continue
+        if 2 <= len(event.value.args) <= 3 and kinds_of(context, callee.base, event.scope) == {Kind.TRANSFORM}:
+            if not isinstance(event.statement, ast.Expr) or event.statement.value is not event.node:
+                continue
+            if not context.bodies.guarded(event.node, event.scope) and not _timed(event):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "the updates and the new state are thrown away: the parameters stay as they are",
+                    "updates, opt_state = tx.update(grads, opt_state, params), and then optax.apply_updates",
+                )
+
+
+def _timed(event: CallEvent) -> bool:
+    """Say whether a call is made only to be measured or compiled ahead."""
+    function = event.scope.function
+    return function is not None and any(word in function.name for word in ("bench", "profile", "time", "warm"))
 
 
 def _not_put_back(context: Context) -> Iterator[Finding]:
@@ -306,7 +332,7 @@ def _read(event: CallEvent, name: str) -> bool:
 def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     """Say whether the transformation has moments, and steps again: in a loop, compiled, or called from loops."""
     made = context.sources.originals(context.flow.here(callee.base, event.scope))
-    if not made or not all(_has_moments(context, one) for one in made):
+    if not made or not all(has_moments(context, one) for one in made):
         return False
     if any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
         return True
@@ -323,7 +349,7 @@ def _again(context: Context, function: FunctionFacts | None, depth: int) -> bool
     )
 
 
-def _has_moments(context: Context, made: Bound) -> bool:
+def has_moments(context: Context, made: Bound) -> bool:
     """Say whether a transformation is made by a call, and is none of those that keep nothing."""
     if not isinstance(made.value, Call):
         return False

@@ -30,17 +30,9 @@ def _check(context: Context) -> Iterator[Finding]:
     arguments: dict[Value, list[ast.Call]] = {}
     for event in context.bodies.named("Rngs", "key", "PRNGKey"):
         function = event.scope.function
-        values = [*event.node.args, *(k.value for k in event.node.keywords)]
-        if function is None or not values or not all(isinstance(v, ast.Constant | ast.Name) for v in values):
+        if function is None or not _anew(context, event):
             continue
-        if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
-            continue
-        if not all(_constant(context, event, v) for v in values):
-            continue
-        name = context.flow.calls.name(event)
-        if name not in _SEEDS or _fixed(context, event):
-            continue
-        if name != "flax.nnx.Rngs":
+        if context.flow.calls.name(event) != "flax.nnx.Rngs":
             if _drawn(context, event.value, event.scope, 0) and not _wanted(context, event, function):
                 yield finding(
                     RULE.code,
@@ -90,6 +82,31 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
             return False
         scope = scope.parent
     return not any(last_word(call.node.func) in _CHOOSING for call in context.bodies.calls.get(event.scope, ()))
+
+
+def _anew(context: Context, event: CallEvent) -> bool:
+    """Say whether a call makes streams or a key of a fixed seed, in a function that is called often."""
+    function = event.scope.function
+    values = [*event.node.args, *(k.value for k in event.node.keywords)]
+    if function is None or not values or not all(isinstance(v, ast.Constant | ast.Name) for v in values):
+        return False
+    if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
+        return False
+    if not all(_constant(context, event, v) for v in values):
+        return False
+    return context.flow.calls.name(event) in _SEEDS and not _fixed(context, event)
+
+
+def key_anew(context: Context, node: ast.AST) -> bool:
+    """Say whether NNX832 speaks of a call that makes a key."""
+    return any(
+        event.node is node
+        and event.scope.function is not None
+        and _anew(context, event)
+        and _drawn(context, event.value, event.scope, 0)
+        and not _wanted(context, event, event.scope.function)
+        for event in context.bodies.named("key", "PRNGKey")
+    )
 
 
 def _constant(context: Context, event: CallEvent, node: ast.expr) -> bool:

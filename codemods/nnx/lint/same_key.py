@@ -13,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, kept, uses
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import callers_of, in_test, shown
+from codemods.nnx.lint.rngs_in_call import key_anew
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
 _SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey"})
@@ -46,6 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
             fixed = function.name not in _WHOLE and _never_given(context, root)
         else:
             fixed = not _ONCE.search(function.name) and any(_of_arguments(context, u, function) for u in found)
+        if isinstance(root, Call) and fixed and key_anew(context, root.node):
+            continue  # NNX832 speaks of it
         if fixed and not _shows(function) and _repeated(context, function, 0):
             seen.add((scope, root))
             where = "made of a constant here" if isinstance(root, Call) else "the same"

@@ -10,14 +10,18 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.lost_updates import has_moments
 from codemods.nnx.lint.orbax_calls import checkpointer_calls
 from codemods.nnx.lint.places import foreign, kinds_of
-from codemods.nnx.values import Attr, Call
+from codemods.nnx.values import Attr, Call, Const, Loop, Mapping, Value
+
+_WAYS = 6  # through how many items and loops a value is followed
 
 
 def _check(context: Context) -> Iterator[Finding]:
     if not any(b"restore" in module.source.data for module in context.project.modules):
         return
+    yield from _optimizer_states(context)
     bare = _managed(context)
     if _saved_states(context):
         bare |= {event.node for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
@@ -40,6 +44,79 @@ def _check(context: Context) -> Iterator[Finding]:
                     "give the template: checkpointer.restore(path, nnx.state(model))",
                     related=[(restored.node, "it is restored here")],
                 )
+
+
+def _optimizer_states(context: Context) -> Iterator[Finding]:
+    """Yield the trees with a state of optax that are restored without a template, and given to a step again."""
+    if not any(b"optax" in module.source.data for module in context.project.modules):
+        return
+    saved = [(event, event.value.argument(1, "state")) for event, _, _ in checkpointer_calls(context, "save")]
+    keys = {key for event, value in saved if value is not None for key in _state_keys(context, value, event)}
+    if len(keys) != 1:
+        return
+    key = keys.pop()
+    for event, _, _ in checkpointer_calls(context, "restore"):
+        statement = event.statement
+        if not _bare(event) or not isinstance(statement, ast.Assign) or statement.value is not event.node:
+            continue
+        if not isinstance(statement.targets[0], ast.Name) or context.bodies.guarded(event.node, event.scope):
+            continue
+        name = statement.targets[0].id
+        stepped = next(
+            (c for c in context.bodies.calls.get(event.scope, ()) if _goes_on(context, c, event, name, key)), None
+        )
+        if stepped is not None:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"without a template the state of optax under {key!r} comes back as dicts and lists: no update takes it",
+                "give the template: checkpointer.restore(path, state) with a state as it was made at first",
+                related=[(stepped.node, "it is given here")],
+            )
+
+
+def _state_keys(context: Context, value: Value, event: CallEvent) -> set[str]:
+    """Return the keys of a saved dict under which states of optax stand."""
+    found = set()
+    for one in context.sources.originals(context.flow.here(value, event.scope)):
+        for key, item in one.value.items if isinstance(one.value, Mapping) else ():
+            made = context.flow.follow(one, item)
+            call = made.value
+            if not isinstance(key, Const) or not isinstance(key.value, str) or not isinstance(call, Call):
+                continue
+            if isinstance(call.callee, Attr) and call.callee.name == "init":
+                base = context.flow.with_value(made, call.callee.base)
+                made_by = context.sources.originals(base)
+                if context.kinds.of(base) == {Kind.TRANSFORM} and all(has_moments(context, one) for one in made_by):
+                    found.add(key.value)
+    return found
+
+
+def _goes_on(context: Context, call: CallEvent, restored: CallEvent, name: str, key: str) -> bool:
+    """Say whether a call gives a restored dict, or its state of optax, to a function of the project that updates."""
+    if call.node.lineno <= restored.node.lineno:
+        return False
+    given = [
+        node for node in call.node.args
+        if (isinstance(node, ast.Name) and node.id == name)
+        or (isinstance(node, ast.Subscript) and ast.unparse(node) == f"{name}[{key!r}]")
+    ]  # fmt: skip
+    if not any(restored.value in _ways(call.scope.module.values.get(node)) for node in given):
+        return False
+    return any(
+        b".update(" in callee.function.scope.module.source.text(callee.function.node).encode()
+        for callee, _ in context.flow.calls.invoked(context.flow.here(call.value, call.scope))
+    )
+
+
+def _ways(value: Value | None) -> list[Value]:
+    """Return a value and what it is an item of, or was before a loop."""
+    found: list[Value] = []
+    while value is not None and len(found) < _WAYS:
+        found.append(value)
+        value = value.before if isinstance(value, Loop) else getattr(value, "base", None)
+    return found
 
 
 def _bare(event: CallEvent) -> bool:
