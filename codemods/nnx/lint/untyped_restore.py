@@ -70,7 +70,7 @@ def _optimizer_states(context: Context) -> Iterator[Finding]:
                 RULE.code,
                 event.scope,
                 event.node,
-                f"without a template the state of optax under {key!r} comes back as dicts and lists: no update takes it",
+                f"without a template the state of optax in {key!r} comes back as dicts and lists: no update takes it",
                 "give the template: checkpointer.restore(path, state) with a state as it was made at first",
                 related=[(stepped.node, "it is given here")],
             )
