@@ -7,7 +7,7 @@ import ast
 from codemods.nnx.context import Context
 from codemods.nnx.frames import Bound, Indexed, Part
 from codemods.nnx.lint.arrays import made_by_jax
-from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, JITS
+from codemods.nnx.lint.names import ARRAY_METHODS, BATCHING, COMPILING, JITS
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Unknown, Value
 
@@ -66,7 +66,7 @@ class _Certain:
         if isinstance(value, Attr):
             if value.name in _PARTS:
                 return self.holds(flow.with_value(bound, value.base), depth)
-            return self._further(bound, depth)
+            return self._field(value, depth) or self._further(bound, depth)
         if isinstance(value, Call):
             return self._call(bound, value, depth)
         return self._further(bound, depth)
@@ -95,6 +95,18 @@ class _Certain:
             return False
         given = [flow.argument(entry, value.name) for entry in flow.sites.entries(value.function)]
         return bool(given) and all(one is not None and self.holds(one, depth) for one in given)
+
+    def _field(self, value: Attr, depth: int) -> bool:
+        """Say whether an attribute of ``self`` is given arrays only, in all methods and from nowhere else."""
+        base, flow = value.base, self._context.flow
+        if not isinstance(base, Param) or base is not base.function.self_param or base.function.owner is None:
+            return False
+        owner = base.function.owner
+        stores = [store for cls in flow.classes.mro(owner)[0] for store in cls.stores.get(value.name, ())]
+        if not stores or flow.fields.stores_from_outside(owner, value.name):
+            return False
+        made = [stored for method, stored in stores if method.name == "__init__"]
+        return bool(made) and all(self.holds(flow.here(stored, method.scope), depth) for method, stored in stores)
 
     def _operation(self, bound: Bound, node: ast.AST, depth: int) -> bool:
         """Say whether an operation has an array among its operands."""
@@ -146,7 +158,10 @@ class _Certain:
             if tracing is None:
                 continue
             made = context.flow.follow(bound, bound.value.callee)
-            wrapped = isinstance(made.value, Call) and context.flow.calls.wrapper_name(made, made.value) in JITS
+            wrapped = (
+                isinstance(made.value, Call)
+                and context.flow.calls.wrapper_name(made, made.value) in JITS | BATCHING | BATCHING
+            )
             if callee.gradient or not (wrapped or any(r.decorator and r.transform in COMPILING for r in tracing.roots)):
                 return False if callee.gradient else None
             returns = callee.function.returns

@@ -18,7 +18,7 @@ from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Class, Const, Free, Function, Mapping, ModuleRef, Ref, Value
+from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Function, Mapping, ModuleRef, Ref, Value
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 
@@ -38,8 +38,9 @@ def _check(context: Context) -> Iterator[Finding]:
             if isinstance(value, Free) and value.scope.function not in context.traced and _data(context, value):
                 seen.add(node.id)
                 change = _rebound(context, function, value)
-                if change is not None:
-                    yield _kept(function, node, node.id, (value.scope, change))
+                place = (value.scope, change) if change is not None else _called_between(context, function, value)
+                if place is not None:
+                    yield _kept(function, node, node.id, place)
 
 
 def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> Iterator[Finding]:
@@ -51,10 +52,15 @@ def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> It
         if not isinstance(value, Free) or value.scope.function in context.traced:
             continue
         seen.add(node.id)
-        changes = list(_changes(context, value))
-        change = changed_between(context, compiling_roots(context, function), changes) if changes else None
+        change = _called_between(context, function, value)
         if change is not None:
             yield _kept(function, node, node.id, change)
+
+
+def _called_between(context: Context, function: FunctionFacts, free: Free) -> Place | None:
+    """Return what changes a variable between two calls of the code that is compiled with it."""
+    changes = list(_changes(context, free))
+    return changed_between(context, compiling_roots(context, function), changes) if changes else None
 
 
 def _changes(context: Context, free: Free) -> Iterator[Place]:
@@ -224,6 +230,8 @@ def _shared(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
         return found if context.project.find(inner.name, inner.importer) is not None else None
     if isinstance(inner, Class):
         return found
+    if isinstance(inner, Choice) and isinstance(value, Free) and value.of_global:
+        return found  # as it was made, or with other items
     if not isinstance(inner, Call | Mapping) or not isinstance(value, Free | Attr | Ref):
         return None
     return found if context.bodies.home(inner.node) not in {one.scope for one in context.traced.known} else None
