@@ -307,6 +307,7 @@ RULE = lint_rule(
 mapped over their first axis. Another number raises a ValueError. The same holds of the `in_specs` of `shard_map`.
 """,
     source="jax issues 7465 and 17747; measured: ValueError on Flax 0.10.7 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -97,4 +97,5 @@ predict = nnx.jit(model.__call__)
         ),
     ),
     check=_check,
+    severity="error",
 )

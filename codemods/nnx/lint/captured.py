@@ -10,6 +10,7 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
+from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.captured_model import captured_model, static_self
 from codemods.nnx.lint.places import (
     NNX_OBJECTS,
@@ -24,6 +25,7 @@ from codemods.nnx.lint.places import (
 )
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import COMPILED
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Free, Param, Value
 
@@ -66,15 +68,46 @@ def _check(context: Context) -> Iterator[Finding]:
             names.sort(key=lambda name: (name.lineno, name.col_offset))
             texts = [f"`{name.id}`" for name in names]
             listed = ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else texts[0]
-            yield finding(
-                RULE.code,
-                function.scope,
-                names[0],
-                f"compiled code captures {listed}: {shown(function)} goes on using "
-                f"{'their' if len(names) > 1 else 'its'} first values",
-                f"pass {listed} as {'arguments' if len(names) > 1 else 'an argument'}",
-                related=[(name, "captured here") for name in names[1:]],
-            )
+            unused = _unused(context, function)
+            message = f"compiled code captures {listed}: {shown(function)} "
+            if unused:
+                message += f"never uses `{unused}`, for which the gradient is taken: it is zero"
+                help = f"make the model of `{unused}`: nnx.merge(graphdef, {unused})"
+            else:
+                message += f"goes on using {'their' if len(names) > 1 else 'its'} first values"
+                help = f"pass {listed} as {'arguments' if len(names) > 1 else 'an argument'}"
+                help += _refused(context, function, names)
+            related = [(name, "captured here") for name in names[1:]]
+            yield finding(RULE.code, function.scope, names[0], message, help, related=related)
+
+
+def _unused(context: Context, function: FunctionFacts) -> str:
+    """Return the first parameter of a function that is differentiated beside it, if nothing reads it; else nothing."""
+    first = next(iter(function.params), "")
+    outer = function.scope.parent
+    if not first or first.startswith("_") or outer is None or isinstance(function.node, ast.Lambda):
+        return ""
+    if any(isinstance(n, ast.Name) and n.id == first for n in ast.walk(function.node)):
+        return ""
+    for event in context.bodies.calls.get(outer, ()):
+        given = event.node.args[0] if event.node.args else None
+        if isinstance(given, ast.Name) and given.id == function.name and not event.node.keywords:
+            if context.flow.calls.name(event) in GRADIENTS:
+                return first
+    return ""
+
+
+def _refused(context: Context, function: FunctionFacts, names: list[ast.Name]) -> str:
+    """Return what is to be said of objects that compiled code captures and changes."""
+    words = {name.id for name in names}
+    for event in context.bodies.calls.get(function.scope, ()):
+        func = event.node.func
+        updated = isinstance(func, ast.Attribute) and func.attr == "update" and not event.used
+        made = isinstance(func, ast.Call) and last_word(func.func) in {"grad", "value_and_grad"}
+        parts = [*event.node.args, func.value] if isinstance(func, ast.Attribute) else event.node.args
+        if (updated or made) and any(isinstance(one, ast.Name) and one.id in words for one in parts):
+            return "; Flax 0.12 raises a ValueError about trace levels where it is changed"
+    return ""
 
 
 def _bound_before(context: Context) -> Iterator[Finding]:

@@ -307,6 +307,7 @@ it gets: the same structure, shapes and types. A plain Python number gives way t
 a tuple of another length or an array that grows raise a TypeError.
 """,
     source="jax pull request 15178, instadeepai/Mava issue 1184; measured on Flax 0.10.7 and 0.12.8: TypeError",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -62,6 +62,10 @@ def changed(context: Context, function: FunctionFacts, depth: int = 0) -> set[Pa
             param = scope.module.values.get(func.value)
             if isinstance(param, Param) and param.function is function and _updates(context, event, param):
                 found.add(param)
+                model = event.value.args[0] if len(event.value.args) == 2 and not event.value.starred else None
+                if isinstance(model, Param) and model.function is function:
+                    if kinds_of(context, model, scope) == {Kind.MODULE}:  # optimizer.update(model, grads)
+                        found.add(model)
         elif isinstance(func, ast.Name):
             param = event.value.callee
             if isinstance(param, Param) and param.function is function and _trains(context, event, param):

@@ -35,6 +35,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue
                 if name in outer and _made_inside(context, name, function.scope):
                     continue
+                if _counts(name) and not _tainted(context, node, function.scope):
+                    continue  # counts compilations, as the name says
                 # neither is what is loaded once, on first use
                 if _once(context, node, name, function.scope):
                     continue
@@ -45,6 +47,11 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{name}` changes once per compilation and not at every call of {shown(function)}",
                     f"return the new value of `{name}`, or keep it in an nnx.Variable",
                 )
+
+
+def _counts(name: str) -> bool:
+    """Say whether a name is that of a counter of compilations."""
+    return any(word in name.lower() for word in ("trac", "compil"))
 
 
 def _made_inside(context: Context, name: str, scope: Scope) -> bool:
@@ -89,8 +96,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             tainted = _tainted(context, node, function.scope)
             if not tainted and (not _own(node, target) or in_test(function.scope)):
                 continue  # a constant, such as a mark that the function was compiled
-            if not tainted and any(word in target.attr.lower() for word in ("trac", "compil")):
-                continue  # counts compilations, as the name says
+            if not tainted and _counts(target.attr):
+                continue
             if _read_behind(node, target.value, function) or _variable(context, node, target, function.scope):
                 continue  # what reads it runs within the same compilation, or the object keeps its state itself
             if _inner(function, target.value):

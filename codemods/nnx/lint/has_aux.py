@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, shown
+from codemods.nnx.lint.places import callers_of, foreign, shown, taken
 from codemods.nnx.lint.syntax import added_keyword, constant, keyword
 from codemods.nnx.values import Call, Ref, Sequence
 
@@ -73,7 +74,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     "unpack it: (loss, aux), grads = ...",
                 )
             if len(call.elts) == 2 and isinstance(call.elts[0], ast.Name) and call.elts[0].id in {"loss", "value", "l"}:
-                if _as_number(context, event, call.elts[0].id):
+                if _as_number(context, event.scope, {call.elts[0].id}) or _returned_as_number(context, event, call):
                     yield finding(
                         RULE.code,
                         event.scope,
@@ -131,17 +132,52 @@ def _takes_aux(target: ast.expr) -> bool:
     return isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Tuple | ast.List)
 
 
-def _as_number(context: Context, event: CallEvent, name: str) -> bool:
-    """Say whether a variable is used as the loss itself: in arithmetic, formatted or made a float."""
-    for node in context.bodies.nodes(event.scope):
+def _returned_as_number(context: Context, event: CallEvent, target: ast.Tuple) -> bool:
+    """Say whether a function returns what stands for the loss, and one of its callers counts with it."""
+    function, loss = event.scope.function, target.elts[0]
+    nodes = context.bodies.nodes(event.scope)
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    bound = [node for node in nodes if isinstance(node, ast.Name) and node.id == getattr(loss, "id", "")]
+    if function is None or len(returned) != 1 or sum(isinstance(node.ctx, ast.Store) for node in bound) != 1:
+        return False
+    parts = returned[0].elts if isinstance(returned[0], ast.Tuple) else [returned[0]]
+    places = [i for i, part in enumerate(parts) if part in bound]
+    if len(places) != 1:
+        return False
+    for caller in callers_of(context, function):
+        if not isinstance(returned[0], ast.Tuple):
+            statement = caller.statement
+            if isinstance(statement, ast.Assign) and statement.value is caller.node:
+                names = {one.id for one in statement.targets if isinstance(one, ast.Name)}
+            else:
+                names = set()
+            if _as_number(context, caller.scope, names, caller.node):
+                return True
+        else:
+            got = taken(caller, places[0])
+            if isinstance(got, ast.Name) and _as_number(context, caller.scope, {got.id}):
+                return True
+    return False
+
+
+def _as_number(context: Context, scope: Scope, names: set[str], call: ast.Call | None = None) -> bool:
+    """Say whether a variable, or a call, is used as the loss itself: in arithmetic, formatted or made a float."""
+    nodes = context.bodies.nodes(scope)
+    stored = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    names = {name for name in names if stored[name] == 1}
+    for node in nodes:
         parts: list[ast.expr | None] = []
         if isinstance(node, ast.BinOp):
             parts = [node.left, node.right]
+        elif isinstance(node, ast.AugAssign):
+            parts = [node.value]
         elif isinstance(node, ast.FormattedValue):
             parts = [node.value] if node.format_spec is not None else []
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float":
-            parts = list(node.args)
-        if any(isinstance(p, ast.Name) and p.id == name for p in parts):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"float", "round"}:
+            parts = list(node.args[:1])
+        elif isinstance(node, ast.Attribute) and node.attr in {"item", "mean", "sum", "block_until_ready"}:
+            parts = [node.value]
+        if any((isinstance(p, ast.Name) and p.id in names) or (p is not None and p is call) for p in parts):
             return True
     return False
 

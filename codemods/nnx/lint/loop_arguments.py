@@ -169,6 +169,7 @@ A body with another number of arguments raises a TypeError; one that takes the v
 else as long as the shapes allow it.
 """,
     source="JAX tutorial, section on loops; measured on Flax 0.10.7 and 0.12.8: other numbers, or a TypeError",
+    severity="error",
     check=_check,
     bad=(
         """\

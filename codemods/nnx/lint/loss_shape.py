@@ -131,6 +131,7 @@ RULE = lint_rule(
     "a loss that returns a number for every example, or every output of a model",
     why="Only a function that returns one number can be differentiated; an array raises a TypeError.",
     source="JAX tutorial, section on gradients; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

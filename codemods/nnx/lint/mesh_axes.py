@@ -15,10 +15,10 @@ from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.lint.traced import Root, Tracing, function_of
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Mapping, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Mapping, Param, Sequence, Star, Value
 
 _MESHES = {"Mesh": (1, "axis_names"), "make_mesh": (1, "axis_names"), "AbstractMesh": (1, "axis_names"),
            "create_hybrid_device_mesh": None, "set_mesh": None}  # fmt: skip
@@ -39,6 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _collectives(context)
     yield from _counts(context)
     yield from _annotated(context)
+    yield from _weights(context)
     if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
         return
     for event, name in _users(context):
@@ -96,6 +97,81 @@ def _annotated(context: Context) -> Iterator[Finding]:
                         f"no mesh of the project has an axis `{part.value}`; there are {', '.join(sorted(known))}",
                         "use an axis of the mesh",
                     )
+
+
+# how many axes the weights of layers have, by the argument that makes them; None is that of a convolution's kernel
+_NORM = {"scale_init": 1, "bias_init": 1, "scale_metadata": 1, "bias_metadata": 1}
+_DENSE = {"kernel_init": 2, "bias_init": 1, "kernel_metadata": 2, "bias_metadata": 1}
+_CONVOLUTION = {"kernel_init": None, "bias_init": 1, "kernel_metadata": None, "bias_metadata": 1}
+_DIMENSIONS: dict[str, dict[str, int | None]] = {
+    "Linear": {**_DENSE},
+    "Embed": {"embedding_init": 2, "embedding_metadata": 2},
+    "Conv": _CONVOLUTION,
+    "ConvTranspose": _CONVOLUTION,
+    "BatchNorm": {**_NORM},
+    "LayerNorm": {**_NORM},
+    "RMSNorm": {**_NORM},
+    "GroupNorm": {**_NORM},
+}
+_NAMES = ("out_sharding", "sharding", "sharding_names")
+
+
+def _weights(context: Context) -> Iterator[Finding]:
+    """Yield the weights that are given more names of axes than they have axes."""
+    for event, name in foreign(context, *_DIMENSIONS, "Param"):
+        layer = name.removeprefix("flax.nnx.")
+        data = event.scope.module.source.data
+        if layer == name or b"vmap" in data or b"scan" in data:  # which put axes before those of one layer
+            continue
+        told: list[tuple[ast.expr, Value, int | None]] = []
+        if layer == "Param":
+            axes = Arrays(context, {}).of(event.value.args[0], event.scope).axes if event.value.args else None
+            names = [(k.value, k.arg) for k in event.node.keywords if k.arg in _NAMES]
+            told = [(node, given, axes) for node, word in names if (given := event.value.keyword(word or ""))]
+        else:
+            for word, count in _DIMENSIONS.get(layer, {}).items():
+                given, node = event.value.keyword(word), keyword(event.node, word)
+                if given is not None and node is not None:
+                    told.append((node, given, count if count is not None else _kernel_axes(event)))
+        for node, given, count in told:
+            entries = _entries(context, context.flow.here(given, event.scope), layer == "Param")
+            if count is not None and entries is not None and entries > count:
+                axes_of = f"{count} axis" if count == 1 else f"{count} axes"
+                if not context.bodies.guarded(event.node, event.scope):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        node,
+                        f"{entries} names of axes for an array of {axes_of}",
+                        "give one name for each axis at most: a bias has one",
+                    )
+
+
+def _kernel_axes(event: CallEvent) -> int | None:
+    """Return how many axes the kernel of a convolution has."""
+    size = constant(argument(event.node, 2, "kernel_size"))
+    if isinstance(size, int):
+        return 3
+    return len(size) + 2 if isinstance(size, tuple | list) else None
+
+
+def _entries(context: Context, bound: Bound, names: bool) -> int | None:
+    """Return how many entries the names of axes have that an initializer, or a value itself, gives."""
+    flow, found = context.flow, context.flow.resolve(bound)
+    value = found.value
+    if isinstance(value, Call) and flow.calls.callee_name(found) == "flax.nnx.with_partitioning":
+        given = value.argument(1, "sharding")
+        return _entries(context, flow.with_value(found, given), True) if given is not None else None
+    if isinstance(value, Mapping) and not names:
+        held = [one for key, one in value.items if isinstance(key, Const) and key.value in _NAMES]
+        return _entries(context, flow.with_value(found, held[0]), True) if len(held) == 1 else None
+    if not names:
+        return None
+    if isinstance(value, Sequence):
+        return None if any(isinstance(one, Star) for one in value.items) else len(value.items)
+    if isinstance(value, Call) and flow.calls.callee_name(found) in _SPECS and not value.starred:
+        return len(value.args)
+    return None
 
 
 def _counts(context: Context) -> Iterator[Finding]:
@@ -350,13 +426,14 @@ def _named(context: Context, bound: Bound | None, depth: int) -> Iterator[tuple[
 RULE = lint_rule(
     "NNX863",
     "unknown-mesh-axis",
-    "a PartitionSpec names an axis that its Mesh has not, or a collective one that nothing names",
+    "a PartitionSpec names an axis that its Mesh has not, or too many for its array, or a collective one nothing names",
     why="""\
 The axes of a PartitionSpec are those of the mesh it is used with; any other name raises a ValueError. `jax.lax.pmean`
 and the other collectives need an axis that a transform around them names, with `axis_name` or a mesh; otherwise a
-NameError is raised.
+NameError is raised. A weight has as many names at most as axes, a bias one: others are an AssertionError under a mesh.
 """,
     source="sgl-project/sglang-jax issue 1370; measured: Resource axis ... is not found in mesh",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -30,7 +30,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 used,
                 f"`{ast.unparse(used)}` is as it was before the loop: only `{state}` was trained",
-                f"call nnx.update(..., {state}) after the loop",
+                f"call nnx.update({ast.unparse(event.node.args[0])}, {state}) after the loop",
                 _fix(context, event, loop, state),
             )
 

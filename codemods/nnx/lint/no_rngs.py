@@ -183,6 +183,7 @@ The layers of NNX make their weights when they are constructed, and need `rngs=`
 TypeError is raised, or with Dropout a ValueError at its first call.
 """,
     source="measured on Flax 0.10.7 and 0.12.8: TypeError, or ValueError in Dropout",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -144,6 +144,7 @@ RULE = lint_rule(
 `np.reshape` and others that only call a method of the array work and are not reported.
 """,
     source='JAX tutorial, section "NumPy vs JAX"; measured on Flax 0.10.7, 0.11.2 and 0.12.8',
+    severity="error",
     check=_check,
     mended=(
         (

@@ -129,6 +129,7 @@ The body of `jax.lax.scan` returns a pair: the next carry, and the output of the
 returns the carry alone, or nothing, raises a TypeError.
 """,
     source="jax pull request 15178 on its messages; measured: TypeError on Flax 0.10.7 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

@@ -198,6 +198,7 @@ refused with a TypeError. As a static argument each value is compiled on its own
 their arguments as well, and know static ones by their position.
 """,
     source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
+    severity="error",
     check=_check,
     bad=(
         """\

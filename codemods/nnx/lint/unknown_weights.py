@@ -16,8 +16,10 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Function, Sequence, Unknown, Value
 
 _WEIGHT = re.compile(
-    r"log_?std|log_sigma|kernel|weights?|bias|gamma|beta|cls_token|class_token|mask_token|pos_emb(ed(ding)?s?)?|"
-    r"position(al)?_emb(ed(ding)?s?)?|pos_embedding|embeddings?|codebook|queries|query_tokens|alpha|temperature"
+    r"log_?std|log_(sigma|scale|var|alpha|temp(erature)?)|kernel|weights?|bias|gamma|beta|cls(_token)?|class_token|"
+    r"mask_token|pos_emb(ed(ding)?s?)?|position(al)?_emb(ed(ding)?s?)?|pos_embedding|embeddings?|codebook|queries|"
+    r"query_tokens|alpha|temperature|prototypes|centroids|(layer_|res(idual)?_|logit_|learned_)?(scale|gain|shift|slope)|"
+    r"g_(in|out)|(layer|input|output)_(kernel|weights?|bias|gamma|beta)"
 )
 _SHORT = re.compile(r"[wWb]\d?|[wWb]_(in|out|q|k|v|o|x|h|xh|hh|hy|ih)")
 _PLAIN = frozenset({"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full"})
@@ -29,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         yield from _shared(context, cls)
         init = cls.methods.get("__init__")
-        if init is not None and "__call__" in cls.methods and not _by_filter(context):
+        if init is not None and len(cls.methods) > 1 and not _by_filter(context):
             yield from _plain(context, cls, init)
 
 
@@ -114,10 +116,11 @@ def _fixed_features(cls: ClassFacts) -> bool:
 
 def _read(cls: ClassFacts, name: str) -> bool:
     """Say whether the class computes with an attribute when it is called."""
-    call = cls.methods["__call__"]
     return any(
         isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
-        for node in ast.walk(call.node)
+        for method in cls.methods.values()
+        if method.name == "__call__" or not method.name.startswith("__")
+        for node in ast.walk(method.node)
     )
 
 

@@ -69,7 +69,7 @@ def migrate(context: Context) -> Iterator[Finding]:
     for group in groups:
         if group.constructors and all(c.kind == COMPATIBLE for c in group.constructors):
             taken[group] = "compatible"
-        yield from _misused(flow, origins, group)
+        yield from _misused(flow, origins, group, context.options.targets == ("0.12",))
         if any(c.kind == OLD for c in group.constructors) or any(
             origins.optimizer_base(c) == OLD for c in group.subclasses
         ):
@@ -276,10 +276,10 @@ def _unseen(flow: Flow, event: CallEvent, offer: bool) -> Finding:
 # -- uses that are wrong on every version ---------------------------------------------------------
 
 
-def _misused(flow: Flow, origins: Origins, group: Group) -> Iterator[Finding]:
+def _misused(flow: Flow, origins: Origins, group: Group, newest: bool) -> Iterator[Finding]:
     for update in group.updates:
         yield from _swapped(flow, update)
-        yield from _filtered(flow, origins, update)
+        yield from _filtered(flow, origins, update, newest)
 
 
 def _swapped(flow: Flow, update: Update) -> Iterator[Finding]:
@@ -296,7 +296,16 @@ def _swapped(flow: Flow, update: Update) -> Iterator[Finding]:
             )
 
 
-def _filtered(flow: Flow, origins: Origins, update: Update) -> Iterator[Finding]:
+def _below_param(flow: Flow, made: Constructor) -> bool:
+    """Say whether an optimizer updates a class of its own below ``nnx.Param``."""
+    chosen = made.event.value.argument(2, "wrt")
+    value = flow.resolve(flow.here(chosen, made.event.scope)).value if chosen is not None else None
+    if isinstance(value, Class):
+        return "flax.nnx.Param" in flow.classes.mro(value.facts)[1]
+    return value == Ref("flax.nnx.LoRAParam")
+
+
+def _filtered(flow: Flow, origins: Origins, update: Update, newest: bool) -> Iterator[Finding]:
     """Report gradients of other Variables than the optimizer updates, on whichever ways lead there."""
     call, scope = update.event.value, update.event.scope
     grads = call.args[-1] if call.args else call.keyword("grads")
@@ -308,6 +317,8 @@ def _filtered(flow: Flow, origins: Origins, update: Update) -> Iterator[Finding]
     kinds = {_updated(flow, member) for member in made}
     if "" in taken | kinds or taken & kinds:  # one flag may choose both
         return
+    if newest and taken == {"flax.nnx.Param"} and all(_below_param(flow, member) for member in made):
+        return  # 0.12 leaves the other gradients out, and so freezes their parameters
     words = " or ".join(_short(kind) for kind in sorted(kinds))
     others = " or ".join(_short(kind) for kind in sorted(taken))
     yield finding(
