@@ -218,3 +218,33 @@ def test_but_not_where_more_depends_on_the_line(line: str) -> None:
     after = migrate_text(ALIAS.format(line))
     assert "def step(opt_model, opt, x):" in after or "ModelAndOptimizer" in after
     assert line.replace("opt.model", "opt_model") in after or line in after
+
+
+_FILLED = """\
+import optax
+from flax import nnx
+
+g = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+opts = {MADE}
+
+
+def refill(opts):
+    PUT
+
+
+def step(opts, grads):
+    opts["g"].update(grads)
+"""
+
+
+@pytest.mark.parametrize("made", ["{}", '{"g": nnx.Optimizer(g, optax.adam(1e-3))}'])
+@pytest.mark.parametrize(
+    "put",
+    ['opts["g"] = nnx.Optimizer(g, optax.sgd(0.1))', 'opts.setdefault("g", nnx.Optimizer(g, optax.sgd(0.1)))'],
+)
+def test_put_into_a_container_that_is_given(made: str, put: str) -> None:
+    """Whoever updates it there gets the class that takes the gradients alone."""
+    text = _FILLED.replace("{MADE}", made).replace("PUT", put) + "\n\nrefill(opts)\nstep(opts, {})\n"
+    done = migrate_text(text)
+    assert done.count("nnx.ModelAndOptimizer(") == text.count("nnx.Optimizer(")
+    assert 'opts["g"].update(grads)' in done

@@ -171,6 +171,8 @@ def _as_number(context: Context, scope: Scope, names: set[str], call: ast.Call |
             parts = [node.left, node.right]
         elif isinstance(node, ast.AugAssign):
             parts = [node.value]
+        elif isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
+            parts = [node.left, *node.comparators]
         elif isinstance(node, ast.FormattedValue):
             parts = [node.value] if node.format_spec is not None else []
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"float", "round"}:

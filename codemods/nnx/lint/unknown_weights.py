@@ -22,7 +22,10 @@ _WEIGHT = re.compile(
     r"g_(in|out)|(layer|input|output)_(kernel|weights?|bias|gamma|beta)"
 )
 _SHORT = re.compile(r"[wWb]\d?|[wWb]_(in|out|q|k|v|o|x|h|xh|hh|hy|ih)")
-_PLAIN = frozenset({"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full"})
+_PLAIN = frozenset(
+    {"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full", "jax.numpy.zeros_like", "jax.numpy.ones_like"}
+)
+_FIXED = re.compile(r"rand|fix|frozen|const|target|feature|freq|noise|buffer|init", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -66,15 +69,22 @@ def _shared(context: Context, cls: ClassFacts) -> Iterator[Finding]:
 def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[Finding]:
     """Yield the arrays that go by the name of a weight and are no Param, in a class whose other weights are."""
     for name, stores in cls.stores.items():
-        short = _SHORT.fullmatch(name) is not None and not _fixed_features(cls)
-        if len(stores) != 1 or not (short or _WEIGHT.fullmatch(name)) or stores[0][0] is not init:
+        if len(stores) != 1 or stores[0][0] is not init:
             continue
         value = _scaled(stores[0][1], init)
         if not isinstance(value, Call) or len(context.flow.fields.stores().get(name, ())) > 1:
             continue
+        short = _SHORT.fullmatch(name) is not None and not _fixed_features(cls)
+        initialized = not _FIXED.search(name) and not _fixed_features(cls) and _by_initializer(context, value, init)
+        if not (short or initialized or _WEIGHT.fullmatch(name)):
+            continue
         made = context.flow.calls.callee_name(context.flow.here(value, init.scope))
         drawn = made.startswith("jax.random.") and made.rpartition(".")[2] in {"normal", "uniform", "truncated_normal"}
-        if not (made in _PLAIN or drawn) or b"stop_gradient" in cls.scope.module.source.data or not _read(cls, name):
+        if (
+            not (made in _PLAIN or drawn or initialized)
+            or b"stop_gradient" in cls.scope.module.source.data
+            or not _read(cls, name)
+        ):
             continue
         yield finding(
             RULE.code,
@@ -94,6 +104,16 @@ def _by_filter(context: Context) -> bool:
         for value in (event.value.argument(2, "wrt"), event.value.argument(1, "filter"))
         if value is not None
     )
+
+
+def _by_initializer(context: Context, value: Call, init: FunctionFacts) -> bool:
+    """Say whether an array is drawn by an initializer, as ``nnx.initializers.lecun_normal()(key, shape)``."""
+    if len(value.args) < 2:
+        return False
+    made = context.flow.follow(context.flow.here(value, init.scope), value.callee)
+    if not isinstance(made.value, Call):
+        return False
+    return context.flow.calls.callee_name(made).startswith(("flax.nnx.initializers.", "jax.nn.initializers."))
 
 
 def _scaled(value: Value, init: FunctionFacts) -> Value:

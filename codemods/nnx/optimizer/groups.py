@@ -12,7 +12,7 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, 
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.optimizer.origins import Constructor, Origins
-from codemods.nnx.values import Attr, Call, Class, Const, Param, Ref, Value
+from codemods.nnx.values import Attr, Call, Changed, Class, Const, Loop, Param, Ref, Value
 
 Member = Constructor | Param | ClassFacts
 _Place = TypeVar("_Place", CallEvent, AttrEvent, FunctionFacts)
@@ -430,8 +430,34 @@ class Groups:
                 continue
             members = self.origins.of(self.flow.here(event.stored, event.scope))
             self._use(members, Reason("it is stored in an object of unknown class", event.scope, event.node))
+        for module in self.flow.project.modules:
+            for store in module.item_stores:
+                stored = module.values.get(getattr(store.statement, "value", store.node))
+                if stored is not None:
+                    self._put_in(store.base, stored, store.scope, store.node)
+        for call in self.flow.project.calls():
+            func, callee = call.node.func, call.value.callee
+            if isinstance(func, ast.Attribute) and func.attr in _FILLING and isinstance(callee, Attr):
+                for given in (*call.value.args, *(value for _, value in call.value.keywords)):
+                    self._put_in(callee.base, given, call.scope, call.node)
+
+    def _put_in(self, container: Value, stored: Value, scope: Scope, node: ast.AST) -> None:
+        """Note an optimizer that a function puts into a container it is given: who reads it there is not followed."""
+        while isinstance(container, Changed | Loop):
+            container = container.before
+        function = scope.function
+        if not isinstance(container, Param) or function is None or container is function.self_param:
+            return
+        if not self.origins.may.may_be(stored):
+            return
+        made = self.origins.of(self.flow.here(stored, scope))
+        if any(isinstance(one, Constructor) and one.event.scope is scope for one in made):
+            before = self.origins.contained(self.flow.here(container, scope))
+            words = "it is put into a container that the function is given"
+            self._use({*made, *before}, Reason(words, scope, node, open_end=True))
 
 
+_FILLING = frozenset({"append", "insert", "setdefault", "update"})
 _LEAVES = object()  # the use of leaving the project together with the model
 _CONTENT = frozenset(
     f"flax.nnx.{name}"

@@ -358,4 +358,45 @@ Gate().eval()
 """,
         ),
     ),
+    "NNX737": Cases(
+        bad=(
+            """\
+low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
+tuned = nnx.Optimizer(low, optax.adam(0.1), wrt=nnx.Param)  # NNX737
+""",
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.Sequential(nnx.LoRALinear(3, 3, lora_rank=2, rngs=rngs), nnx.relu)
+class Trainer:
+    def __init__(self, net):
+        self.tuned = nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)  # NNX737
+Trainer(Block(nnx.Rngs(0)))
+""",
+            """\
+low = nnx.LoRA(3, 2, 3, base_module=model, rngs=nnx.Rngs(0))
+def made(net, tx=optax.sgd(0.1)):
+    return nnx.ModelAndOptimizer(net, tx, wrt=nnx.Param)  # NNX737
+made(low)
+""",
+        ),
+        clean=(
+            """\
+low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
+tuned = nnx.Optimizer(low, optax.adam(0.1), wrt=nnx.LoRAParam)
+""",
+            """\
+low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
+both = nnx.Optimizer(low, optax.adam(0.1), wrt=(nnx.Param, nnx.LoRAParam))
+""",
+            """\
+low = nnx.LoRA(3, 2, 3, rngs=nnx.Rngs(0))
+tuned = nnx.Optimizer(low, optax.adam(0.1), wrt=nnx.Param)
+""",
+            """\
+low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
+other = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
+""",
+        ),
+    ),
 }  # fmt: skip
