@@ -196,6 +196,8 @@ def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool
 def _stays(context: Context, value: Free, scope: Scope) -> bool:
     """Say whether a project that trains modules trains others than this one, which keeps its values."""
     changed = context.shared(_every_changed)
+    if value.scope.function is not None and value.scope.function.owner is not None:
+        return False  # layers that a method makes and hands on in a function are in no module at all
     bound = context.flow.here(value, scope)
     known = {context.flow.resolve(bound), *context.sources.originals(bound)}
     made = any(isinstance(one.value, Call) for one in known)

@@ -75,7 +75,8 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
         if names & set(function.params) and any(isinstance(block, ast.If) for block, _ in paths):
             return True
     if function.owner is not None:
-        return False
+        if function.name == "__call__" or "flax.nnx.Module" in context.flow.classes.mro(function.owner)[1]:
+            return False
     scope: Scope | None = event.scope
     while scope is not None:
         if scope.function is not None and _ANEW.search(scope.function.name.lower()):
