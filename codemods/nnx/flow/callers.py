@@ -43,21 +43,33 @@ class CallSites:
         return self._sites.get(name, [])
 
     def _index(self) -> None:
+        """Follow every call once, each in a question of its own: whoever asks first has not to pay for the others.
+
+        Answers that lack callers would look like whole ones.
+        """
         self._callers = {}
         self._constructions = {}
-        for event in self.flow.project.calls():
-            call = self.flow.here(event.value, event.scope)
-            callee = self.flow.follow(call, event.value.callee)
-            if isinstance(callee.value, Class):
-                self._constructions.setdefault(callee.value.facts, []).append(event)
-                init = self.flow.classes.method(callee.value.facts, "__init__")
-                if init is not None:
-                    self._callers.setdefault(init, []).append(event)
-                continue
-            for invoked, _ in self.flow.calls.invoked(call):
-                known = self._callers.setdefault(invoked.function, [])
-                if event not in known:
-                    known.append(event)
+        with self.flow.apart():
+            for event in self.flow.project.calls():
+                with self.flow.questions.one_question():
+                    self._enter(event, self._callers, self._constructions)
+
+    def _enter(
+        self,
+        event: CallEvent,
+        callers: dict[FunctionFacts, list[CallEvent]],
+        constructions: dict[ClassFacts, list[CallEvent]],
+    ) -> None:
+        call = self.flow.here(event.value, event.scope)
+        callee = self.flow.follow(call, event.value.callee)
+        if isinstance(callee.value, Class):
+            constructions.setdefault(callee.value.facts, []).append(event)
+            init = self.flow.classes.method(callee.value.facts, "__init__")
+            if init is not None:
+                callers.setdefault(init, []).append(event)
+            return
+        for function in {invoked.function: None for invoked, _ in self.flow.calls.invoked(call)}:
+            callers.setdefault(function, []).append(event)
 
     def callers(self, function: FunctionFacts) -> list[CallEvent]:
         """Return every call in the project that reaches a function."""

@@ -85,7 +85,8 @@ class Flow:
         self._assumed: dict[FunctionFacts, Frame] = {}
         self._may: May | None = None
         self.questions = Questions(project)
-        self.answers = Answers()
+        self._rest = Answers()  # those found while nothing was assumed
+        self.answers = self._rest
         self.library: dict[Value, Bound] = {}  # what globals, and attributes of them, are that stand for library names
         self._answers: dict[frozenset[Frame], Answers] = {}  # those found while something was assumed
 
@@ -152,9 +153,20 @@ class Flow:
         finally:
             self._assumed, self.answers = saved
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Ask what holds everywhere in the midst of another question, and of what that assumes."""
+        saved = self._assumed, self.answers
+        self._assumed, self.answers = {}, self._rest
+        try:
+            with self.questions.apart():
+                yield
+        finally:
+            self._assumed, self.answers = saved
+
     def forget(self) -> None:
         """Drop the answers found so far, after something was learnt that may change them."""
-        self.answers = Answers()
+        self._rest = self.answers = Answers()
         self._answers.clear()
 
     @property

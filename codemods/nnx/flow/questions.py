@@ -106,6 +106,19 @@ class Questions:
         finally:
             self._held = False
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Take what is asked inside for questions of their own, whatever is under way: they take none of its steps.
+
+        Nothing may be assumed meanwhile, and what is found holds everywhere.
+        """
+        saved = self._active, self._depth, self._steps, self._held, self._cycle
+        self._active, self._depth, self._steps, self._held, self._cycle = {}, 0, 0, False, _DEPTH * 2
+        try:
+            yield
+        finally:
+            self._active, self._depth, self._steps, self._held, self._cycle = saved
+
     def asking(self, key: object) -> _Asking:
         """Note that a question is under way, so that one that comes back to it is cut short.
 
