@@ -64,7 +64,11 @@ class Sources:
         param = self.flow.sites.open_param(bound)
         if isinstance(bound.value, Param) or self._level > _LEVELS or param is None:
             return self._of(bound)
-        found: dict[Bound, None] = {}
+        if self._own(bound.value, param):
+            found = self._of(bound)
+            if found.keys() != {bound}:
+                return found
+        found = {}
         frames = self.flow.sites.settlements(param)
         settled = bool(frames)
         self._level += 1
@@ -77,6 +81,19 @@ class Sources:
             self._level -= 1
         # what is taken out of something unknown could be anything that is in it
         return found if settled else found | self._of(bound)
+
+    def _own(self, value: Value, param: Param) -> bool:
+        """Say whether a value is an attribute of the instance of a class that nothing of the project derives from.
+
+        What any of its instances holds is what its methods put there: there is no need to go through the instances.
+        """
+        return (
+            isinstance(value, Attr)
+            and value.base is param
+            and param is param.function.self_param
+            and param.function.owner is not None
+            and self.flow.classes.heirs(param.function.owner) == (param.function.owner,)
+        )
 
     def _of(self, bound: Bound) -> dict[Bound, None]:
         flow, value = self.flow, bound.value
