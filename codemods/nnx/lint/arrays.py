@@ -125,8 +125,20 @@ class Arrays:
             part = _indexed(self.of(value.base, scope, depth + 1), value.index)
             if part is not UNKNOWN:
                 return part
+            if isinstance(value.index, Sequence):
+                return self._picked(value, value.index, scope, depth)
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self._found(found, value, depth)
+
+    def _picked(self, value: Item, index: Sequence, scope: Scope, depth: int) -> Array:
+        """Return what ``x[rows, columns]`` is with an array of indices for every axis."""
+        whole = self.of(value.base, scope, depth + 1)
+        parts = [self.of(part, scope, depth + 1) for part in index.items]
+        if whole.axes != len(parts) or any(part.axes is None for part in parts):
+            return UNKNOWN
+        if any(part.number != INT and not _counting(one) for part, one in zip(parts, index.items, strict=True)):
+            return UNKNOWN  # a mask selects
+        return Array(whole.number, _joined([part.axes for part in parts]))
 
     def _looped(self, value: Loop, scope: Scope, depth: int) -> Array:
         """Return what a variable is in all rounds of a loop, if that is the same."""
@@ -291,7 +303,8 @@ class Arrays:
             return Array(FLOAT if first.number == FLOAT else None, first.axes)
         if word in {"floor", "ceil", "trunc", "rint"} and first.number == FLOAT:
             return replace(first, weak=False)
-        if word in {"abs", "square", "negative", "zeros_like", "ones_like", "copy"} and value.keyword("dtype") is None:
+        alike = {"abs", "square", "negative", "zeros_like", "ones_like", "copy", "sort"}
+        if word in alike and value.keyword("dtype") is None:
             return replace(first, weak=False)
         return UNKNOWN
 
@@ -384,6 +397,11 @@ def batched(context: Context) -> set[FunctionFacts]:
 
 
 _PARTS = frozenset({"vmap", "pmap", "shard_map", "map", "associative_scan"})
+
+
+def _counting(value: Value) -> bool:
+    """Say whether a value is what a call of ``arange`` gives."""
+    return isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "arange"
 
 
 def _indexed(whole: Array, index: Value) -> Array:

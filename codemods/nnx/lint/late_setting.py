@@ -150,7 +150,9 @@ def _starts(context: Context, event: CallEvent, floats: bool) -> bool:
         kept = isinstance(statement, ast.Assign) and statement.value is event.node and _once(event.scope, statement)
         typed = any(k.arg == "dtype" for k in event.node.keywords)
         return home in {"jax.numpy", "jax.random"} and word in _FLOATS and kept and not typed
-    return name in _DEVICES or (home in {"jax.numpy", "jax.random"} and word.islower() and word not in _WORDS)
+    if name in _DEVICES or name == "jax.random.PRNGKey":
+        return True
+    return home in {"jax.numpy", "jax.random"} and word.islower() and word not in _WORDS
 
 
 def _once(scope: Scope, statement: ast.Assign) -> bool:
