@@ -9,7 +9,7 @@ from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.lint.syntax import inside
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import every, last_word
 from codemods.nnx.values import Attr, Free, Param
 
 _OPTIMIZERS = frozenset({"Optimizer", "ModelAndOptimizer"})
@@ -105,7 +105,7 @@ def _trained(owner: ClassFacts, field: str) -> bool:
 
 def _trains(body: ast.AST, owner: ClassFacts, field: str, depth: int) -> bool:
     """Say whether a piece of code trains a model, itself or through a method of the same class."""
-    for node in ast.walk(body):
+    for node in every(body):
         if not isinstance(node, ast.Call):
             continue
         given = [*node.args, *(k.value for k in node.keywords)]

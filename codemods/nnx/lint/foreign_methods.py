@@ -276,14 +276,14 @@ def _no_list(
     context: Context, value: Value, taken: ast.expr, scope: Scope, adds: bool, by_name: bool
 ) -> tuple[str, str] | None:
     """Return what is wrong with a module that is taken for a list, and the way out."""
-    text = scope.module.source.text(taken)
     if adds:
         wrong = isinstance(value, Attr) and _an_nnx_list(context, value, scope)
+        text = scope.module.source.text(taken)
         return ("a list cannot be added to an nnx.List", f"write [*{text}, ...]") if wrong else None
     if not context.flow.may.made_by({"Sequential"}).may_be(value):
         if not by_name or not context.shared(_own_modules).may_be(value):
             return None
-    cls = owner_class(context, value, scope)
+    cls, text = owner_class(context, value, scope), scope.module.source.text(taken)
     if cls == "flax.nnx.Sequential":
         return "an nnx.Sequential is no list of its layers", f"write {text}.layers"
     if isinstance(cls, str) or cls is None or not plain_module(context, cls):

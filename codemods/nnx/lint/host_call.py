@@ -119,7 +119,10 @@ def _goes_on(context: Context, event: CallEvent) -> bool:
     if function is None or not isinstance(event.statement, ast.Assign) or event.statement.value is not event.node:
         return False
     names = {target.id for target in event.statement.targets if isinstance(target, ast.Name)}
-    return any(isinstance(n, ast.Nonlocal) and names & set(n.names) for n in ast.walk(function.node))
+    begin, end = function.node.lineno, function.node.end_lineno or 0
+    return any(
+        begin <= n.lineno <= end and names & set(n.names) for n in event.scope.module.source.of_type(ast.Nonlocal)
+    )
 
 
 def _found(scope: Scope, node: ast.AST, name: str) -> Finding:

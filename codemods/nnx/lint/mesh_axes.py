@@ -17,7 +17,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.lint.traced import Root, Tracing, function_of
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import every, last_word
 from codemods.nnx.values import Attr, Call, Const, Mapping, Param, Sequence, Star, Value
 
 _MESHES = {"Mesh": (1, "axis_names"), "make_mesh": (1, "axis_names"), "AbstractMesh": (1, "axis_names"),
@@ -334,10 +334,10 @@ def _other_words(context: Context) -> Counter[str]:
         silent |= {"Mesh", "make_mesh", "PartitionSpec", "P", "NamedSharding"}  # jit alone makes no axes of a mesh
     for module in context.project.modules:
         taken = {
-            id(node) for event in module.calls if last_word(event.node.func) in silent for node in ast.walk(event.node)
+            id(node) for event in module.calls if last_word(event.node.func) in silent for node in every(event.node)
         }
-        for node in ast.walk(module.scope.node):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in taken:
+        for node in module.source.of_type(ast.Constant):
+            if isinstance(node.value, str) and id(node) not in taken:
                 found[node.value] += 1
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.may.graph import NOTHING, Graph, parts, stripped
+from codemods.nnx.nodes import every
 from codemods.nnx.project import Project
 from codemods.nnx.values import Call, Value
 
@@ -137,7 +138,7 @@ class May:
 
 
 def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
-    for inner in ast.walk(node):
+    for inner in every(node):
         if isinstance(inner, ast.Name) and inner.id in names:
             return True
         if isinstance(inner, ast.Attribute) and inner.attr in names:

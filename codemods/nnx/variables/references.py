@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.nodes import every
 from codemods.nnx.values import Attr, Call, Free, Ref
 
 VARIABLE_STATE = "flax.nnx.VariableState"
@@ -54,8 +55,7 @@ def _scopes(module: ModuleFacts) -> dict[ast.AST, Scope]:
     """Return the scope of the function body around each node below a function."""
     found: dict[ast.AST, Scope] = {}
     for function in module.functions:  # outer functions come first, so that inner ones win
-        for node in ast.walk(function.node):
-            found[node] = function.scope
+        found.update(dict.fromkeys(every(function.node), function.scope))
     return found
 
 
