@@ -30,6 +30,8 @@ class CallSites:
         self.flow = flow
         self._callers: dict[FunctionFacts, list[CallEvent]] | None = None
         self._constructions: dict[ClassFacts, list[CallEvent]] | None = None
+        self._entries: dict[FunctionFacts, list[Frame]] = {}
+        self._received: dict[FunctionFacts, list[Frame]] = {}
         self._sites: dict[str, list[CallEvent]] | None = None
 
     def calls_of(self, name: str) -> list[CallEvent]:
@@ -71,6 +73,10 @@ class CallSites:
         for function in {invoked.function: None for invoked, _ in self.flow.calls.invoked(call)}:
             callers.setdefault(function, []).append(event)
 
+    def forget(self) -> None:
+        """Drop the activations found so far, after something was learnt that may change what is in them."""
+        self._entries.clear()
+
     def callers(self, function: FunctionFacts) -> list[CallEvent]:
         """Return every call in the project that reaches a function."""
         if self._callers is None:
@@ -86,28 +92,37 @@ class CallSites:
         return [event for heir in self.flow.classes.heirs(cls) for event in self._constructions.get(heir, ())]
 
     def entries(self, function: FunctionFacts) -> list[Frame]:
-        """Return the activations of a function that the project's calls make."""
-        frames: list[Frame] = []
-        for event in self.callers(function):
-            call = self.flow.here(event.value, event.scope)
+        """Return the activations of a function that the project's calls make, whatever is assumed of the callers."""
+        known = self._entries.get(function)
+        if known is None:
+            events = self.callers(function)
+            with self.flow.apart():
+                known = self._entries[function] = [
+                    frame for event in events for frame in self._entered(event, function)
+                ]
+        return known
+
+    def _entered(self, event: CallEvent, function: FunctionFacts) -> list[Frame]:
+        call = self.flow.here(event.value, event.scope)
+        with self.flow.questions.one_question():
             callee = self.flow.follow(call, event.value.callee)
             if isinstance(callee.value, Class):
-                frames.append(
-                    self.flow.calls.enter(Callee(function, self.flow.open_frame(function.scope.parent), call), call)
-                )
-                continue
-            frames += [frame for invoked, frame in self.flow.calls.invoked(call) if invoked.function is function]
-        return frames
+                made = Callee(function, self.flow.open_frame(function.scope.parent), call)
+                return [self.flow.calls.enter(made, call)]
+            return [frame for invoked, frame in self.flow.calls.invoked(call) if invoked.function is function]
 
     def received(self, function: FunctionFacts) -> list[Frame]:
         """Return activations of a method by the instances that the project makes of its class."""
         if function.owner is None:
             return []
-        closure = self.flow.open_frame(function.scope.parent)
-        return [
-            self.flow.frame(function, None, (), {}, closure, self.flow.here(event.value, event.scope))
-            for event in self.constructions(function.owner)
-        ]
+        known = self._received.get(function)
+        if known is None:
+            closure = self.flow.open_frame(function.scope.parent)
+            known = self._received[function] = [
+                self.flow.frame(function, None, (), {}, closure, self.flow.here(event.value, event.scope))
+                for event in self.constructions(function.owner)
+            ]
+        return known
 
     def open_param(self, bound: Bound, depth: int = 0) -> Param | None:
         """Return the parameter on which a value depends and whose argument is not settled; None if there is none."""

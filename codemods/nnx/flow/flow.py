@@ -168,6 +168,7 @@ class Flow:
         """Drop the answers found so far, after something was learnt that may change them."""
         self._rest = self.answers = Answers()
         self._answers.clear()
+        self.sites.forget()
 
     @property
     def assumptions(self) -> frozenset[Frame]:
