@@ -31,7 +31,7 @@ def _check(context: Context) -> Iterator[Finding]:
         elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is event.node:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if len(targets) == 1 and isinstance(targets[0], ast.Name):
-                if not _used(event, targets[0].id):
+                if not _used(context, event, targets[0].id):
                     if _again(context, event):
                         continue
                     yield _found(event, f"nobody uses `{targets[0].id}`: nothing of the model has changed")
@@ -114,7 +114,7 @@ def _handed_out(context: Context, event: CallEvent, place: int = -1) -> Iterator
             target = taken(caller, place)
         elif isinstance(statement, ast.Assign) and statement.value is caller.node and len(statement.targets) == 1:
             target = statement.targets[0]
-        if target is caller.node or (isinstance(target, ast.Name) and not _used(caller, target.id)):
+        if target is caller.node or (isinstance(target, ast.Name) and not _used(context, caller, target.id)):
             yield _found(caller, message)
 
 
@@ -183,13 +183,18 @@ def _restores(context: Context, event: CallEvent) -> bool:
     )
 
 
-def _used(event: CallEvent, name: str) -> bool:
-    """Say whether a name is read anywhere in the function or module that the call is in."""
+def _used(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a name is read in the function or module that the call is in, and may be what the call gave.
+
+    Reads of its own body before it, such as that of the template in the call, are of what the name was before.
+    """
     scope = event.scope
     if name in scope.globals:
         return True
+    end = event.statement.end_lineno or event.statement.lineno
+    before = {n for n in context.bodies.nodes(scope) if getattr(n, "lineno", end) <= end} if not event.loops else set()
     if any(
-        (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load | ast.Del))
+        (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load | ast.Del) and n not in before)
         or (isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in {"locals", "globals"})
         for n in ast.walk(scope.node)
     ):

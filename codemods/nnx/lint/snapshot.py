@@ -13,8 +13,10 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Attr, Param
+from codemods.nnx.state.aliases import aliases
+from codemods.nnx.values import Attr, Const, Item, Param, Sequence
 
 _PROMISES = re.compile(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
 
@@ -24,9 +26,23 @@ _COPIES = re.compile(r"copy|clone|pure|tree.*map|device_get|asarray")
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _kept(context)
+    told = set()
+    for event, kept in _followed(context):
+        told.add(event.node)
+        apart = last_word(event.node.func) == "split"
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"{kept} is no copy since Flax 0.11: it holds the Variables of the object itself",
+            "split a copy: nnx.split(nnx.clone(...))" if apart else "copy the state: nnx.clone(nnx.state(...))",
+            None if apart else _fix(context, event),
+        )
     for event, name in foreign(context, "state"):
         target = _target(event)
         if name != "flax.nnx.state" or target is None or in_test(event.scope) or not event.value.args:
+            continue
+        if event.node in told:
             continue
         if context.traced.get(event.scope.function) is not None or _read(context, event, target):
             if context.options.origin == "0.10" or not _trained_on(context, event, target):
@@ -41,6 +57,77 @@ def _check(context: Context) -> Iterator[Finding]:
                     "copy the state: nnx.clone(nnx.state(...))",
                     _fix(context, event),
                 )
+
+
+def _followed(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the states that follow a change of their object, and are read afterwards as if they had not.
+
+    In code for a release that copies NNX401 tells of them. In code for a later one the state may be meant to follow,
+    unless its name promises something else, it is put back into the object that it is of, which does nothing, or a
+    list collects them.
+    """
+    if context.options.crosses("0.11"):
+        return
+    wanted: dict[CallEvent, str] = {}
+    for event, name in foreign(context, "state", "split"):
+        if name not in {"flax.nnx.state", "flax.nnx.split"} or not event.value.args or in_test(event.scope):
+            continue
+        for target in _names(event):
+            if (_PROMISES.search(target.id) and not _filtered(event)) or _returned(context, event, target):
+                wanted[event] = f"`{target.id}`"
+        if _collected(event) and not _filtered(event):
+            wanted[event] = "what the list collects"
+    if wanted:
+        follow = {alias.node for alias in aliases(context) if alias.forward and not alias.told_apart}
+        yield from ((event, kept) for event, kept in wanted.items() if event.node in follow)
+
+
+def _collected(event: CallEvent) -> bool:
+    """Say whether a loop appends the state that a call gives to a list."""
+    statement = event.statement
+    outer = statement.value if isinstance(statement, ast.Expr) and event.loops else None
+    return isinstance(outer, ast.Call) and last_word(outer.func) == "append" and outer.args == [event.node]
+
+
+def _names(event: CallEvent) -> list[ast.Name]:
+    """Return the variables that get the state that a call gives, or a part of it."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return []
+    target = statement.targets[0]
+    if isinstance(target, ast.Tuple) and statement.value is event.node:
+        first = 1 if last_word(event.node.func) == "split" else 0
+        return [one for one in target.elts[first:] if isinstance(one, ast.Name)]
+    if last_word(event.node.func) == "split":
+        return []
+    one = _given(event)
+    return [one] if one is not None else []
+
+
+def _filtered(event: CallEvent) -> bool:
+    """Say whether a call takes other Variables than all, or the parameters, which training may leave alone."""
+    return any(last_word(node) != "Param" for node in event.node.args[1:])
+
+
+def _returned(context: Context, event: CallEvent, target: ast.Name) -> bool:
+    """Say whether a state is put back, as it is, into the object that it was taken from."""
+    for value in event.scope.bindings.get(target.id, ()):
+        source = value.base if isinstance(value, Item) else value
+        if isinstance(source, Sequence) and isinstance(value, Item) and isinstance(value.index, Const):
+            place = value.index.value
+            source = source.items[place] if isinstance(place, int) and place < len(source.items) else source
+        if not isinstance(source, Const) and source is not event.value:
+            return False  # it may be another one
+    model = ast.dump(event.node.args[0])
+    return any(
+        other.scope is event.scope
+        and len(other.node.args) == 2
+        and isinstance(state := other.node.args[1], ast.Name)
+        and state.id == target.id
+        and ast.dump(other.node.args[0]) == model
+        and context.flow.calls.name(other) == "flax.nnx.update"
+        for other in context.bodies.named("update")
+    )
 
 
 def _kept(context: Context) -> Iterator[Finding]:
@@ -104,6 +191,11 @@ def _puts_back(context: Context, event: CallEvent, name: str) -> bool:
 
 
 def _target(event: CallEvent) -> ast.Name | None:
+    target = _given(event)
+    return target if target is not None and _PROMISES.search(target.id) else None
+
+
+def _given(event: CallEvent) -> ast.Name | None:
     statement = event.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
@@ -114,7 +206,7 @@ def _target(event: CallEvent) -> ast.Name | None:
         )
     if value is not event.node:
         return None
-    return target if isinstance(target, ast.Name) and _PROMISES.search(target.id) else None
+    return target if isinstance(target, ast.Name) else None
 
 
 def _read(context: Context, event: CallEvent, target: ast.Name) -> bool:
