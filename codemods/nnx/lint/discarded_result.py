@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,16 +11,17 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
-from codemods.nnx.lint.names import TREE_MAPS, last
-from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
+from codemods.nnx.lint.places import foreign, in_test, position, taken
+from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Param, Sequence, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _unread(context)
     yield from _own_steps(context)
+    yield from _never_kept(context)
     yield from _carries(context)
     for event, name in discarded(context, WORDS):
         if in_test(event.scope) or displayed(event):  # a test may only want the error
@@ -74,10 +76,116 @@ def _own_steps(context: Context) -> Iterator[Finding]:
                 )
 
 
+def _never_kept(context: Context) -> Iterator[Finding]:
+    """Yield the calls of steps whose new parameters no call of them keeps, although they run again and again."""
+    words = {*_NEW_TREES, "apply_gradients"}
+    steps = [event.scope.function for event in context.bodies.named(*words) if event.scope.function is not None]
+    for function in dict.fromkeys(steps):
+        returned = function.returns[0] if len(function.returns) == 1 else None
+        parts = list(enumerate(returned.items)) if isinstance(returned, Sequence) else [(None, returned)]
+        params = [p for p in function.params.values() if p is not function.self_param]
+        for (place, part), param in ((one, p) for one in parts for p in params):
+            if part is not None and _is_update(context, function, part, param) and _pure_step(context, function, part):
+                yield from _all_dropped(context, function, place, param)
+                break
+
+
+def _pure_step(context: Context, function: FunctionFacts, new: Value) -> bool:
+    """Say whether a function gives new parameters in its result alone, and computes them from gradients."""
+    nodes = context.bodies.nodes(function.scope)
+    if any(isinstance(n, ast.Global | ast.Nonlocal) for n in nodes) or any(
+        isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) for n in nodes
+    ):
+        return False
+    calls = context.bodies.calls.get(function.scope, ())
+    if any(new in event.value.args or context.flow.calls.name(event) == "flax.nnx.update" for event in calls):
+        return False  # they may get into a model
+    if isinstance(new, Call) and context.flow.calls.callee_name(context.flow.here(new, function.scope)) in TREE_MAPS:
+        return any("grad" in last_word(event.node.func) for event in calls)
+    return True
+
+
+def _all_dropped(context: Context, function: FunctionFacts, place: int | None, param: Param) -> Iterator[Finding]:
+    """Yield the calls of a step in loops, if none of all its calls takes the new value of a parameter."""
+    roots = [root for root in context.traced.roots if root.function is function]
+    if any(root.transform not in COMPILING for root in roots):
+        return  # a body of a scan, or what is differentiated
+    makers = {root.node for root in roots}
+    calls = [event for event in context.flow.sites.callers(function) if event.node not in makers]
+    if not all(_dropped(context, event, place) for event in calls):
+        return
+    for event in calls:
+        given = argument(event.node, position(param), param.name)
+        if event.scope.module not in context.asked or in_test(event.scope) or given is None:
+            continue
+        if event.value.starred or not _stays(context, event, given) or context.bodies.guarded(event.node, event.scope):
+            continue
+        above = event.scope.function
+        if _times(context, event) or (above is not None and _OTHER_AIMS.search(above.name)):
+            continue
+        if not event.used and place is None and any(root.transform == "jax.jit" for root in roots):
+            continue  # which is reported already
+        text = ast.unparse(given)
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{function.name}` gives the new `{text}`, which nobody keeps: every round starts from the same",
+            f"assign it: {text} = ..." if place is None else f"write `{text}` where the result is unpacked",
+        )
+
+
+_OTHER_AIMS = re.compile("bench|profil|time|warm|eval|valid|test|measure|compile|example|check")
+
+
+def _dropped(context: Context, event: CallEvent, place: int | None) -> bool:
+    """Say whether nothing reads a part of what a call gives, or all of it if there is no place."""
+    if place is None:
+        statement = event.statement
+        alone = isinstance(statement, ast.Assign) and statement.value is event.node and len(statement.targets) == 1
+        if not event.used:
+            return True
+        target: ast.expr | None = statement.targets[0] if isinstance(statement, ast.Assign) and alone else None
+    else:
+        target = taken(event, place)
+    if target is None or target is event.node:
+        return target is not None
+    if not isinstance(target, ast.Name) or target.id in event.scope.globals:
+        return False
+    scope = event.scope.node
+    if event.scope.function is None and not target.id.startswith("_") and not event.loops:
+        return False  # another module may import it
+    return not any(
+        (isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load))
+        or (isinstance(n, ast.Nonlocal | ast.Global) and target.id in n.names)
+        for n in ast.walk(scope)
+    )
+
+
+def _stays(context: Context, event: CallEvent, given: ast.expr) -> bool:
+    """Say whether a call is made again and again with the same parameters."""
+    loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
+    if isinstance(given, ast.Name):
+        return bool(loops) and not any(
+            isinstance(n, ast.Name) and n.id == given.id and not isinstance(n.ctx, ast.Load) for n in ast.walk(loops[0])
+        )
+    if not isinstance(given, ast.Attribute):
+        return False
+    stores = context.flow.fields.stores().get(given.attr, [])
+    first = [s for s in stores if s.scope.function is not None and s.scope.function.name in {"__init__", "setup"}]
+    if not stores or len(first) != len(stores):
+        return False
+    again = context.flow.sites.callers(event.scope.function) if event.scope.function is not None else []
+    return bool(loops) or any(one.loops for one in again)
+
+
 def _is_update(context: Context, function: FunctionFacts, returned: Value, param: Param) -> bool:
     """Say whether a function returns a parameter with its leaves changed."""
     if not isinstance(returned, Call):
         return False
+    method = returned.callee
+    if isinstance(method, Attr) and method.name == "apply_gradients" and method.base is param:
+        return bool(returned.args or returned.keywords)
     name = context.flow.calls.callee_name(context.flow.here(returned, function.scope))
     if name in TREE_MAPS:
         return len(returned.args) > 2 and returned.args[1] is param

@@ -12,8 +12,15 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, last
-from codemods.nnx.lint.places import differentiated_calls, fix, in_test, resolved, traced_bodies, traced_calls
-from codemods.nnx.values import Attr, Call, Const, Mapping
+from codemods.nnx.lint.places import (
+    differentiated_calls,
+    fix,
+    in_test,
+    resolved,
+    traced_bodies,
+    traced_calls,
+)
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Loop, Mapping, Value
 
 _SAME = frozenset(
     {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum",
@@ -36,6 +43,7 @@ _MAKING = frozenset(
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _tables(context)
+    yield from _buffers(context)
     for event, name in (*traced_calls(context, level=0), *differentiated_calls(context)):
         if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
             continue
@@ -85,6 +93,74 @@ def _tables(context: Context) -> Iterator[Finding]:
                 )
 
 
+def _buffers(context: Context) -> Iterator[Finding]:
+    """Yield the items of arrays of numpy that get a traced value, or have a traced index."""
+    if not any(b"numpy" in module.source.data for module in context.asked.modules):
+        return
+    differentiated = context.traced.differentiated
+    for function in dict.fromkeys((*(f for f, _ in traced_bodies(context, 0)), *differentiated)):
+        scope = function.scope
+        if scope.module not in context.asked or in_test(scope):
+            continue
+        for node in context.bodies.nodes(scope):
+            if not isinstance(node, ast.Assign | ast.AugAssign):
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name | ast.Attribute):
+                    continue
+                if not _buffer(context, target.value, scope) or context.bodies.guarded(node, scope):
+                    continue
+                if context.bodies.untraced(node.value, scope):
+                    continue
+                parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+                if any(context.taint.node(part, scope) for part in (node.value, *parts)):  # nor a tree
+                    text = ast.unparse(target.value)
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        f"`{text}` is an array of numpy, which cannot hold traced values",
+                        f"make it with jax.numpy, and write {text} = {text}.at[index].set(value)",
+                    )
+
+
+def _buffer(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is an array of numbers that numpy made, and items of it were set since at most."""
+    value = _made(scope.module.values.get(node))
+    if value is None:
+        return False
+    found = context.flow.resolve(context.flow.here(value, scope))
+    call = found.value
+    if not isinstance(call, Call) or not _by_numpy(context, found) or context.taint.holds(call, scope):
+        return False
+    place = 2 if last(context.flow.calls.callee_name(found)) == "full" else 1
+    dtype = call.argument(place, "dtype")
+    text = getattr(dtype, "name", None) or getattr(dtype, "value", None)
+    return text != "object" and not str(text).endswith((".object", ".object_"))
+
+
+def _made(value: Value | None) -> Value | None:
+    """Return the one value that items were set of, on whatever way through loops and branches."""
+    made: dict[Value, None] = {}
+    seen: set[Value] = set()
+    queue = [value]
+    while queue:
+        one = queue.pop()
+        if one is None or one in seen:
+            continue
+        seen.add(one)
+        if isinstance(one, Changed):
+            queue.append(one.before)
+        elif isinstance(one, Loop):
+            queue += [one.before, one.again]
+        elif isinstance(one, Choice):
+            queue += one.options
+        else:
+            made[one] = None
+    return next(iter(made)) if len(made) == 1 else None
+
+
 def _from_dict(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is a dict with numbers for keys."""
     found = resolved(context, node, scope)
@@ -96,15 +172,20 @@ def _from_dict(context: Context, node: ast.expr, scope: Scope) -> bool:
 def _from_numpy(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is what a function of numpy gave, known while compiling."""
     found = resolved(context, node, scope)
-    if found is None or not isinstance(found.value, Call) or found.value.starred:
+    return found is not None and _by_numpy(context, found) and not context.taint.node_holds(node, scope)
+
+
+def _by_numpy(context: Context, found: Bound) -> bool:
+    """Say whether a value is an array that a function of numpy, or a method of its generators, gave."""
+    if not isinstance(found.value, Call) or found.value.starred:
         return False
     name = context.flow.calls.callee_name(found)
     if not name and isinstance(found.value.callee, Attr):
-        return _sampled(context, found, found.value.callee) and not context.taint.node_holds(node, scope)
+        return _sampled(context, found, found.value.callee)
     if name in {f"numpy.random.{word}" for word in _SAMPLING}:
         return bool(found.value.args)
     made = name.startswith("numpy.") and not name.startswith("numpy.typing.") and name not in STATIC_RESULTS
-    return made and last(name) in _MAKING and not context.taint.node_holds(node, scope)
+    return made and last(name) in _MAKING
 
 
 def _sampled(context: Context, found: Bound, method: Attr) -> bool:

@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, FunctionFacts, ItemStore, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.between import Place, changed_between, compiling_roots
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
@@ -18,7 +19,7 @@ from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Function, Mapping, ModuleRef, Ref, Value
+from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Function, Item, Mapping, ModuleRef, Ref, Value
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 
@@ -35,7 +36,9 @@ def _check(context: Context) -> Iterator[Finding]:
             if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in seen:
                 continue
             value = function.scope.module.values.get(node)
-            if isinstance(value, Free) and value.scope.function not in context.traced and _data(context, value):
+            if not isinstance(value, Free) or value.scope.function in context.traced:
+                continue
+            if _data(context, value) and not _function_part(context, function, node, value):
                 seen.add(node.id)
                 change = _rebound(context, function, value)
                 place = (value.scope, change) if change is not None else _called_between(context, function, value)
@@ -52,6 +55,8 @@ def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> It
         if not isinstance(value, Free) or value.scope.function in context.traced:
             continue
         seen.add(node.id)
+        if _function_part(context, function, node, value):
+            continue
         change = _called_between(context, function, value)
         if change is not None:
             yield _kept(function, node, node.id, change)
@@ -109,8 +114,17 @@ def _data(context: Context, free: Free) -> bool:
     names = [context.flow.calls.callee_name(context.flow.here(b, free.scope)) for b in bindings if isinstance(b, Call)]
     if any(last(name).endswith("Variable") and not name.startswith("flax.") for name in names):
         return False
+    if any(isinstance(b, Item) and kinds_of(context, b, free.scope) == {Kind.GRAPHDEF} for b in bindings):
+        return False  # the structure of a model, which is equal after every split
     several = len(bindings) > 1 or free.name in free.scope.rebound or free.name in free.scope.remote
     return several and not any(isinstance(b, Function | Class | ModuleRef | Attr) for b in bindings)
+
+
+def _function_part(context: Context, function: FunctionFacts, node: ast.Name, free: Free) -> bool:
+    """Say whether a variable gets parts of results, and is called: ``init, apply = make()`` gives equal ones again."""
+    if not any(isinstance(b, Item) for b in free.scope.bindings.get(free.name, ())):
+        return False
+    return any(event.node.func is node for event in context.bodies.calls.get(function.scope, ()))
 
 
 def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt | ast.expr | None:
@@ -310,11 +324,18 @@ def _mentions(node: ast.expr, function: FunctionFacts) -> bool:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    """Say whether a statement binds a name, or an item of what it holds."""
-    if not isinstance(node, ast.Assign | ast.AugAssign | ast.For):
-        return False
-    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-        inner = target.value if isinstance(target, ast.Subscript) else target
+    """Say whether a statement binds a name, one of several, or an item of what it holds."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = [*node.targets]
+    elif isinstance(node, ast.AugAssign | ast.For) or (isinstance(node, ast.AnnAssign) and node.value is not None):
+        targets = [node.target]
+    while targets:
+        target = targets.pop()
+        if isinstance(target, ast.Tuple | ast.List):
+            targets += target.elts
+            continue
+        inner = target.value if isinstance(target, ast.Subscript | ast.Starred) else target
         if isinstance(inner, ast.Name) and inner.id == name:
             return True
     return False
