@@ -18,7 +18,7 @@ from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Unknown, Value
 
 #: Where a file speaks of these, the mode of a model may be set elsewhere
 MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
@@ -46,6 +46,16 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{param}` of {shown(root.function)} is the same for all members, so that all are equal",
                     _HELP if root.transform.startswith("flax.") else _KEY_HELP,
                 )
+            alike = _same_for_rows(context, root) if param is None else None
+            if alike is not None:
+                yield finding(
+                    RULE.code,
+                    root.scope,
+                    option(root, "in_axes", 1) or root.node,
+                    f"all rows draw with the key `{alike}`, and nothing else tells them apart: their results are equal",
+                    _KEY_HELP,
+                )
+                continue
             taken = _captured_key(context, root) or _only_key(context, root)
             if taken is not None:
                 yield finding(
@@ -237,6 +247,122 @@ def _only_key(context: Context, root: Root) -> str | None:
     return None
 
 
+def _same_for_rows(context: Context, root: Root) -> str | None:
+    """Return the name of the one key that all members draw with, where all else that they get is the same as well."""
+    function = root.function
+    if root.bound or root.partial or function.vararg or option(root, "axis_name") is not None:
+        return None
+    if any(_splits(context, value) for value in function.decorators) or _within(context, root):
+        return None
+    axes = option(root, "in_axes", 1)
+    params = _given(function, axes)
+    parts: list[ast.expr | None] = [*axes.elts] if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(params)
+    if len(parts) != len(params) or not all(part is None or isinstance(part, ast.Constant) for part in parts):
+        return None
+    shared = [p for p, a in zip(params, parts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
+    mapped = [p for p in params if p not in shared]
+    if not mapped or any(isinstance(a, ast.Constant) and a.value not in {None, 0} for a in parts):
+        return None
+    key = next((p.name for p in shared if _draws_with(context, p, function, 0)), None) or _free_key(context, function)
+    if key is None or b"axis_index" in function.scope.module.source.data:
+        return None
+    read = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    calls = context.traced.calls_of(root)
+    if not calls or any(event.value.starred or in_test(event.scope) for event in calls):
+        return None
+    for param in mapped:
+        if param.name not in read:
+            continue
+        for event in calls:
+            given = event.value.argument(params.index(param), param.name)
+            if given is None or not _rows_alike(context, context.flow.here(given, event.scope), 0):
+                return None
+    return key
+
+
+def _given(function: FunctionFacts, axes: ast.expr | None) -> list[Param]:
+    """Return the parameters that a tuple of axes speaks of: those behind it keep their defaults."""
+    params = list(function.params.values())
+    if isinstance(axes, ast.Tuple | ast.List) and all(p.name in function.defaults for p in params[len(axes.elts) :]):
+        return params[: len(axes.elts)]
+    return params
+
+
+def _free_key(context: Context, function: FunctionFacts) -> str | None:
+    """Return the name of a key of an outer scope that a function draws with."""
+    for event in context.bodies.calls.get(function.scope, ()):
+        for value in (*event.value.args, *(value for _, value in event.value.keywords)):
+            if isinstance(value, Free) and kinds_of(context, value, function.scope) == {Kind.KEY}:
+                if _draws_with(context, value, function, 0):
+                    return value.name
+    return None
+
+
+def _draws_with(context: Context, key: Value, function: FunctionFacts, depth: int) -> bool:
+    """Say whether a function draws with a key, or with what it splits of it, itself or by other functions."""
+    for event in context.bodies.calls.get(function.scope, ()):
+        given = (*event.value.args, *(value for _, value in event.value.keywords))
+        if not any(value == key for value in given):
+            continue
+        name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
+        if name:
+            if name.startswith("jax.random.") and event.value.argument(0, "key") == key:
+                return True
+            continue
+        for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, function.scope)):
+            for param in callee.function.params.values():
+                argument = context.flow.argument(frame, param.name)
+                if argument is not None and argument.value == key and depth < _HELPERS:
+                    if _draws_with(context, param, callee.function, depth + 1):
+                        return True
+    return False
+
+
+_HELPERS = 3  # functions that hand a key on
+
+
+def _rows_alike(context: Context, bound: Bound, depth: int) -> bool:
+    """Say whether all rows of an array are equal for certain, as those of ``jnp.zeros((n, 3))`` are."""
+    sources = context.sources.originals(bound)
+    return bool(sources) and depth < _HELPERS and all(_alike(context, one, depth) for one in sources)
+
+
+def _alike(context: Context, source: Bound, depth: int) -> bool:
+    made = source.value
+    if isinstance(made, Unknown) and isinstance(made.node, ast.BinOp):
+        scope = next(
+            (context.bodies.home(n) for n in (made.node.left, made.node.right) if isinstance(n, ast.Call)), None
+        )
+        sides = [side for side in (made.node.left, made.node.right) if not isinstance(side, ast.Constant)]
+        arrays = [scope.module.values.get(side) for side in sides] if scope else []
+        return bool(arrays) and all(
+            side is not None and scope is not None and _rows_alike(context, context.flow.here(side, scope), depth + 1)
+            for side in arrays
+        )
+    name = context.flow.calls.callee_name(source)
+    if not isinstance(made, Call) or made.starred or not name.startswith(("jax.numpy.", "numpy.")):
+        return False
+    word, first = last(name), made.node.args[0] if made.node.args else None
+    if word in {"zeros", "ones", "zeros_like", "ones_like"}:
+        return first is not None
+    if word == "full":
+        fill = made.argument(1, "fill_value")
+        return fill is not None and isinstance(context.flow.follow(source, fill).value, Const)
+    if word in {"array", "asarray", "stack"}:  # [x] * n
+        return isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult) and any(
+            isinstance(side, ast.List) and len(side.elts) == 1 for side in (first.left, first.right)
+        )  # fmt: skip
+    if word == "repeat" and isinstance(first, ast.Subscript):  # x[None], n, axis=0
+        index = first.slice.elts[0] if isinstance(first.slice, ast.Tuple) else first.slice
+        return made.argument(2, "axis") == Const(0) and isinstance(index, ast.Constant) and index.value is None
+    if word == "broadcast_to":  # x, (n, *x.shape)
+        shape = made.node.args[1] if len(made.node.args) > 1 else None
+        if isinstance(shape, ast.BinOp) and isinstance(shape.left, ast.Tuple):
+            return last_word(shape.right) == "shape"
+        return isinstance(shape, ast.Tuple) and len(shape.elts) == 2 and isinstance(shape.elts[1], ast.Starred)
+    return False
+
+
 def _shape_of(node: ast.Attribute, names: set[str]) -> bool:
     return node.attr == "shape" and isinstance(node.value, ast.Name) and node.value.id in names
 
@@ -255,7 +381,7 @@ def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
     if not isinstance(axes, ast.Tuple | ast.List) or root.bound or root.partial:
         return None
     function = root.function
-    params = list(function.params.values())
+    params = _given(function, axes)
     if len(axes.elts) != len(params) or any(_splits(context, value) for value in function.decorators):
         return None
     unmapped = [p for p, a in zip(params, axes.elts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
@@ -352,17 +478,42 @@ def _seeded(context: Context, value: Value, param: Param, function: FunctionFact
     return name in _SEEDS and all(v == param or _seeded(context, v, param, function) for v in given)
 
 
-def _noise(context: Context, key: Param, function: FunctionFacts, mapped: set[str]) -> bool:
+def _noise(context: Context, key: Param, function: FunctionFacts, mapped: set[str], depth: int = 0) -> bool:
     """Say whether numbers are drawn for a part of the batch, in its shape: simulations may want the same numbers."""
     for event in context.bodies.calls.get(function.scope, ()):
-        if event.value.argument(0, "key") is not key or len(event.node.args) < 2:
+        keys = [value for value in event.value.args if _split_of(context, value, key)]
+        keys += [value for _, value in event.value.keywords if _split_of(context, value, key)]
+        if not keys or len(event.node.args) + len(event.node.keywords) < 2:
             continue
-        name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
-        shapes = [n for a in event.node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Attribute)]
-        if name.startswith("jax.random.") and last(name) not in NOT_CONSUMING:
-            if any(_shape_of(n, mapped) for n in shapes):
+        here = context.flow.here(event.value, function.scope)
+        name = context.flow.calls.callee_name(here)
+        if name.startswith("jax.random."):
+            shapes = [n for a in event.node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Attribute)]
+            first = event.value.argument(0, "key") is keys[0]
+            if first and last(name) not in NOT_CONSUMING and any(_shape_of(n, mapped) for n in shapes):
                 return True
+            continue
+        for callee, frame in context.flow.calls.invoked(here) if not name and depth < _HELPERS else ():
+            given = {param: context.flow.argument(frame, param.name) for param in callee.function.params.values()}
+            parts = {
+                param.name
+                for param, argument in given.items()
+                if argument is not None and isinstance(argument.value, Param) and argument.value.name in mapped
+                and argument.value.function is function
+            }  # fmt: skip
+            for param, argument in given.items() if parts else ():
+                if argument is not None and argument.value in keys:
+                    if _noise(context, param, callee.function, parts, depth + 1):
+                        return True
     return False
+
+
+def _split_of(context: Context, value: Value | None, key: Param) -> bool:
+    """Say whether a value is a key, or one of those that ``jax.random.split`` makes of it."""
+    if isinstance(value, Item) and isinstance(value.base, Call) and value.base.args[:1] == (key,):
+        name = context.flow.calls.callee_name(context.flow.here(value.base, key.function.scope))
+        return name == "jax.random.split"
+    return value is key
 
 
 def _drawn(context: Context, seed: Value, function: FunctionFacts) -> bool:
