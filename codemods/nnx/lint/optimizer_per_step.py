@@ -11,12 +11,14 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test, passed, unchanged
+from codemods.nnx.lint.places import foreign, given_to, in_test, passed, receiver, unchanged
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
 _PART = re.compile(r"(^|_)(epoch|step|batch|iteration)($|_)", re.I)
+_EPOCH = re.compile(r"(^|_)(epoch|ep)($|_)", re.I)
+_DEEP = 3  # functions that hand an optimizer on
 _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set_to_zero"})
 
 
@@ -32,6 +34,14 @@ def _check(context: Context) -> Iterator[Finding]:
                     site.node,
                     "a new optimizer for every step: what it remembers of the steps before is lost",
                     "make it once, before the loop, and pass it on",
+                )
+            elif _every_epoch(context, site, model) and _remembers(context, event):
+                yield finding(
+                    RULE.code,
+                    site.scope,
+                    site.node,
+                    "a new optimizer for every epoch: what it remembers is lost, and steps are compiled again",
+                    "make it once, before the loop; a schedule of optax changes the rate",
                 )
 
 
@@ -79,10 +89,28 @@ def _again(context: Context, event: CallEvent, model: Value) -> bool:
         return False
     inner = event.loops[-1] if event.loops else None
     if inner is not None:
+        if any(_loops(context, u, event.value) for u in updates):
+            return False  # a function that trains from beginning to end
         return all(u.loops and u.loops[-1] is inner for u in updates) and _from_outside(model, inner)
-    if any(u.loops for u in updates) and not _an_epoch(event):
+    if any(u.loops or _loops(context, u, event.value) for u in updates) and not _an_epoch(event):
         return False  # a function that trains from beginning to end
     return _called_in_loop(context, event, model)
+
+
+def _every_epoch(context: Context, event: CallEvent, model: Value) -> bool:
+    """Say whether every round of a loop over epochs makes an optimizer of one model, which takes its steps therein."""
+    loop = event.loops[-1] if event.loops else None
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name) or not _EPOCH.search(loop.target.id):
+        return False
+    if context.bodies.sometimes(event.node, event.scope, loop) or not _from_outside(unchanged(model), loop):
+        return False
+    updates = _updates(context, event)
+    several = any(
+        u.loops[: len(event.loops)] == event.loops
+        and (len(u.loops) > len(event.loops) or _loops(context, u, event.value))
+        for u in updates
+    )
+    return several and not _kept(context, event, _target(event), updates)
 
 
 def _an_epoch(event: CallEvent) -> bool:
@@ -92,19 +120,55 @@ def _an_epoch(event: CallEvent) -> bool:
 
 
 def _updates(context: Context, event: CallEvent) -> list[CallEvent]:
-    """Return the updates by an optimizer in the scope where it is made."""
+    """Return the updates by an optimizer in the scope where it is made, or by functions that it is given to there."""
     return [
         other
         for other in context.bodies.calls.get(event.scope, ())
-        if isinstance(other.value.callee, Attr)
-        and other.value.callee.name == "update"
-        and unchanged(other.value.callee.base) is event.value
+        if _is_update(other, event.value) or (other is not event and _steps(context, other, event.value))
     ]
 
 
+def _is_update(event: CallEvent, optimizer: Value) -> bool:
+    callee = event.value.callee
+    return isinstance(callee, Attr) and callee.name == "update" and unchanged(callee.base) is optimizer
+
+
+def _steps(context: Context, event: CallEvent, optimizer: Value, depth: int = 0) -> list[CallEvent]:
+    """Return the updates in the functions that a call gives an optimizer to, if they do nothing else with it.
+
+    A call that hands it on to such a function counts as an update.
+    """
+    values = [*event.value.args, *(one for _, one in event.value.keywords)]
+    given = next((one for one in values if unchanged(one) is optimizer), None)
+    found: list[CallEvent] = []
+    for param in given_to(context, event, given) if given is not None and depth < _DEEP else ():
+        own: set[ast.AST] = set()
+        for call in context.bodies.calls.get(param.function.scope, ()):
+            if _is_update(call, param) or _steps(context, call, param, depth + 1):
+                found.append(call)
+                own |= {receiver(call), *call.node.args, *(k.value for k in call.node.keywords)}
+        if any(
+            isinstance(node, ast.Name) and node.id == param.name and isinstance(node.ctx, ast.Load) and node not in own
+            for node in ast.walk(param.function.node)
+        ):
+            return []
+    return found
+
+
+def _loops(context: Context, event: CallEvent, optimizer: Value) -> bool:
+    """Say whether a function that a call gives an optimizer to updates it in a loop."""
+    return any(call.loops for call in _steps(context, event, optimizer))
+
+
 def _kept(context: Context, event: CallEvent, name: str, updates: list[CallEvent]) -> bool:
-    """Say whether anything but its updates happens to an optimizer."""
-    own = {update.node.func.value for update in updates if isinstance(update.node.func, ast.Attribute)}
+    """Say whether anything but its updates happens to an optimizer, and looks at its count of steps."""
+    own: set[ast.AST] = {receiver(update) for update in updates}
+    own |= {given for update in updates for given in (*update.node.args, *(k.value for k in update.node.keywords))}
+    own |= {n.value for n in ast.walk(event.scope.node) if isinstance(n, ast.Attribute) and n.attr == "step"}
+    for inner in ast.walk(event.scope.node):
+        if isinstance(inner, ast.FunctionDef | ast.Lambda) and inner is not event.scope.node:
+            if any(arg.arg == name for arg in (*inner.args.args, *inner.args.kwonlyargs)):
+                own.update(ast.walk(inner))  # it has one of its own
     return any(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node not in own
         for node in ast.walk(event.scope.node)

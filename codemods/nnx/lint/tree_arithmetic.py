@@ -1,4 +1,4 @@
-"""NNX839: arithmetic on dicts of arrays."""
+"""NNX839: arithmetic on dicts of arrays, and on states."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.flow.calls import Callee
 from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import scopes
-from codemods.nnx.values import Call, Changed, Const, Item, Loop, Mapping, Param, Unknown, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Star, Unknown, Value
 
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
 _DEPTH = 8
 # a cheap test: what people call trees of parameters
-_TREES = re.compile(r"param|grad|weight|theta|update|veloc|mom|tree|acc|target|online|^[gpwmv]$", re.I)
+_TREES = re.compile(
+    r"param|grad|weight|theta|update|veloc|mom|tree|acc|target|online|state|total|sum|ema|avg|mean|^[gpwmv]$", re.I
+)
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
-        if b"grad" not in scope.module.source.data:
+        data = scope.module.source.data
+        if b"grad" not in data and b"nnx.state" not in data:
             continue
         told: set[ast.AST] = set()
         for node in context.bodies.nodes(scope):
@@ -32,7 +37,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
             names = [part for part in parts if isinstance(part, ast.Name) and _TREES.search(part.id)]
-            found = next((part for part in names if _dict(context, part, scope)), None)
+            found: ast.expr | None = next((part for part in names if _dict(context, part, scope)), None)
+            what, help = (
+                "a dict or a state" if b"nnx" in data else "a dict",
+                "use jax.tree.map(lambda p, g: p - rate * g, params, grads)",
+            )
+            if found is None and b"nnx" in data and not isinstance(node.op, ast.Sub):
+                # `state - other` leaves out what the other has
+                calls = [part for part in parts if isinstance(part, ast.Call) and last_word(part.func) == "state"]
+                found = next((part for part in (*names, *calls) if _state(context, part, scope)), None)
+                what, help = "a state", "use jax.tree.map(jnp.add, one, other), or whatever is to be done to the leaves"
             if found is None:
                 continue
             told.update(ast.walk(node))
@@ -41,9 +55,25 @@ def _check(context: Context) -> Iterator[Finding]:
                     RULE.code,
                     scope,
                     node,
-                    f"`{found.id}` is a dict: there is no arithmetic on trees of arrays",
-                    "use jax.tree.map(lambda p, g: p - rate * g, params, grads)",
+                    f"`{ast.unparse(found)}` is {what}: there is no arithmetic on trees of arrays",
+                    help,
                 )
+
+
+def _state(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is one state of NNX for certain."""
+    value = scope.module.values.get(node)
+    if value is None:
+        return False
+    bound = context.flow.here(value, scope)
+    if context.kinds.only(bound) is not Kind.STATE:
+        return False
+    return not any(_several(one.value) for one in context.sources.originals(bound))
+
+
+def _several(value: Value) -> bool:
+    """Say whether a call gives a state for each of several filters, or gradients of several arguments."""
+    return isinstance(value, Call) and (len(value.args) > 2 or value.starred)
 
 
 def _dict(context: Context, node: ast.Name, scope: Scope) -> bool:
@@ -67,20 +97,16 @@ def _is_dict(context: Context, bound: Bound, depth: int) -> bool:
     flow = context.flow
     bound = flow.with_value(bound, value)
     if isinstance(value, Item) and value.index == Const(1) and isinstance(value.base, Call):
-        return _gradient(context, flow.with_value(bound, value.base), "value_and_grad", depth)
+        if _gradient(context, flow.with_value(bound, value.base), "value_and_grad", depth):
+            return True
+    if isinstance(value, Item) and isinstance(value.index, Const) and isinstance(value.base, Call):
+        returns = _returned(context, flow.with_value(bound, value.base))
+        return bool(returns) and all(_is_dict(context, _part(one, value.index), depth + 1) for one in returns)
     if isinstance(value, Call):
         if _gradient(context, bound, "grad", depth):
             return True
-        if flow.calls.callee_name(bound):
-            return False
-        invoked = flow.calls.invoked(bound)
-        return bool(invoked) and all(
-            not callee.gradient
-            and not callee.function.generator
-            and bool(callee.function.returns)
-            and all(_is_dict(context, Bound(r, frame), depth + 1) for r in callee.function.returns)
-            for callee, frame in invoked
-        )
+        returns = _returned(context, bound)
+        return bool(returns) and all(_is_dict(context, one, depth + 1) for one in returns)
     if isinstance(value, Param):
         # what comes of such arithmetic says nothing itself
         given = [one for one in context.sources.originals(bound) if not _operation(one.value)]
@@ -92,6 +118,28 @@ def _is_dict(context: Context, bound: Bound, depth: int) -> bool:
         )
     found = flow.resolve(bound)
     return found.value is not value and not isinstance(found.value, Unknown) and _is_dict(context, found, depth + 1)
+
+
+def _returned(context: Context, call: Bound) -> list[Bound]:
+    """Return what the project's functions that a call reaches give; nothing if that is not known."""
+    flow = context.flow
+    if flow.calls.callee_name(call):
+        return []
+    found = []
+    for callee, frame in flow.calls.invoked(call):
+        if callee.gradient or callee.function.generator or not callee.function.returns:
+            return []
+        found += [Bound(one, frame) for one in callee.function.returns]
+    return found
+
+
+def _part(whole: Bound, index: Const) -> Bound:
+    """Return an element of a tuple."""
+    value, place = whole.value, index.value
+    if isinstance(value, Sequence) and isinstance(place, int) and -len(value.items) <= place < len(value.items):
+        if not any(isinstance(one, Star) for one in value.items):
+            return Bound(value.items[place], whole.frame)
+    return Bound(Item(value, index), whole.frame)
 
 
 def _empty(value: Value) -> bool:
@@ -118,7 +166,10 @@ def _gradient(context: Context, bound: Bound, word: str, depth: int) -> bool:
     callees = context.flow.calls.callables(context.flow.with_value(made, made.value.args[0]))
     if callees and all(_by_name(one) for one in callees):
         return True
-    return _is_dict(context, context.flow.with_value(bound, call.args[0]), depth + 1)
+    first = context.flow.with_value(bound, call.args[0])
+    if name.startswith("flax.nnx.") and context.kinds.only(first) is Kind.MODULE:
+        return True
+    return _is_dict(context, first, depth + 1)
 
 
 def _by_name(callee: Callee) -> bool:
@@ -143,10 +194,10 @@ def _by_name(callee: Callee) -> bool:
 RULE = lint_rule(
     "NNX839",
     "tree-arithmetic",
-    "arithmetic on a dict of parameters or gradients",
+    "arithmetic on a dict of parameters or gradients, or on a state",
     why="""\
 Parameters and gradients that are dicts are trees: `params - 0.1 * grads` raises a TypeError. `jax.tree.map` goes over
-the leaves of several trees at once.
+the leaves of several trees at once. An `nnx.State`, as `nnx.grad` gives, has no arithmetic either.
 """,
     source="Stack Overflow; JAX tutorial, section on pytrees; measured: TypeError",
     severity="error",
