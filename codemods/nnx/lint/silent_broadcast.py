@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Free, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Param, Sequence, Unknown, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
 _NARROW = re.compile(rb"Linear\([^()]*\b1\b")  # a cheap test for layers with one feature
@@ -51,26 +52,42 @@ def _check(context: Context) -> Iterator[Finding]:
 def _other_axes(context: Context) -> Iterator[Finding]:
     """Yield the losses of a matrix of predictions and a vector of targets, both known from where they were made."""
     for event, name in foreign(context, *_LOSSES):
-        if not name.startswith("optax.") or len(event.value.args) < 2 or in_test(event.scope):
+        if not name.startswith("optax.") or len(event.node.args) < 2 or in_test(event.scope):
             continue
-        if [Arrays(context, {}).of(one, event.scope).axes for one in event.value.args[:2]] in ([2, 1], [1, 2]):
+        axes = [Arrays(context, {}).of(one, event.scope).axes for one in event.value.args[:2]]
+        one, two = event.node.args[:2]
+        if axes in ([2, 1], [1, 2]) or _product_against_vector(context, one, two, event.scope):
             yield _found(event.scope, event.node)
-    for event, name in foreign(context, "mean", "sum", "square"):
+    seen: set[ast.AST | None] = set()
+    for event in context.bodies.named("mean", "sum", "square"):
         difference = _squared(event.node, event.scope)
-        if difference is None or not name.startswith("jax.numpy.") or in_test(event.scope):
+        if difference is None or difference in seen or event.scope.module not in context.asked:
             continue
-        for left, right in ((difference.left, difference.right), (difference.right, difference.left)):
-            value = event.scope.module.values.get(right)
-            if value is None or not _width_one(context, left, event.scope, 0):
-                continue
-            if Arrays(context, {}).of(value, event.scope).axes == 1:
-                yield _found(event.scope, difference)
-                break
+        name = context.flow.calls.name(event)
+        if (name and not name.startswith("jax.numpy.")) or in_test(event.scope):
+            continue
+        seen.add(difference)
+        if _product_against_vector(context, difference.left, difference.right, event.scope):
+            yield _found(event.scope, difference)
+
+
+def _product_against_vector(context: Context, one: ast.expr, two: ast.expr, scope: Scope) -> bool:
+    """Say whether one of two expressions is a product with one column of weights, and the other a vector."""
+    for left, right in ((one, two), (two, one)):
+        value = scope.module.values.get(right)
+        if value is None or not _width_one(context, left, scope, 0):
+            continue
+        if Arrays(context, {}).of(value, scope).axes == 1:
+            return True
+    return False
 
 
 def _squared(node: ast.Call, scope: Scope) -> ast.BinOp | None:
-    """Return the difference in ``jnp.mean((a - b) ** 2)`` or ``jnp.square(a - b)``, also one that has a name."""
+    """Return the difference in ``jnp.mean((a - b) ** 2)``, ``((a - b) ** 2).mean()`` or ``jnp.square(a - b)``, also
+    one that has a name."""
     inner: ast.expr | None = node.args[0] if node.args else None
+    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.BinOp | ast.Call):
+        inner = node.func.value
     if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow):
         inner = inner.left
     elif isinstance(inner, ast.Call) and last_word(inner.func) in {"abs", "square"} and len(inner.args) == 1:
@@ -91,13 +108,14 @@ def _width_one(context: Context, node: ast.expr, scope: Scope, depth: int) -> bo
         node = value.node
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.MatMult):
-            weights = scope.module.values.get(node.right)
-            return weights is not None and _made_column(context, context.flow.here(weights, scope))
+            return _column_of_weights(context, node.right, scope)
         return isinstance(node.op, ast.Add) and _width_one(context, node.left, scope, depth + 1)
     if not isinstance(value, Call):
         return False
     bound = context.flow.here(value, scope)
     name = context.flow.calls.callee_name(bound)
+    if name in {"jax.numpy.dot", "jax.numpy.matmul"}:
+        return len(value.node.args) == 2 and _column_of_weights(context, value.node.args[1], scope)
     if name.startswith(("jax.nn.", "jax.numpy.")):
         return last(name) in _ELEMENTWISE and _width_one(context, value.node.args[0], scope, depth + 1)
     invoked = context.flow.calls.invoked(bound) if not name else []
@@ -111,22 +129,120 @@ def _width_one(context: Context, node: ast.expr, scope: Scope, depth: int) -> bo
 _ELEMENTWISE = frozenset({"tanh", "sigmoid", "relu", "softplus", "exp", "sin", "gelu", "silu"})
 
 
-def _made_column(context: Context, weights: Bound) -> bool:
-    """Say whether weights are made in a shape that ends in one, on every way."""
+def _column_of_weights(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is weights with one column, such as those of the last of several layers."""
+    value = scope.module.values.get(node)
+    if value is None:
+        return False
+    layer = value.base if isinstance(value, Item) else None
+    ending = isinstance(layer, Item) and isinstance(layer.index, Unknown) and ast.unparse(layer.index.node) == "-1"
+    return _made_column(context, context.flow.here(value, scope), ending)
+
+
+def _made_column(context: Context, weights: Bound, ending: bool) -> bool:
+    """Say whether weights are made in a shape that ends in one, on every way; ``ending``: those of the last layer."""
     sources = [one for one in context.sources.originals(weights) if not _update(one.value)]
     for source in sources:
-        call = source.value
-        if not isinstance(call, Call):
+        call = _drawn(context, source)
+        if call is None:
             return False
-        name = context.flow.calls.callee_name(source)
+        made = context.flow.with_value(source, call)
+        name = context.flow.calls.callee_name(made)
         place = 0 if name in {"jax.numpy.zeros", "jax.numpy.ones"} else 1 if name in _DRAWN else None
+        if not name and isinstance(call.callee, Call):  # jax.nn.initializers.he_normal()(key, shape)
+            maker = context.flow.calls.callee_name(context.flow.follow(made, call.callee))
+            place = 1 if maker.startswith("jax.nn.initializers.") else None
         shape = call.argument(place, "shape") if place is not None else None
-        found = context.flow.follow(source, shape).value if shape is not None else None
+        found = context.flow.follow(made, shape).value if shape is not None else None
         if not isinstance(found, Sequence) or len(found.items) != 2:
             return False
-        if context.flow.follow(source, found.items[1]).value != Const(1):
+        width = context.flow.follow(made, found.items[1])
+        if width.value != Const(1) and not (ending and _last_number(context, width) == 1):
             return False
     return bool(sources)
+
+
+def _drawn(context: Context, source: Bound) -> Call | None:
+    """Return the call that gives an array, also one that a number is multiplied with; None for another value."""
+    if isinstance(source.value, Call):
+        return source.value
+    node = source.value.node if isinstance(source.value, Unknown) else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
+        return None
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        if not isinstance(one, ast.Call) or last_word(one.func) not in _SCALED:
+            continue
+        scope = context.bodies.home(one)
+        call = scope.module.values.get(one) if scope is not None else None
+        if scope is None or not isinstance(call, Call) or (isinstance(node.op, ast.Div) and one is node.right):
+            return None
+        sizes = {n.id for a in (*one.args, *(k.value for k in one.keywords)) for n in ast.walk(a)
+                 if isinstance(n, ast.Name)}  # fmt: skip
+        return call if _plain_number(context, other, scope, sizes) else None
+    return None
+
+
+_SCALED = frozenset({"normal", "uniform", "truncated_normal"})
+
+
+def _plain_number(context: Context, node: ast.expr, scope: Scope, sizes: set[str]) -> bool:
+    """Say whether an expression is a number made of constants, numbers and the sizes of a shape."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.BinOp):
+        return all(_plain_number(context, side, scope, sizes) for side in (node.left, node.right))
+    if isinstance(node, ast.Call):
+        plain = last_word(node.func) in {"sqrt", "len", "float"} and len(node.args) == 1
+        return plain and (last_word(node.func) == "len" or _plain_number(context, node.args[0], scope, sizes))
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        return node.value.id in sizes and not isinstance(node.slice, ast.Slice | ast.Tuple)
+    if not isinstance(node, ast.Name):
+        return False
+    value = scope.module.values.get(node)
+    return node.id in sizes or (value is not None and Arrays(context, {}).of(value, scope).axes == 0)
+
+
+def _last_number(context: Context, width: Bound) -> object:
+    """Return what a size is in the last round of a loop over the sizes of layers; None if that is not known.
+
+    Such as n in ``for m, n in zip(sizes, sizes[1:])``, and ``sizes[i + 1]`` in ``for i in range(len(sizes) - 1)``.
+    """
+    value = width.value
+    if isinstance(value, Round) and isinstance(value.base, Indexed):
+        part = value.base.index.value
+        node = part.node if isinstance(part, Unknown) else None
+        after = isinstance(node, ast.Slice) and node.upper is None and node.step is None and constant(node.lower) == 1
+        return _final(value.base.base) if after else None
+    if not isinstance(value, Indexed) or not isinstance(value.index.value, Unknown):
+        return None
+    node = value.index.value.node
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add) or constant(node.right) != 1:
+        return None
+    return _final(value.base) if _goes_on(context, node.left, value.index, value.base) else None
+
+
+def _goes_on(context: Context, number: ast.expr, index: Bound, sizes: Value) -> bool:
+    """Say whether a number is that of a round in ``range(len(sizes) - 1)``."""
+    if index.frame is None:
+        return False
+    scope = index.frame.function.scope
+    each = scope.module.values.get(number)
+    rounds = each.base if isinstance(each, Each) else None
+    if not isinstance(rounds, Call) or last_word(rounds.node.func) != "range" or len(rounds.node.args) != 1:
+        return False
+    count = rounds.node.args[0]
+    if not isinstance(count, ast.BinOp) or not isinstance(count.op, ast.Sub) or constant(count.right) != 1:
+        return False
+    whole = count.left
+    if not isinstance(whole, ast.Call) or last_word(whole.func) != "len" or len(whole.args) != 1:
+        return False
+    counted = scope.module.values.get(whole.args[0])
+    return counted is not None and context.flow.follow(index, counted).value is sizes
+
+
+def _final(sizes: Value) -> object:
+    last_one = sizes.items[-1] if isinstance(sizes, Sequence) and sizes.items else None
+    return last_one.value if isinstance(last_one, Const) else None
 
 
 def _update(value: Value) -> bool:
