@@ -49,6 +49,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
                 continue
         if root.transform.endswith(".vmap") and axes is not None and _none(axes) and option(root, "axis_size") is None:
+            if any(caller.value.keywords for caller in context.flow.sites.callers(root.function)):
+                continue  # arguments by name are mapped
             yield finding(
                 RULE.code,
                 root.scope,

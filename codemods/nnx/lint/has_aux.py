@@ -18,6 +18,17 @@ from codemods.nnx.values import Call, Ref, Sequence
 _NAMES = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
 
 
+def _plain(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function gives what it returns: no decorator of the project, nor one that takes a part of it."""
+    outer = function.scope.parent
+    for decorator in function.decorators if outer is not None else ():
+        bound = context.flow.resolve(context.flow.here(decorator, outer))  # type: ignore[arg-type]
+        name = bound.value.name if isinstance(bound.value, Ref) else context.flow.calls.callee_name(bound)
+        if not name.startswith(("jax.", "flax.", "functools.")) or name == "jax.custom_gradient":
+            return False
+    return True
+
+
 def _check(context: Context) -> Iterator[Finding]:
     for function in context.asked.functions():
         outer = function.scope.parent
@@ -41,7 +52,7 @@ def _check(context: Context) -> Iterator[Finding]:
         call = _call(context, event)
         if not aux:
             callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
-            if len(callees) == 1 and _returns_tuple(callees[0].function):
+            if len(callees) == 1 and _returns_tuple(callees[0].function) and _plain(context, callees[0].function):
                 yield finding(
                     RULE.code,
                     event.scope,

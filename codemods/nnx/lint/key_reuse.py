@@ -105,7 +105,7 @@ def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -
 
 def _meant(use: Use) -> bool:
     """Say whether a helper may get the same key on purpose, as an evaluation that shall see the same noise."""
-    if SAME.search(_text(use)) or SAME.search(use.name) or use.name.startswith("__"):
+    if SAME.search(_text(use)) or SAME.search(use.name) or use.name.startswith("__") or SAME.search(_whole(use)):
         return True
     statement = use.event.statement  # what is assigned to `_names` is an example of shapes, as a rule
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
@@ -118,12 +118,63 @@ def _related(one: Use, two: Use) -> bool:
     if one.helper and two.helper and one.name != two.name and _undone(one.name) == _undone(two.name):
         return False  # what is done with a key is undone with it
     if not (one.helper and two.helper) or one.name != two.name:
-        return not _meant(one) if one.helper else True
+        return not _meant(one) and not (two.helper and _compared(one, two)) if one.helper else True
     if one.gradient or two.gradient:
         return False  # a loss is differentiated for the noise that it is shown with
     if one.event.node is not two.event.node and _parts(one, two):
         return True
-    return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two)
+    return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two) and not _compared(one, two)
+
+
+_MAKING = re.compile(r"(^|_)(init\w*|make|create|build|new|get|sample|draw|noise|dropout|augment\w*|random\w*)(_|$)")
+_PLAIN = frozenset(
+    {"params", "weights", "state", "model", "module", "batch", "data", "key", "out", "sample", "samples"}
+)
+_SHOWING = re.compile(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
+
+
+def _compared(one: Use, two: Use) -> bool:
+    """Say whether two helpers do the same with the same data in two ways, whose results are told apart by one word.
+
+    ``losses_ot = loss_ot(grid, ys, key)`` beside ``losses_soft = loss_soft(grid, ys, key)`` compares two methods, which
+    is fair with the same noise.
+    """
+    function = two.event.scope.function
+    if function is not None and not _SHOWING.search(function.name):
+        return False
+    if any(_MAKING.search(last(use.name).lower()) for use in (one, two)):
+        return False
+    given = [{a.id for a in use.event.node.args if isinstance(a, ast.Name) and a is not use.node} for use in (one, two)]
+    if not given[0] & given[1] or one.event.scope is not two.event.scope:
+        return False
+    first, second = (_results(use) for use in (one, two))
+    for a in first:
+        for b in second:
+            words = [name.split("_") for name in (a, b)]
+            if a != b and len(words[0]) == len(words[1]) > 1:
+                unlike = [pair for pair in zip(*words, strict=True) if pair[0] != pair[1]]
+                kept = set(words[0]) & set(words[1]) - _PLAIN
+                if len(unlike) == 1 and kept and all(word.isalpha() and len(word) > 1 for word in unlike[0]):
+                    return True
+    return False
+
+
+def _results(use: Use) -> list[str]:
+    """Return the names that get what a call gives."""
+    statement = use.event.statement
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
+    return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+def _whole(use: Use) -> str:
+    """Return the name of the key that a key is a part of; empty if it is no part of one."""
+    key = use.key
+    while isinstance(key, Item):
+        key = key.base
+    node = key.node if isinstance(key, Call) else None
+    return (
+        last_word(node.args[0]) if isinstance(node, ast.Call) and last_word(node.func) == "split" and node.args else ""
+    )
 
 
 _INVERSE = re.compile(r"(^|_)(inverse_|inv_|reverse_|un_?|de_?|en_?)")
