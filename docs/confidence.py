@@ -56,7 +56,7 @@ _FIRST = (
     "they are selected.",
     "",
     "15 projects that nobody had linted were read by somebody else after that: 120 findings, 80 right, 34 of no use,",
-    "6 false. Half of them are of one project (60 NNX830: 50 right, 10 of no use), and NNX830 is two thirds of what is of",
+    "6 false. Half of them are of one project (60 NNX830: 50 right, 10 of no use); NNX830 is two thirds of what is of",
     "no use: most often the same noise for methods that are compared, of which a part is left out since.",
 )
 
