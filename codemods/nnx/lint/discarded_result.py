@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, in_test, position, taken
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -78,16 +79,37 @@ def _own_steps(context: Context) -> Iterator[Finding]:
 
 def _never_kept(context: Context) -> Iterator[Finding]:
     """Yield the calls of steps whose new parameters no call of them keeps, although they run again and again."""
-    words = {*_NEW_TREES, "apply_gradients"}
+    words = {*_NEW_TREES, "apply_gradients", "grad", "value_and_grad"}
     steps = [event.scope.function for event in context.bodies.named(*words) if event.scope.function is not None]
     for function in dict.fromkeys(steps):
         returned = function.returns[0] if len(function.returns) == 1 else None
         parts = list(enumerate(returned.items)) if isinstance(returned, Sequence) else [(None, returned)]
         params = [p for p in function.params.values() if p is not function.self_param]
         for (place, part), param in ((one, p) for one in parts for p in params):
-            if part is not None and _is_update(context, function, part, param) and _pure_step(context, function, part):
+            if part is None or not (_is_update(context, function, part, param) or _descent(context, part, param)):
+                continue
+            if _pure_step(context, function, part):
                 yield from _all_dropped(context, function, place, param)
                 break
+
+
+def _descent(context: Context, new: Value, param: Param) -> bool:
+    """Say whether a value is a parameter less something made of a gradient, as ``w - rate * grads``."""
+    node = new.node if isinstance(new, Unknown) else None
+    scope = param.function.scope
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    if scope.module.values.get(node.left) != param:
+        return False
+    for name in ast.walk(node.right):
+        value = scope.module.values.get(name) if isinstance(name, ast.Name) else None
+        while isinstance(value, Item):
+            value = value.base
+        if isinstance(value, Call):
+            made = context.flow.follow(context.flow.here(value, scope), value.callee)
+            if isinstance(made.value, Call) and context.flow.calls.callee_name(made) in GRADIENTS:
+                return True
+    return False
 
 
 def _pure_step(context: Context, function: FunctionFacts, new: Value) -> bool:
