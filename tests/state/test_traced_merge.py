@@ -155,3 +155,24 @@ fit(Prior() * scale, 2.0)
     )
     assert "copy=True" in migrate_text(counted, options("0.11"))
     assert "copy=True" in migrate_text(text + "other = nnx.Dropout(0.5, rngs=rngs)\n", options("0.11"))
+
+
+def test_layers_in_evaluation_change_nothing() -> None:
+    text = """\
+import jax
+from flax import nnx
+
+model = nnx.Sequential(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.BatchNorm(2, rngs=nnx.Rngs(0)))
+model.eval()
+graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+
+
+@jax.jit
+def gradients(params, x):
+    return jax.grad(lambda params: nnx.merge(graphdef, params, rest)(x).sum())(params)
+"""
+    assert "copy=True" not in migrate_text(text, options("0.11"))
+    assert "copy=True" in migrate_text(text.replace("model.eval()\n", ""), options("0.11"))
+    late = text.replace("model.eval()\n", "") + "\n\nmodel.eval()\n"
+    assert "copy=True" in migrate_text(late, options("0.11"))
+    assert "copy=True" in migrate_text(text + "\n\nmodel.train()\n", options("0.11"))

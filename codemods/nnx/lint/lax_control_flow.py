@@ -13,11 +13,13 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, resolved
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import (
+    Attr,
     Call,
     Changed,
+    Choice,
     Comprehension,
     Const,
     Each,
@@ -33,7 +35,7 @@ from codemods.nnx.values import (
 _TRANSFORMS = frozenset(
     {"jax.lax.scan", "jax.lax.cond", "jax.lax.switch", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.vmap",
      "jax.checkpoint", "jax.remat", "jax.lax.map", "flax.nnx.cond", "flax.nnx.switch", "flax.nnx.while_loop",
-     "flax.nnx.fori_loop"}
+     "flax.nnx.fori_loop", "flax.nnx.scan", "flax.nnx.vmap", "flax.nnx.remat"}
 )  # fmt: skip
 _NAMES = {"checkpoint": "remat", "map": "scan"}  # of the transforms that NNX calls otherwise
 _STATEFUL = frozenset({"flax.nnx.BatchNorm", "flax.nnx.Dropout"})
@@ -41,6 +43,8 @@ _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes"
 _CHAINS = frozenset({"flax.nnx.Sequential", "flax.nnx.List", "flax.nnx.Dict", "flax.nnx.data"})
 _NESTED = 4  # lists in chains of lists
 _OF_RNGS = frozenset({"fork", "split", "items", "keys", "values", "copy"})
+_DEEP = 3  # methods that call methods
+_SETTING = frozenset({"set_value", "copy_from", "update_from_state"})  # methods of Variables
 _OFF = frozenset({"deterministic", "use_running_average"})  # nothing changes where a call says so
 _UPDATED = ({Kind.OPTIMIZER}, {Kind.METRIC})
 _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "update", "flax.nnx.MultiMetric": "update"}
@@ -175,12 +179,120 @@ def _changed(context: Context, scope: Scope) -> str | None:
             return func.id
         if made is None:
             continue
+        if _always(context, node, scope) and _method_changes(context, made, method or "__call__"):
+            return func.id
         if not method and _drawing(context, made, scope):
             return func.id
         callee = context.flow.calls.callee_name(made)
         if callee and (_CHANGING.get(callee) == method or callee == "flax.nnx.Rngs"):
             return func.id
     return None
+
+
+def _always(context: Context, node: ast.AST, scope: Scope) -> bool:
+    """Say whether a node of a body runs whenever the body does, but for loops that may be empty."""
+    return (
+        not context.bodies.behind(node, scope)
+        and all(isinstance(block, ast.For | ast.With) for block, _ in context.bodies.paths(scope).get(node, ()))
+        and not any(isinstance(n, ast.BoolOp) and inside(node, n) for n in context.bodies.nodes(scope))
+    )
+
+
+def _method_changes(context: Context, made: Bound, name: str) -> bool:
+    """Say whether a method of a module of the project changes its Variables or draws from its streams, always."""
+    found: dict[Bound, None] = {}
+    seen: set[Bound] = set()
+    pending = [made]
+    for _ in range(_SEVERAL):
+        if not pending:
+            return bool(found) and all(_of_instance(context, one, name, 0) for one in found)
+        value = (one := pending.pop()).value
+        if one in seen:
+            continue
+        seen.add(one)
+        if isinstance(value, Changed) and isinstance(
+            value.node, ast.Call
+        ):  # by a method that is named like one of a list
+            pending.append(context.flow.follow(one, value.before))
+        elif isinstance(value, Call):
+            found[one] = None
+        elif isinstance(value, Param | Indexed | Item | Round | Each | Choice):
+            pending += [source for source in context.sources.originals(one) if source.value is not value]
+        else:
+            return False
+    return False
+
+
+_SEVERAL = 30  # sources of one object
+
+
+def _of_instance(context: Context, made: Bound, name: str, depth: int) -> bool:
+    cls = context.flow.classes.class_of(made) if isinstance(made.value, Call) else None
+    if cls is None or depth > _DEEP or Kind.MODULE not in context.kinds.of(made):
+        return False
+    method = context.flow.classes.method(cls, name)
+    return method is not None and _effect(context, cls, method, depth)
+
+
+def _effect(context: Context, cls: ClassFacts, method: FunctionFacts, depth: int) -> bool:
+    """Say whether a method of an object of a class gives a Variable of it a new value, or draws from a stream."""
+    scope, values = method.scope, method.scope.module.values
+    if method.binding != "instance" or method.generator or method.self_param is None:
+        return False
+    for node in context.bodies.nodes(scope):
+        if not isinstance(node, ast.Assign | ast.AugAssign | ast.Call) or not _always(context, node, scope):
+            continue
+        if not isinstance(node, ast.Call):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(_own_variable(context, target, method) for target in targets):
+                return True
+            continue
+        func = node.func
+        if not isinstance(func, ast.Attribute) or values.get(_root(func)) is not method.self_param:
+            continue
+        base = values.get(func.value)
+        if base is method.self_param:
+            held = values.get(func)
+            made = context.flow.resolve(context.flow.here(held, scope)) if held is not None else None
+            if made is not None and _stream(context, made):
+                return True
+            inner = context.flow.classes.method(cls, func.attr) if depth < _DEEP else None
+            if inner is not None and _effect(context, cls, inner, depth + 1):
+                return True
+            if made is not None and _of_instance(context, made, "__call__", depth + 1):
+                return True
+        elif base is not None:
+            kinds = context.kinds.of(context.flow.here(base, scope))
+            drawn, stored = func.attr not in _OF_RNGS, func.attr in _SETTING
+            if (drawn and kinds == {Kind.RNGS}) or (stored and kinds == {Kind.VARIABLE}):
+                return True
+    return False
+
+
+def _stream(context: Context, made: Bound) -> bool:
+    """Say whether calling a value draws a key from a stream."""
+    value = made.value
+    if isinstance(value, Attr) and value.name not in _OF_RNGS:  # rngs.dropout
+        return context.kinds.of(context.flow.with_value(made, value.base)) == {Kind.RNGS}
+    return context.kinds.of(made) in ({Kind.RNGS}, {Kind.STREAM})
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """Return the object whose attribute's attribute an expression is."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
+def _own_variable(context: Context, target: ast.expr, method: FunctionFacts) -> bool:
+    """Say whether what gets a value is that of a Variable of the method's object."""
+    if not isinstance(target, ast.Subscript) and not (isinstance(target, ast.Attribute) and target.attr == "value"):
+        return False
+    values = method.scope.module.values
+    held = values.get(target.value)
+    if held is None or held is method.self_param or values.get(_root(target.value)) is not method.self_param:
+        return False
+    return context.kinds.of(context.flow.here(held, method.scope)) == {Kind.VARIABLE}
 
 
 def _layer(context: Context, func: ast.Attribute, scope: Scope) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Safety, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
@@ -141,7 +142,27 @@ def _changing(context: Context, event: CallEvent) -> bool:
     callee = event.value.callee
     graphdef = callee.base if applies(event.node) and isinstance(callee, Attr) else event.value.args[0]
     whole = flow.calls.split_object(flow.resolve(flow.here(graphdef, event.scope)))
-    return whole is None or may_change(context, whole)
+    return whole is None or may_change(context, whole, _in_evaluation(context, whole))
+
+
+def _in_evaluation(context: Context, model: Bound) -> bool:
+    """Say whether a model is for evaluation: its module says so before it splits any, and nothing trains again."""
+    named = {word: list(context.bodies.named(word)) for word in ("eval", "split", *_MODES)}
+    if not named["eval"] or any(named[word] for word in _MODES):
+        return False
+    made = context.sources.originals(model)
+    return len(made) == 1 and any(
+        isinstance(callee := event.value.callee, Attr)
+        and not event.node.args
+        and not event.node.keywords
+        and event.statement in event.scope.module.source.tree.body
+        and all(s.node.lineno > event.node.lineno for s in named["split"] if s.scope.module is event.scope.module)
+        and set(context.sources.originals(context.flow.here(callee.base, event.scope))) == set(made)
+        for event in named["eval"]
+    )
+
+
+_MODES = frozenset({"train", "set_attributes", "view"})
 
 
 RULE = Rule(

@@ -15,6 +15,8 @@ from codemods.nnx.values import Call, Class, Ref
 STATEFUL = frozenset(
     {"BatchNorm", "Dropout", "MultiHeadAttention", "SpectralNorm", "WeightNorm", "RNN", "Rngs", "ToNNX"}
 )
+#: Those among them that change nothing after ``model.eval()``.
+_OF_TRAINING = frozenset({"BatchNorm", "Dropout"})
 #: Layers that neither change nor hold other layers.
 _LEAVES = frozenset(
     {"Conv", "ConvTranspose", "Einsum", "Embed", "GroupNorm", "LayerNorm", "Linear", "LinearGeneral", "RMSNorm"}
@@ -27,8 +29,13 @@ _BASES = frozenset({"flax.nnx.Module", "flax.nnx.Object", "flax.nnx.Pytree"})
 _TYPING = ("typing.Generic", "typing.Protocol", "typing_extensions.Generic", "typing_extensions.Protocol", "abc.ABC")
 
 
-def may_change(context: Context, model: Bound) -> bool:
+def may_change(context: Context, model: Bound, still: bool = False) -> bool:
     """Say whether calling a model may change its Variables.
+
+    Args:
+        context: the project.
+        model: the model.
+        still: whether its layers are those of evaluation.
 
     Of several models that may be meant, those of which something is known speak for the others, which a function
     outside of the project makes of such a one, as for adapters of low rank. Where nothing is known, all models of the
@@ -38,7 +45,7 @@ def may_change(context: Context, model: Bound) -> bool:
     known = [source for source in sources if _known(context, source)]
     if not known:
         return context.shared(_some_may_change)
-    return any(_may_change(context, source, frozenset()) for source in known)
+    return any(_may_change(context, source, frozenset(), still) for source in known)
 
 
 def _some_may_change(context: Context) -> bool:
@@ -57,24 +64,26 @@ def _known(context: Context, model: Bound) -> bool:
     return isinstance(model.value, Call) and context.flow.calls.callee_name(model).startswith("flax.nnx.")
 
 
-def _may_change(context: Context, model: Bound, seen: frozenset[ClassFacts]) -> bool:
+def _may_change(context: Context, model: Bound, seen: frozenset[ClassFacts], still: bool) -> bool:
     flow = context.flow
     cls = flow.classes.class_of(model)
     if cls is not None:
-        return class_may_change(context, cls, seen)
+        return class_may_change(context, cls, seen, still=still)
     if not isinstance(model.value, Call):
         return True
     name = flow.calls.callee_name(model)
     if not name.startswith("flax.nnx."):
         return True
-    if name.rpartition(".")[2] in STATEFUL:
+    if name.rpartition(".")[2] in (STATEFUL - _OF_TRAINING if still else STATEFUL):
         return True
     if name != "flax.nnx.Sequential":
         return False
-    return any(_may_change(context, flow.follow(model, layer), seen) for layer in model.value.args)
+    return any(_may_change(context, flow.follow(model, layer), seen, still) for layer in model.value.args)
 
 
-def class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFacts], shown: bool = False) -> bool:
+def class_may_change(
+    context: Context, cls: ClassFacts, seen: frozenset[ClassFacts], shown: bool = False, still: bool = False
+) -> bool:
     """Look for stateful layers in what a class constructs, and for Variables that its methods assign.
 
     Args:
@@ -82,6 +91,7 @@ def class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFac
         cls: the class.
         seen: the classes that are being looked at.
         shown: whether what is unknown counts for nothing.
+        still: whether the layers are those of evaluation.
     """
     flow = context.flow
     if cls in seen:
@@ -92,6 +102,7 @@ def class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFac
         return not shown
     seen |= {cls}
     arrays = _arrays(context, cls)
+    changing = STATEFUL - {"Rngs"} - (_OF_TRAINING if still else frozenset())
     for parent in flow.classes.mro(cls)[0]:
         for method in parent.methods.values():
             if method.name not in _BUILDING and method.binding == "instance" and _assigns(context, method):
@@ -101,12 +112,12 @@ def class_may_change(context: Context, cls: ClassFacts, seen: frozenset[ClassFac
             if function is None or function.owner is not parent:
                 continue
             made = flow.follow(flow.here(event.value, event.scope), event.value.callee).value
-            if isinstance(made, Ref) and made.name.startswith("flax.nnx.") and made.name[9:] in STATEFUL - {"Rngs"}:
+            if isinstance(made, Ref) and made.name.startswith("flax.nnx.") and made.name[9:] in changing:
                 return True
             if (
                 isinstance(made, Class)
                 and context.kinds.class_kinds(Bound(made))  # others hold no part of a model
-                and class_may_change(context, made.facts, seen, shown)
+                and class_may_change(context, made.facts, seen, shown, still)
             ):
                 return True
             if (
