@@ -100,4 +100,5 @@ def joined(analyses: Sequence[Analysis]) -> Analysis:
     return Analysis(
         [finding for analysis in analyses for finding in analysis.findings],
         [failure for analysis in analyses for failure in analysis.failures],
+        sum(analysis.unanswered for analysis in analyses),
     )

@@ -98,6 +98,7 @@ class Attempt:
         left: the findings that remain, with their places in the new text.
         left_before: the same, with their places in the old text.
         failures: files that could not be analysed.
+        unanswered: how many questions about values were cut short.
     """
 
     documents: Mapping[str, Document]
@@ -106,6 +107,7 @@ class Attempt:
     left: list[Diagnostic]
     left_before: list[Diagnostic]
     failures: list[Failure]
+    unanswered: int = 0
 
 
 class Fixer:
@@ -180,6 +182,7 @@ class Fixer:
             ],
             tally.left_before,
             first.failures,
+            first.unanswered,
         )
 
     def _unless_per_file(self, findings: Iterable[Finding]) -> list[Finding]:

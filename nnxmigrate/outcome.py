@@ -172,4 +172,5 @@ def joined(outcomes: Sequence[Outcome], order: Sequence[str]) -> Outcome:
         sorted((one for outcome in outcomes for one in outcome.fixed), key=by_file),
         all(outcome.written for outcome in outcomes),
         flax=[line for outcome in outcomes for line in outcome.flax],
+        notes=[line for outcome in outcomes for line in outcome.notes],
     )

@@ -93,6 +93,7 @@ def analyse(
             defect = _defect(modules[0].source, f"rule {rule.code}", error)
             defects.setdefault(defect.message.partition(" failed: ")[2], defect)
     result.failures += defects.values()
+    result.unanswered = context.flow.questions.unanswered
     if asked is not None:
         found = [finding for finding in found if finding.path in asked]
     cells = {module.source.path: module.source for module in modules if module.source.cell_starts}

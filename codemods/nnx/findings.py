@@ -117,7 +117,14 @@ class Failure:
 
 @dataclass
 class Analysis:
-    """Everything an analysis found: findings in order of path and position, and sources that failed."""
+    """Everything an analysis found.
+
+    Attributes:
+        findings: in order of path and position.
+        failures: the sources that could not be analysed.
+        unanswered: how many questions about values were cut short, since they branch too much.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    unanswered: int = 0

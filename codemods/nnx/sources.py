@@ -38,7 +38,7 @@ class Sources:
             return OrderedSet()
         outermost = not self._running
         self._steps = 1 if outermost else self._steps + 1
-        if self._steps > _STEPS:
+        if self._steps == _STEPS + 1:
             self.flow.questions.unanswered += 1
         if self._steps > _STEPS or len(self._running) > _DEPTH:
             self._cut += 1

@@ -61,7 +61,8 @@ class Questions:
         self._depth = 0
         self._steps = 0
         self._held = False  # whether the questions asked now are parts of a larger one
-        self.unanswered = 0  # how often a question ran out of steps
+        self.unanswered = 0  # how many questions ran out of steps
+        self._noted = False  # whether that was counted of the one under way
         self._limit = _STEPS
         self._left = _SHARE[0] + _SHARE[1] * sum(len(module.calls) for module in project.modules)
         self._cycle = _DEPTH * 2  # the least depth that an answer under way was cut short by
@@ -74,7 +75,7 @@ class Questions:
     def tired(self) -> bool:
         """Count a step, and say whether the question under way has had its share of them."""
         if self._depth == 0 and not self._held:
-            self._steps = 0
+            self._steps, self._noted = 0, False
         self._steps += 1
         self._left -= 1
         if self._left == 0:
@@ -82,7 +83,8 @@ class Questions:
         if not self._left & _POLL and self._poll is not None:
             self._poll()
         if self._steps > self._limit:
-            self.unanswered += 1
+            self.unanswered += not self._noted
+            self._noted = True
             return True
         return self._depth > _DEPTH
 
@@ -100,7 +102,7 @@ class Questions:
         if self._held or self._depth:
             yield
             return
-        self._held, self._steps = True, 0
+        self._held, self._steps, self._noted = True, 0, False
         try:
             yield
         finally:
@@ -112,12 +114,19 @@ class Questions:
 
         Nothing may be assumed meanwhile, and what is found holds everywhere.
         """
-        saved = self._active, self._depth, self._steps, self._held, self._cycle
-        self._active, self._depth, self._steps, self._held, self._cycle = {}, 0, 0, False, _DEPTH * 2
+        saved = self._active, self._depth, self._steps, self._held, self._cycle, self._noted
+        self._active, self._depth, self._steps, self._held, self._cycle, self._noted = (
+            {},
+            0,
+            0,
+            False,
+            _DEPTH * 2,
+            False,
+        )
         try:
             yield
         finally:
-            self._active, self._depth, self._steps, self._held, self._cycle = saved
+            self._active, self._depth, self._steps, self._held, self._cycle, self._noted = saved
 
     def asking(self, key: object) -> _Asking:
         """Note that a question is under way, so that one that comes back to it is cut short.
