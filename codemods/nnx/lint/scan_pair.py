@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
@@ -97,6 +98,8 @@ def _single(context: Context, value: Value, function: FunctionFacts, carry: str,
             return True
         if isinstance(value.callee, Attr) and value.callee.name in {"set", "add", "sum", "mean", "reshape", "astype"}:
             return _at(value.callee)
+        if _array_of(context, value, function, depth):
+            return True
         found = context.flow.resolve(context.flow.here(value, function.scope)).value
         return (
             found is not value
@@ -104,6 +107,30 @@ def _single(context: Context, value: Value, function: FunctionFacts, carry: str,
             and _single(context, found, function, "", depth + 1)
         )
     return False
+
+
+def _array_of(context: Context, value: Call, function: FunctionFacts, depth: int) -> bool:
+    """Say whether all functions of the project that a call in a body reaches, as of a layer, give no pair."""
+    flow = context.flow
+    calls = [flow.here(value, function.scope), *(Bound(value, frame) for frame in flow.sites.entries(function))]
+    if flow.calls.callee_name(calls[0]):
+        return False
+    callees = [callee for call in calls for callee, _ in flow.calls.invoked(call)]
+    if any(callee.gradient for callee in callees):
+        return False
+    reached = [callee.function for callee in callees]
+    if not reached:  # a layer of a stack, which is an argument
+        layers = {one for call in calls for one in context.sources.originals(flow.with_value(call, value.callee))}
+        for layer in layers:
+            cls = flow.classes.class_of(layer)
+            method = flow.classes.method(cls, "__call__") if cls is not None else None
+            if method is None and not isinstance(layer.value, Param):
+                return False
+            reached += [method] if method is not None else []
+    return bool(reached) and all(
+        not one.generator and bool(one.returns) and all(_single(context, r, one, "", depth + 1) for r in one.returns)
+        for one in reached
+    )
 
 
 def _at(callee: Attr) -> bool:

@@ -399,4 +399,74 @@ other = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
 """,
         ),
     ),
+    "NNX738": Cases(
+        bad=(
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.out = nnx.Param(self.embed.embedding[...].T)  # NNX738
+Tied(nnx.Rngs(0))
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        table = nnx.Embed(5, 3, rngs=rngs)
+        self.table = table
+        self.out = nnx.Param(jnp.transpose(table.embedding[...]))  # NNX738
+Tied(nnx.Rngs(0))
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.out = nnx.Linear(3, 5, rngs=rngs)
+        self.out.kernel.value = self.embed.embedding.value.T  # NNX738
+Tied(nnx.Rngs(0))
+""",
+        ),
+        clean=(
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+    def __call__(self, tokens):
+        return self.embed.attend(self.embed(tokens))
+Tied(nnx.Rngs(0))
+""",
+            """\
+class Shared(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.table = self.embed.embedding
+    def __call__(self, tokens):
+        return self.embed(tokens) @ self.table[...].T
+Shared(nnx.Rngs(0))
+""",
+            """\
+class Two(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        # untied: only the first values are the same
+        self.out = nnx.Param(self.embed.embedding[...].T)
+Two(nnx.Rngs(0))
+""",
+            """\
+class Plain(nnx.Module):
+    def __init__(self, rngs):
+        self.linear = nnx.Linear(5, 3, rngs=rngs)
+        self.out = nnx.Param(self.linear.kernel[...].T)
+Plain(nnx.Rngs(0))
+""",
+            """\
+class Logits(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+    def __call__(self, h):
+        table = self.embed.embedding[...].T
+        return h @ table
+Logits(nnx.Rngs(0))
+""",
+        ),
+    ),
 }  # fmt: skip
