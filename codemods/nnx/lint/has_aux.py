@@ -24,7 +24,7 @@ def _plain(context: Context, function: FunctionFacts) -> bool:
     for decorator in function.decorators if outer is not None else ():
         bound = context.flow.resolve(context.flow.here(decorator, outer))  # type: ignore[arg-type]
         name = bound.value.name if isinstance(bound.value, Ref) else context.flow.calls.callee_name(bound)
-        if not name.startswith(("jax.", "flax.", "functools.")) or name == "jax.custom_gradient":
+        if not name or name == "jax.custom_gradient":
             return False
     return True
 
