@@ -12,7 +12,7 @@ RULE = Rule(
     why="""\
 `nnx.grad` differentiates `nnx.Param` unless `argnums=nnx.DiffState(0, filter)` says otherwise; the optimizer
 updates what `wrt` selects. If the two differ, Flax 0.10 and 0.11 raise a tree mismatch and 0.12 drops
-gradients silently. For 0.12 alone nothing is said of a `wrt` that is a class below `nnx.Param`: the rest is frozen then.
+gradients silently. For 0.12 alone nothing is said of a `wrt` that is a class below `nnx.Param`: it freezes the rest.
 """,
     kind=Kind.REQUIRED,
     safety=None,
