@@ -32,13 +32,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not tracing.roots and not _within(context, function):
             yield from _by_callers(context, function, seen)
             continue
-        for node in context.bodies.nodes(function.scope):
-            if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in seen:
-                continue
-            value = function.scope.module.values.get(node)
-            if not isinstance(value, Free) or value.scope.function in context.traced:
-                continue
-            if _data(context, value) and not _function_part(context, function, node, value):
+        for node, value in _read(context, function):
+            if node.id not in seen and _data(context, value) and not _function_part(context, function, node, value):
                 seen.add(node.id)
                 change = _rebound(context, function, value)
                 place = (value.scope, change) if change is not None else _called_between(context, function, value)
@@ -46,13 +41,19 @@ def _check(context: Context) -> Iterator[Finding]:
                     yield _kept(function, node, node.id, place)
 
 
+def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name, Free]]:
+    """Yield the names of outer variables that a body reads, those of traced functions left out."""
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            value = function.scope.module.values.get(node)
+            if isinstance(value, Free) and value.scope.function not in context.traced:
+                yield node, value
+
+
 def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> Iterator[Finding]:
     """Yield the variables that a helper of compiled code reads, and that change between the calls of that."""
-    for node in context.bodies.nodes(function.scope):
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in seen:
-            continue
-        value = function.scope.module.values.get(node)
-        if not isinstance(value, Free) or value.scope.function in context.traced:
+    for node, value in _read(context, function):
+        if node.id in seen:
             continue
         seen.add(node.id)
         if _function_part(context, function, node, value):
