@@ -10,7 +10,6 @@ from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, 
 _DEPTH = 40  # how many values one is followed through: fields of objects that hold each other have no end
 _STEPS = 1_000  # how many places one question may visit
 _COPIES = 50  # how many copies of copies are followed
-_CALLERS = 6  # how many calls of a function are gone through, one by one, for a value that depends on an argument
 _LEVELS = 4  # how many callers up an argument is followed where a value cannot be told without it
 
 
@@ -69,11 +68,8 @@ class Sources:
             found = self._of(bound)
             if found.keys() != {bound}:
                 return found
-        frames = self.flow.sites.settlements(param)
-        if len(frames) > _CALLERS:
-            self.flow.questions.unanswered += 1
-            return self._of(bound)
         found = {}
+        frames = self.flow.sites.settlements(param)
         settled = bool(frames)
         self._level += 1
         try:
