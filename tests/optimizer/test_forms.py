@@ -248,3 +248,38 @@ def test_put_into_a_container_that_is_given(made: str, put: str) -> None:
     done = migrate_text(text)
     assert done.count("nnx.ModelAndOptimizer(") == text.count("nnx.Optimizer(")
     assert 'opts["g"].update(grads)' in done
+
+
+OFTEN = """\
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+class Trainer:
+    def __init__(self, model, rate):
+        self.model = model
+        self.optimizer = nnx.Optimizer(model, optax.sgd(rate))
+
+    def step(self, x):
+        grads = nnx.grad(lambda m: jnp.mean(m(x) ** 2))(self.model)
+        self.optimizer.update(grads)
+
+
+class Loud(Trainer):
+    def step(self, x):
+        super().step(x)
+
+
+"""
+
+
+def test_a_class_that_is_made_often_stays_explicit() -> None:
+    made = "".join(
+        f"{cls}(nnx.Linear(2, 1, rngs=nnx.Rngs({i})), 0.1).step(jnp.ones((1, 2)))\n"
+        for i in range(5)
+        for cls in ("Trainer", "Loud")
+    )
+    after = migrate_text(OFTEN + made)
+    assert "nnx.Optimizer(model, optax.sgd(rate), wrt=nnx.Param)" in after
+    assert "self.optimizer.update(self.model, grads)" in after
