@@ -21,8 +21,10 @@ _NAMES = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax
 def _plain(context: Context, function: FunctionFacts) -> bool:
     """Say whether a function gives what it returns: no decorator of the project, nor one that takes a part of it."""
     outer = function.scope.parent
-    for decorator in function.decorators if outer is not None else ():
-        bound = context.flow.resolve(context.flow.here(decorator, outer))  # type: ignore[arg-type]
+    if outer is None:
+        return True
+    for decorator in function.decorators:
+        bound = context.flow.resolve(context.flow.here(decorator, outer))
         name = bound.value.name if isinstance(bound.value, Ref) else context.flow.calls.callee_name(bound)
         if not name or name == "jax.custom_gradient":
             return False
