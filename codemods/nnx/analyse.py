@@ -12,6 +12,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Analysis, Failure, Finding
 from codemods.nnx.lint.on_purpose import on_purpose
+from codemods.nnx.lint.outdated import put_away
 from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.project import Modules, Project
 from codemods.nnx.rewrite import drafts
@@ -99,6 +100,14 @@ def analyse(
     cells = {module.source.path: module.source for module in modules if module.source.cell_starts}
     if cells:
         found = [f for f in found if not (f.path in cells and _meant(cells[f.path], f))]
+    outdated = put_away([module.source.path for module in modules])
+    if outdated:
+        asked_for = (*options.select, *options.extend)
+        found = [
+            f
+            for f in found
+            if f.path not in outdated or not f.code.startswith(MISTAKES) or f.code.startswith(asked_for)
+        ]
     result.findings = sorted(found, key=lambda f: (f.path, f.start, f.code))
     return result
 

@@ -6,10 +6,13 @@ import ast
 import re
 from bisect import bisect
 from collections.abc import Iterator
+from collections.abc import Sequence as Sequence_
+from dataclasses import dataclass
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, weak_round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, binds, uses, varies
 from codemods.nnx.lint.names import last
@@ -26,52 +29,81 @@ _HELP = "split the key and use each part once: key, subkey = jax.random.split(ke
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from (place.found(RULE.code) for place in context.shared(reuses) if not place.weak)
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """A key that is used again.
+
+    Attributes:
+        scope: where it stands.
+        node: the call.
+        message: what is wrong.
+        help: what to do.
+        related: the other uses.
+        weak: whether the same numbers may well be meant there.
+    """
+
+    scope: Scope
+    node: ast.AST
+    message: str
+    help: str = _HELP
+    related: Sequence_[tuple[ast.AST, str]] = ()
+    weak: bool = False
+
+    def found(self, code: str) -> Finding:
+        """Return the finding of a rule."""
+        return finding(code, self.scope, self.node, self.message, self.help, related=self.related)
+
+
+def reuses(context: Context) -> list[Reuse]:
+    """Return where keys are used again, the first place for each: what it is meant for tells of the others."""
     known = context.shared(uses)
+    places: list[Reuse] = []
     for (scope, _), found in known.items():
         if in_test(scope):
             continue
         paths = context.bodies.paths(scope) if len(found) > 1 else {}
-        for index, use in enumerate(found):
-            if use.helper and _meant(use):
-                continue
-            earlier = next((u for u in found[:index] if _together(context, u, use, paths) and _related(u, use)), None)
-            if earlier is not None and not (use.helper or earlier.helper) and _timed(context, scope):
-                continue
-            if earlier is not None:
-                yield finding(
-                    RULE.code,
-                    scope,
-                    use.event.node,
-                    f"`{_text(use)}` was used up by `{last(earlier.name)}` in line {earlier.event.node.lineno}: "
-                    f"the results depend on each other",
-                    _HELP,
-                    related=_others(context, use, earlier, found, paths),
-                )
-            elif (
-                any(_repeats(use, loop) for loop in use.event.loops)
-                or _in_each_round(context, use)
-                or _handed_on(context, use)
-            ):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    use.event.node,
-                    f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
-                    _HELP,
-                )
-            else:
-                continue
-            break  # one finding tells of a key
-        else:
-            split = _split_next(found, known)
-            if split is not None:
-                yield finding(
-                    RULE.code,
-                    scope,
-                    split.event.node,
-                    f"`{_text(split)}` is split again in the next round after numbers were drawn from it",
-                    "draw from the other part: key, subkey = jax.random.split(key)",
-                )
+        place = next(_of_key(context, scope, found, paths), None)  # one finding tells of a key
+        if place is None and (split := _split_next(found, known)) is not None:
+            message = f"`{_text(split)}` is split again in the next round after numbers were drawn from it"
+            help = "draw from the other part: key, subkey = jax.random.split(key)"
+            place = Reuse(scope, split.event.node, message, help)
+        if place is not None:
+            places.append(place)
+    return places
+
+
+def _of_key(
+    context: Context, scope: Scope, found: list[Use], paths: dict[ast.AST, tuple[tuple[ast.AST, str], ...]]
+) -> Iterator[Reuse]:
+    """Yield the uses of a key that was used before, or in the round before."""
+    for index, use in enumerate(found):
+        if use.helper and _meant(use):
+            continue
+        before = (u for u in found[:index] if _together(context, u, use, paths) and _related(u, use))
+        earlier = next((u for u in before if not harmless_pair(context, u, use)), None)
+        if earlier is not None and not (use.helper or earlier.helper) and _timed(context, scope):
+            continue
+        if earlier is not None:
+            yield Reuse(
+                scope,
+                use.event.node,
+                f"`{_text(use)}` was used up by `{last(earlier.name)}` in line {earlier.event.node.lineno}: "
+                f"the results depend on each other",
+                related=_others(context, use, earlier, found, paths),
+                weak=meant_pair(context, earlier, use),
+            )
+            continue
+        loops = [loop for loop in use.event.loops if _repeats(use, loop)]
+        if loops or _in_each_round(context, use) or _handed_on(context, use):
+            yield Reuse(
+                scope,
+                use.event.node,
+                f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
+                weak=bool(loops) and all(weak_round(context, use, loop) for loop in loops),
+            )
 
 
 def _timed(context: Context, scope: Scope) -> bool:
@@ -499,7 +531,9 @@ RULE = lint_rule(
 A key determines the numbers. Used for two draws, or in every round of a loop, it gives equal or related numbers:
 identical initial weights, identical noise, the same "random" batch. `jax.random.split` or `fold_in` makes new keys.
 The rule is silent in tests, where equal numbers may be meant, for draws where times are measured and nothing is
-trained, and for `permutation` or `choice` of several arrays with one key, which keeps them in step.
+trained, and for `permutation` or `choice` of several arrays with one key, which keeps them in step. Where the same
+numbers may well be meant, as for two methods that a script compares, or in a loop over settings, NNX773 tells of it,
+which runs if it is selected.
 """,
     source="JAX tutorial, section on random keys; measured: identical numbers",
     severity="error",

@@ -5,6 +5,70 @@ from __future__ import annotations
 from tests.lint.tables import Cases
 
 CASES = {
+    "NNX773": Cases(
+        bad=(
+            """\
+def fast(k, v):
+    return v + jax.random.normal(k, v.shape)
+def exact(k, v):
+    return v - jax.random.normal(k, v.shape)
+a = fast(key, x)
+b = exact(key, x)  # NNX773
+""",
+            """\
+def solve(k, rate):
+    return rate * jax.random.normal(k)
+for rate in [0.1, 0.2]:
+    y = solve(key, rate)  # NNX773
+""",
+            """\
+def decode(k, v, exact):
+    return v + jax.random.normal(k, v.shape) * exact
+a = decode(key, x, False)
+b = decode(key, x, True)  # NNX773
+""",
+            """\
+a = jax.random.normal(key)
+b = jax.random.normal(key)  # NNX773
+assert a == b
+""",
+        ),
+        clean=(
+            """\
+def sample(k):
+    high = jax.random.normal(k)
+    low = jax.random.uniform(k)
+    return jnp.where(x.sum() > 0, high, low)
+y = sample(key)
+""",
+            """\
+key, one = jax.random.split(key)
+a = jax.random.normal(one)
+b = jax.random.normal(key)
+""",
+            """\
+def layer(k, n):
+    return jax.random.normal(k, (n,))
+one, two = jax.random.split(key)
+params = {"w": layer(one, 3), "b": layer(two, 2)}
+""",
+            """\
+def fast(k, v):
+    return v + jax.random.normal(k, v.shape)
+def exact(k, v):
+    return v - jax.random.normal(k, v.shape)
+one, two = jax.random.split(key)
+a = fast(one, x)
+b = exact(two, x)
+""",
+            """\
+def solve(k, rate):
+    return rate * jax.random.normal(k)
+for i, rate in enumerate([0.1, 0.2]):
+    y = solve(jax.random.fold_in(key, i), rate)
+""",
+        ),
+    ),
     "NNX830": Cases(
         bad=(
             """\

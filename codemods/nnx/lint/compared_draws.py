@@ -1,0 +1,262 @@
+"""Which draws with one key may be meant to be equal, or do no harm: what NNX773 tells of, and NNX830 does not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.lint.keys import SAME, Use
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.nodes import last_word
+
+_SCRIPT = re.compile(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
+_MAKING = re.compile(
+    r"(^|_)(init\w*|make|create|build|new|get|sample\w*|draw|noise|dropout|augment\w*|random\w*|glorot\w*|xavier\w*|he)(_|$)"
+)
+_INIT = re.compile(r"(^|_)(init\w*|reset)(_|$)")
+_MEASURING = re.compile(r"bench|perf|profil|timing|speed|compar")  # of files
+_SHOWS = re.compile(
+    r"^(plot\w*|imshow|show\w*|draw_\w+|scatter|hist|print|display|perf_counter|timeit|block_until_ready)$"
+)
+_DATA = re.compile(
+    r"batch|load|data|\bds\b|iter|epoch|step|train|episode|layer|dim|size|shape|width|param|leaves|block"
+)
+_COUNTS = frozenset({"range", "arange", "trange", "count"})
+_CHOOSING = frozenset({"where", "select", "cond"})
+
+
+def harmless_pair(context: Context, one: Use, two: Use) -> bool:
+    """Say whether nobody minds that two uses of a key see the same numbers; a third use may still matter."""
+    return _alternatives(context, one, two) or _for_shapes(context, one) or _for_shapes(context, two)
+
+
+def meant_pair(context: Context, one: Use, two: Use) -> bool:
+    """Say whether two uses of a key may be meant to see the same numbers."""
+    if _equal_asked(context, one, two):
+        return True
+    scope = two.event.scope
+    if not one.helper and not two.helper:
+        return (_only_shown(one) and _only_shown(two)) or (
+            in_script(scope) and _measured(scope) and one.name == two.name
+        )
+    if "split" in (last(one.name), last(two.name)) and not (one.helper and two.helper):
+        return False  # used up and split after all, or the other way round
+    if one.helper and two.helper and _other_setting(one, two):
+        return True
+    if _in_one_expression(one, two) or _fed(one, two):
+        return False
+    if one.helper and two.helper:
+        if one.gradient != two.gradient:
+            return True  # a loss, and what else is told of the same numbers
+        return in_script(scope) and not _made(one, two) and bool(_things(one) & _things(two))
+    return in_script(scope)
+
+
+def _things(use: Use) -> set[str]:
+    """Return the variables that a call is about: the object whose method it is, and what it is given but the key."""
+    parts = [node for node in _given(use) if node is not use.node]
+    if isinstance(use.event.node.func, ast.Attribute):
+        parts.append(use.event.node.func.value)
+    return {name for part in parts for name in names_in(part)}
+
+
+def _other_setting(one: Use, two: Use) -> bool:
+    """Say whether a helper is called twice with a switch or rate of another value, and is the same otherwise."""
+    first, second = _given(one), _given(two)
+    if one.name != two.name or len(first) != len(second) or _made(one, two):
+        return False
+    unlike = [pair for pair in zip(first, second, strict=True) if ast.dump(pair[0]) != ast.dump(pair[1])]
+    return bool(unlike) and all(
+        isinstance(a, ast.Constant) and isinstance(a.value, bool | str) for p in unlike for a in p
+    )
+
+
+def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
+    """Say whether a loop goes through settings that are compared, or through what a model is judged by."""
+    if not isinstance(loop, ast.For | ast.comprehension):
+        return False
+    function = use.event.scope.function
+    text = ast.unparse(loop.iter)
+    if any(SAME.search(name) for name in names_in(loop.iter)) or (function is not None and SAME.search(function.name)):
+        return True
+    called = {last_word(n.func) for n in ast.walk(loop.iter) if isinstance(n, ast.Call)}
+    if called & _COUNTS or _DATA.search(text.lower()) or _DATA.search(ast.unparse(loop.target).lower()):
+        return in_script(use.event.scope) and _sizes(loop, use)
+    if use.helper:
+        return in_script(use.event.scope) or isinstance(loop.iter, ast.List | ast.Tuple)
+    return in_script(use.event.scope) and any(_SHOWS.match(last_word(n.func)) for n in _calls(loop))
+
+
+def in_script(scope: Scope) -> bool:
+    """Say whether a body is the one of a file, a cell, or a function that runs something to look at it."""
+    function = scope.function
+    return function is None or bool(_SCRIPT.search(function.name.lower()))
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (n for n in ast.walk(node) if isinstance(n, ast.Call))
+
+
+def _sizes(loop: ast.For | ast.comprehension, use: Use) -> bool:
+    """Say whether a loop tries several sizes, of which it takes the time."""
+    names = names_in(loop.target)
+    return any(
+        last_word(n.func) in {"time", "perf_counter", "timeit", "block_until_ready"} for n in _calls(loop)
+    ) and any(names & names_in(a) for a in use.event.node.args[1:])
+
+
+def _measured(scope: Scope) -> bool:
+    return bool(_MEASURING.search(scope.module.source.path.replace("\\", "/").rpartition("/")[2].lower()))
+
+
+def _only_shown(use: Use) -> bool:
+    """Say whether what is drawn is shown, and nothing else is done with it."""
+    statement = use.event.statement
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and statement.value is not use.event.node
+        and bool(_SHOWS.match(last_word(statement.value.func)))
+    )
+
+
+def _targets(use: Use) -> set[str]:
+    """Return the variables that get what a statement with a use gives."""
+    statement = use.event.statement
+    if not isinstance(statement, ast.Assign | ast.AnnAssign):
+        return set()
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _equal_asked(context: Context, one: Use, two: Use) -> bool:
+    """Say whether the text asserts something of two results together, as that they are equal."""
+    first, second = _targets(one), _targets(two)
+    if not first or not second or first & second:
+        return False
+    for node in context.bodies.nodes(one.event.scope):
+        asked = node.test if isinstance(node, ast.Assert) else node
+        for part in ast.walk(asked) if isinstance(node, ast.Assert) else ():
+            if isinstance(part, ast.Compare) or (isinstance(part, ast.Call) and last_word(part.func) in _EQUAL):
+                asked = part
+                break
+        if isinstance(node, ast.Assert) and isinstance(asked, ast.Compare):
+            sides = [names_in(asked.left), names_in(asked.comparators[0])]
+        elif isinstance(asked, ast.Call) and last_word(asked.func) in _EQUAL and len(asked.args) > 1:
+            if not isinstance(node, ast.Assert) and not last_word(asked.func).startswith("assert"):
+                continue
+            sides = [names_in(asked.args[0]), names_in(asked.args[1])]
+        else:
+            continue
+        if (first & sides[0] and second & sides[1]) or (first & sides[1] and second & sides[0]):
+            return True
+    return False
+
+
+_EQUAL = frozenset(
+    {"allclose", "array_equal", "assert_allclose", "assert_array_equal", "isclose", "assert_trees_all_close"}
+)
+
+
+def _alternatives(context: Context, one: Use, two: Use) -> bool:
+    """Say whether an operation takes the result of one use or that of the other, and nothing else reads them."""
+    first, second = _targets(one), _targets(two)
+    if len(first) != 1 or len(second) != 1 or first == second:
+        return False
+    nodes = context.bodies.nodes(one.event.scope)
+    choices = [n for n in nodes if isinstance(n, ast.Call) and last_word(n.func) in _CHOOSING and len(n.args) > 2]
+    if not choices:
+        return False
+    arms = [arm for choice in choices for arm in choice.args[1:]]
+
+    def chosen(names: set[str]) -> bool:
+        reads = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
+        return bool(reads) and all(any(inside(n, arm) for arm in arms) for n in reads)
+
+    if not chosen(first) or not chosen(second):
+        return False
+    grown = [set(first), set(second)]  # with what a choice that takes them gives
+    for statement in sorted((n for n in nodes if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
+        if isinstance(statement.value, ast.Call) and statement.value in choices:
+            for names in grown:
+                if any(names & names_in(arm) for arm in statement.value.args[1:]):
+                    names |= {n for t in statement.targets for n in names_in(t)}
+    for choice in choices:
+        left, *rest = choice.args[1:]
+        right = [name for arm in rest for name in names_in(arm)]
+        for a, b in (grown, grown[::-1]):
+            if a & names_in(left) and b & set(right):
+                return True
+    return False
+
+
+_ASKING = frozenset({"init", "init_with_output", "lazy_init", "eval_shape", "tabulate", "initialize"})
+
+
+def _for_shapes(context: Context, use: Use) -> bool:
+    """Say whether what is drawn, and what is made of it, is only an example of shapes that a model is set up with."""
+    names, scope = _targets(use) - {"_"}, use.event.scope
+    statement = use.event.statement
+    value = getattr(statement, "value", None)
+    if not names or last(use.name) == "split" or not isinstance(value, ast.Call) or not inside(use.event.node, value):
+        return False
+    asking = [
+        argument
+        for event in context.bodies.calls.get(scope, ())
+        if isinstance(event.node.func, ast.Attribute) and event.node.func.attr in _ASKING and len(event.node.args) > 1
+        for argument in (*event.node.args[1:], *(k.value for k in event.node.keywords))
+    ]
+    if not asking:
+        return False
+    assigned = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign) and n is not statement]
+    made: list[ast.expr] = []
+    for _ in range(4):
+        for one in assigned:
+            if one.value not in made and not any(a is n for a in asking for n in ast.walk(one)):
+                if names & names_in(one.value) and all(isinstance(t, ast.Name) for t in one.targets):
+                    made.append(one.value)
+                    names |= {n for t in one.targets for n in names_in(t)}
+    reads = list(_reads(scope.node, names))
+    return bool(reads) and all(any(inside(n, part) for part in (*asking, *made)) for n in reads)
+
+
+def _reads(node: ast.AST, names: set[str]) -> Iterator[ast.Name]:
+    """Yield where variables of a body are read, also in its inner functions that have no such variables themselves."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name) and child.id in names and isinstance(child.ctx, ast.Load):
+            yield child
+        own: set[str] = set()
+        if isinstance(child, ast.FunctionDef | ast.Lambda):
+            own = {n.arg for n in ast.walk(child) if isinstance(n, ast.arg)}
+            own |= {n.id for n in ast.walk(child) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        yield from _reads(child, names - own)
+
+
+def _in_one_expression(one: Use, two: Use) -> bool:
+    """Say whether both results are parts of one expression, as the layers of a dict or the terms of a sum."""
+    return one.event.statement is two.event.statement and not isinstance(
+        one.event.statement, ast.For | ast.While | ast.If | ast.With
+    )
+
+
+def _fed(one: Use, two: Use) -> bool:
+    """Say whether the second use works on what the first one gave, or its result is put together with that."""
+    if one.helper and _INIT.search(last(one.name).lower()):
+        return False
+    results = _targets(one)
+    statement = two.event.statement
+    whole = getattr(statement, "value", None) if isinstance(statement, ast.Assign | ast.Return) else None
+    return bool(results) and bool(results & names_in(whole or two.event.node))
+
+
+def _given(use: Use) -> list[ast.expr]:
+    return [*use.event.node.args, *(k.value for k in use.event.node.keywords)]
+
+
+def _made(one: Use, two: Use) -> bool:
+    """Say whether two helpers make parts of something: weights, samples."""
+    return all(_MAKING.search(last(use.name).lower()) for use in (one, two))

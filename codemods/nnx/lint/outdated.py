@@ -1,0 +1,30 @@
+"""Files that a project has put away, in which nobody mends mistakes."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+
+_FOLDERS = re.compile(
+    r"_*(outdated|deprecated|deprec|legacy|old(_\w+)?|archived?|obsolete|attic|trash)_*", re.IGNORECASE
+)
+
+
+def put_away(paths: Sequence[str]) -> frozenset[str]:
+    """Return the files in folders that are named as outdated, below the folder that all files are in.
+
+    Args:
+        paths: the paths of all files of a run.
+    """
+    plain = {path: path.replace("\\", "/") for path in paths}
+    folders = {posixpath.dirname(path) for path in plain.values()}
+    try:
+        above = posixpath.commonpath(folders)
+    except ValueError:  # absolute ones beside relative ones
+        above = ""
+    return frozenset(
+        path
+        for path, name in plain.items()
+        if any(map(_FOLDERS.fullmatch, posixpath.dirname(name)[len(above) :].split("/")))
+    )
