@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.places import in_test, shown
 from codemods.nnx.lint.syntax import constant, keyword
-from codemods.nnx.values import Call, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Call, Param, Ref, Sequence, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -47,7 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     message = f"the backward rule returns {given} gradients for {wanted} argument{'s' * (wanted != 1)}"
                     yield _finding(backward, value, message)
                     break
-                if _array(context, value, backward):
+                if _array(context, value, backward) or _given(context, value, primal, backward):
                     yield _finding(backward, value, "the backward rule returns a tuple, also of one gradient")
                     break
 
@@ -156,7 +156,7 @@ def _wanted(function: FunctionFacts) -> int | None:
 def _array(context: Context, value: Value, function: FunctionFacts) -> bool:
     """Say whether a value is an array for certain."""
     if isinstance(value, Unknown):
-        return (
+        return (isinstance(value.node, ast.UnaryOp) and isinstance(value.node.op, ast.USub)) or (
             isinstance(value.node, ast.BinOp)
             and not any(isinstance(n, ast.Tuple | ast.List) for n in ast.walk(value.node))
             and isinstance(value.node.op, ast.Mult | ast.Div | ast.Sub | ast.Pow | ast.MatMult)
@@ -167,9 +167,17 @@ def _array(context: Context, value: Value, function: FunctionFacts) -> bool:
     return name.startswith("jax.numpy.") and gives_arrays(name) and name.rpartition(".")[2] in _GIVING
 
 
+def _given(context: Context, value: Value, primal: FunctionFacts, backward: FunctionFacts) -> bool:
+    """Say whether the backward rule returns what it gets for a result that is one array."""
+    if not isinstance(value, Param) or value.function is not backward or value.name != list(backward.params)[-1]:
+        return False
+    return bool(primal.returns) and all(_array(context, one, primal) for one in primal.returns)
+
+
 _GIVING = frozenset(
     {"clip", "where", "zeros_like", "ones_like", "sum", "mean", "multiply", "exp", "tanh", "dot", "matmul", "sign",
-     "reshape", "maximum", "minimum", "abs", "sqrt", "log", "concatenate", "stack", "outer", "einsum"}
+     "reshape", "maximum", "minimum", "abs", "round", "floor", "ceil", "sin", "cos", "power", "sqrt", "log",
+     "concatenate", "stack", "outer", "einsum"}
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds
 from codemods.nnx.lint.syntax import Path, constant, exclusive, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Const, Free, Item, Loop, Value
+from codemods.nnx.values import Call, Const, Free, Item, Loop, Mapping, Param, Value
 
 _METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", "devices"}
 
@@ -217,7 +217,7 @@ def _other_name(read: ast.Name, given: ast.expr, value: Value, found: Value | No
     """Say whether another variable has kept what the first round of a loop donates."""
     if not isinstance(value, Loop) or not isinstance(given, ast.Name) or read.id == given.id:
         return False
-    return isinstance(value.before, Call | Item) and found is value.before
+    return isinstance(value.before, Call | Item | Mapping | Param) and found is value.before
 
 
 def _leaves(loop: ast.For | ast.While, event: CallEvent) -> bool:

@@ -19,6 +19,8 @@ _SIZED = {
     "compress": "size", "extract": "size",
 }  # fmt: skip
 
+_SEGMENTS = frozenset(f"jax.ops.segment_{word}" for word in ("sum", "max", "min", "prod"))
+
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context, level=0):
@@ -26,6 +28,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if isinstance(func, ast.Attribute) and func.attr == "nonzero" and not name:
             if event.value.keyword("size") is None and context.taint.node(func.value, event.scope):
                 yield finding(RULE.code, event.scope, event.node, _WHAT, "give size=, or use a mask")
+        if name in _SEGMENTS and len(event.node.args) == 2 and not event.value.starred:
+            if event.value.keyword("num_segments") is None and context.taint.node(event.node.args[1], event.scope):
+                yield finding(RULE.code, event.scope, event.node, _WHAT, "give num_segments=")
         if not name.startswith("jax.numpy."):
             continue
         word, value = last(name), event.value

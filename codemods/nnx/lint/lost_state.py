@@ -16,6 +16,7 @@ from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.places import foreign, kinds_of, shown
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
+from codemods.nnx.values import Free, Param
 
 # where a file speaks of these, the mode of a module may be set elsewhere
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
@@ -29,14 +30,24 @@ def _check(context: Context) -> Iterator[Finding]:
         if name != "flax.nnx.merge" or function is None or isinstance(function.node, ast.Lambda):
             continue
         outer = _compiled(context, function)
-        if outer is None:
+        alone = outer is None and _loss_alone(context, function)
+        if outer is None and not alone:
             continue
         names = _targets(event)
         calls = context.bodies.calls[event.scope]
-        change = next((e for e in calls if _changes(context, e, names)), None)
+        change = None if alone else next((e for e in calls if _changes(context, e, names)), None)
         if change is None:
             change = _trained(context, event, calls, names)
-        if change is not None and not _given_back(context, function, names):
+        if change is not None and not context.options.crosses("0.11") and _shared(context, event, function):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "this merges Variables from outside of the gradient, and the model changes them: TraceContextError",
+                "merge a copy, nnx.merge(..., copy=True), and return its state with has_aux=True",
+                related=[(change.node, "changed here")],
+            )
+        elif change is not None and not _given_back(context, function, names):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -69,6 +80,27 @@ def _is_loss(context: Context, outer: FunctionFacts, function: FunctionFacts) ->
     return False
 
 
+def _loss_alone(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function, which no other one is around, is differentiated by JAX, and batch statistics occur."""
+    return (
+        b"BatchNorm" in function.scope.module.source.data
+        and enclosing_function(function.scope.parent) is None
+        and any(root.function is function for root in context.traced.gradients)
+    )
+
+
+def _shared(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a differentiated function merges states that come from outside, without a copy of them."""
+    roots = [root for root in context.traced.gradients if root.function is function]
+    if not roots or event.value.starred or event.value.keyword("copy") is not None or len(event.value.args) < 3:
+        return False
+    return any(
+        (isinstance(value, Free) and value.scope is not function.scope)
+        or (isinstance(value, Param) and value.function is function and all(value.name in r.static for r in roots))
+        for value in event.value.args[1:]
+    )
+
+
 def _trained(context: Context, event: CallEvent, calls: list[CallEvent], names: set[str]) -> CallEvent | None:
     """Return the call of a merged model that runs in training mode and changes its statistics."""
     text = event.scope.module.source.data
@@ -82,7 +114,10 @@ def _trained(context: Context, event: CallEvent, calls: list[CallEvent], names: 
     if not training:
         if any(word in text for word in _MODES):
             return None
-        if context.traced.get(event.scope.function) is None or not _differentiated(context, event):
+        function = event.scope.function
+        if function is None:
+            return None
+        if not _differentiated(context, event) and not _loss_alone(context, function):
             return None
     for call in calls:
         func = call.node.func

@@ -167,9 +167,13 @@ def _fed(
     root = text.partition(".")[0]
     for other in context.bodies.calls.get(scope, ()):
         inner = [one for one in other.loops if isinstance(one, ast.For | ast.While) and one is not outer]
-        if not inner or (outer is not None and outer not in other.loops) or other.node.lineno >= event.node.lineno:
+        if (outer is not None and outer not in other.loops) or other.node.lineno >= event.node.lineno:
             continue
         func = other.node.func
+        if not inner:
+            if outer is not None and _loops(context, other, text):
+                return True
+            continue
         if isinstance(func, ast.Attribute) and func.attr == "update" and ast.unparse(func.value) == text:
             return True
         if any(ast.unparse(node) == text for node in other.node.args if isinstance(node, ast.Name | ast.Attribute)):
@@ -177,6 +181,31 @@ def _fed(
         if root == "self" and isinstance(func, ast.Attribute) and ast.unparse(func.value) == "self":
             return True
     return False
+
+
+def _loops(context: Context, event: CallEvent, text: str) -> bool:
+    """Say whether a function that is called updates a metric in a loop, or hands it on there."""
+    callees = context.flow.calls.callables(context.flow.here(event.value.callee, event.scope))
+    if len(callees) != 1 or event.value.starred:
+        return False
+    function = callees[0].function
+    inner = text if text.startswith("self.") and ast.unparse(event.node.func).startswith("self.") else ""
+    names = list(function.params)[1 if function.owner is not None and function.binding == "instance" else 0 :]
+    for name, node in [*zip(names, event.node.args, strict=False), *((k.arg, k.value) for k in event.node.keywords)]:
+        if name and isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) == text:
+            inner = name
+    return bool(inner) and any(
+        any(isinstance(loop, ast.For | ast.While) for loop in other.loops)
+        and (
+            (
+                isinstance(func := other.node.func, ast.Attribute)
+                and func.attr == "update"
+                and ast.unparse(func.value) == inner
+            )
+            or any(ast.unparse(node) == inner for node in other.node.args if isinstance(node, ast.Name | ast.Attribute))
+        )
+        for other in context.bodies.calls.get(function.scope, ())
+    )
 
 
 RULE = lint_rule(

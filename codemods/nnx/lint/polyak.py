@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import argument
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Value
+
+_AVERAGE = re.compile(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|slow)(_|$)", re.I)
 
 
 def misplaced_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     """Yield the updates that put an average of optax into the model that it moves towards."""
     if not any(b"incremental_update" in module.source.data for module in context.project.modules):
         return
+    for event, name in foreign(context, "incremental_update"):
+        places = [argument(event.node, place, word) for place, word in enumerate(("new_tensors", "old_tensors"))]
+        statement = event.statement
+        if name != "optax.incremental_update" or in_test(event.scope) or None in places:
+            continue
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+            continue
+        new, old, target = (last_word(node) for node in (*places, statement.targets[0]) if node is not None)
+        if _AVERAGE.search(new) and _AVERAGE.search(target) and old and not _AVERAGE.search(old):
+            yield (
+                event,
+                f"optax.incremental_update(new, old, step) moves the old towards the new: with a small step "
+                f"`{target}` becomes `{old}`, and no average",
+                f"exchange the two: optax.incremental_update({ast.unparse(places[1])}, {ast.unparse(places[0])}, ...)"
+                if places[0] is not None and places[1] is not None
+                else "exchange the two",
+            )
     for event, name in foreign(context, "update"):
         if name != "flax.nnx.update" or len(event.node.args) != 2 or in_test(event.scope):
             continue

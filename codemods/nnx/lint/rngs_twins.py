@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import exclusive
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Class, Const, Param, Value
 
 _HELP = "make one nnx.Rngs and pass it to all layers: each takes its own keys from it"
@@ -33,7 +34,12 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         text = ast.dump(event.node)
         known = seen.setdefault((event.scope, text), [])
-        if any(_both(context, earlier, event) and _equal(earlier, event) for earlier, _ in known):
+        twins = [
+            (earlier, other)
+            for earlier, other in known
+            if _both(context, earlier, event) and _equal(earlier, event) and not _copied(context, other, layer)
+        ]
+        if twins:
             first = known[0][0]
             message = f"the same seed as in line {first.node.lineno}: the layers start with related weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
@@ -41,6 +47,19 @@ def _check(context: Context) -> Iterator[Finding]:
             message = "the same seed in every round: the layers start with identical weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
         known.append((event, layer))
+
+
+def _copied(context: Context, one: CallEvent, two: CallEvent) -> bool:
+    """Say whether the project copies the state of one layer into the other, as that of a target network."""
+    names = [last_word(e.statement.targets[0]) for e in (one, two) if isinstance(e.statement, ast.Assign)]
+    if len(names) != 2:
+        return False
+    for event, name in foreign(context, "update", everywhere=True):
+        if name == "flax.nnx.update" and len(event.node.args) == 2:
+            words = {last_word(n) for n in ast.walk(event.node) if isinstance(n, ast.Name | ast.Attribute)}
+            if set(names) <= words:
+                return True
+    return False
 
 
 def _constant(context: Context, layer: CallEvent) -> bool:

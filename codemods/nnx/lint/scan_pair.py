@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.places import shown
+from codemods.nnx.lint.syntax import argument
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Choice, Const, Param, Sequence, Unknown, Value
 
 _ARRAYS = ("jax.numpy.", "jax.nn.", "jax.random.", "flax.nnx.relu", "flax.nnx.gelu", "flax.nnx.softmax")
+_CARRY = re.compile(r"^_|carry|carries|final|last|state|init|new|end|next|result|^h\d?$|^c$", re.I)
 _SEVERAL = frozenset({"split", "array_split", "meshgrid", "unstack", "histogram", "unique", "divmod", "frexp", "modf",
                       "broadcast_arrays", "nonzero", "where"})  # fmt: skip
 
@@ -25,9 +29,59 @@ def _check(context: Context) -> Iterator[Finding]:
         if body.loop != "jax.lax.scan" or body.callee.gradient:
             continue
         yield from _judged(context, body.function, body.free or [])
+    yield from _swapped(context)
     for root in context.traced.roots:
         if root.transform == "flax.nnx.scan" and not root.partial and _pair(root.options and option(root, "out_axes")):
             yield from _judged(context, root.function, [])
+
+
+def _swapped(context: Context) -> Iterator[Finding]:
+    """Yield the results of scans under each other's names: the first carry's name for the outputs."""
+    for event in context.bodies.unpacked:
+        if last_word(event.node.func) != "scan" or event.scope.module not in context.asked:
+            continue
+        statement = event.statement
+        assert isinstance(statement, ast.Assign)
+        target = statement.targets[0]
+        init = argument(event.node, 1, "init")
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or statement.value is not event.node:
+            continue
+        first, second = target.elts
+        if context.flow.calls.name(event) != "jax.lax.scan" or not isinstance(first, ast.Name):
+            continue
+        names = isinstance(init, ast.Name) or (isinstance(init, ast.Tuple) and len(init.elts) > 1)
+        same = init is not None and names and ast.unparse(second) == ast.unparse(init)
+        if (same and not _CARRY.search(first.id)) or _parted(context, event, second):
+            yield finding(
+                RULE.code,
+                event.scope,
+                target,
+                "a scan gives the last carry first and the outputs second",
+                "unpack it as `carry, outputs = ...`",
+            )
+
+
+def _parted(context: Context, event: CallEvent, second: ast.expr) -> bool:
+    """Say whether the outputs are unpacked as the carry that the scan begins with, and are one array."""
+    init = event.value.argument(1, "init")
+    given = event.value.argument(0, "f")
+    if not isinstance(second, ast.Tuple) or init is None or given is None:
+        return False
+    begun = context.flow.resolve(context.flow.here(init, event.scope)).value
+    callees = context.flow.calls.callables(context.flow.here(given, event.scope))
+    if not isinstance(begun, Sequence) or len(begun.items) != len(second.elts) or len(callees) != 1:
+        return False
+    returns = callees[0].function.returns
+    scope = callees[0].function.scope
+    return bool(returns) and all(
+        isinstance(one, Sequence)
+        and len(one.items) == 2
+        and isinstance(one.items[0], Sequence)
+        and isinstance(one.items[1], Call)
+        and context.flow.calls.callee_name(context.flow.here(one.items[1], scope)).startswith(_ARRAYS)
+        and last_word(one.items[1].node.func) not in _SEVERAL
+        for one in returns
+    )
 
 
 def _pair(axes: ast.expr | None) -> bool:

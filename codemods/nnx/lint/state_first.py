@@ -24,6 +24,18 @@ _UPDATES = re.compile(r"update|delta|step", re.I)
 def _check(context: Context) -> Iterator[Finding]:
     for average, message, help in misplaced_averages(context):
         yield finding(RULE.code, average.scope, average.node, message, help)
+    for event, name in foreign(context, "apply_updates"):
+        given = event.value.argument(1, "updates") if name == "optax.apply_updates" else None
+        if isinstance(given, Call) and isinstance(given.callee, Attr) and given.callee.name == "update":
+            if len(given.args) >= 2 and kinds_of(context, given.callee.base, event.scope) == {Kind.TRANSFORM}:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "an update of optax gives two results, the updates and the new state: here the pair is applied",
+                    "unpack it: updates, opt_state = tx.update(grads, opt_state, params)",
+                    related=[(given.node, "made here")],
+                )
     for event in context.bodies.unpacked:
         statement = event.statement
         assert isinstance(statement, ast.Assign)
@@ -32,8 +44,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.module not in context.asked or len(target.elts) != 2 or not _updates(context, event):
             continue
         first, second = map(last_word, target.elts)
-        given = [last_word(argument) for argument in event.node.args[:2]]
-        named = _STATE.search(given[0]) and not _STATE.search(given[1]) and _GRADIENTS.search(given[1])
+        words = [last_word(argument) for argument in event.node.args[:2]]
+        named = _STATE.search(words[0]) and not _STATE.search(words[1]) and _GRADIENTS.search(words[1])
         if named or (_begun(context, event, 0) and not _begun(context, event, 1)):
             yield finding(
                 RULE.code,

@@ -6,17 +6,28 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts
+from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Param
 
 _ARRAYS = frozenset({"Array", "ndarray", "ArrayLike", "Float", "Int", "DeviceArray"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for cls in context.asked.classes():
+        for node, name in _hidden(context, cls):
+            yield finding(
+                RULE.code,
+                cls.scope,
+                node,
+                f"`{name}` is an array, and a part of the structure of `{cls.name}`: structures are compared and "
+                "hashed, and arrays cannot be",
+                "let it be one of the children, or keep a tuple of numbers in it",
+            )
         for statement in cls.node.body:
             if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.value, ast.Call):
                 continue
@@ -30,6 +41,55 @@ def _check(context: Context) -> Iterator[Finding]:
                     "hashed, and arrays cannot be",
                     "let it be an ordinary field, or keep a tuple of numbers in it",
                 )
+
+
+def _hidden(context: Context, cls: ClassFacts) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the arrays that ``tree_flatten`` puts into the structure of a tree."""
+    method = cls.methods.get("tree_flatten")
+    if method is None or {"__eq__", "__hash__"} & set(cls.methods):
+        return
+    for node in context.bodies.nodes(method.scope):
+        if not isinstance(node, ast.Return) or not isinstance(node.value, ast.Tuple) or len(node.value.elts) != 2:
+            continue
+        structure = _last(context, method, node.value.elts[1])
+        parts: list[ast.expr | None] = [structure]
+        if isinstance(structure, ast.Tuple | ast.List):
+            parts = list(structure.elts)
+        elif isinstance(structure, ast.Dict):
+            parts = list(structure.values)
+        for part in parts:
+            value = method.scope.module.values.get(part) if part is not None else None
+            if isinstance(value, Attr) and value.base is method.self_param and part is not None:
+                if _holds_array(context, cls, value.name):
+                    yield part, value.name
+
+
+def _last(context: Context, method: FunctionFacts, node: ast.expr) -> ast.expr:
+    """Return the expression that a variable of a method stands for, if it is bound once."""
+    if not isinstance(node, ast.Name):
+        return node
+    bound = [
+        one.value
+        for one in context.bodies.nodes(method.scope)
+        if isinstance(one, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in one.targets)
+    ]
+    return bound[0] if len(bound) == 1 else node
+
+
+def _holds_array(context: Context, cls: ClassFacts, name: str) -> bool:
+    """Say whether every object of a class of which the attribute is known has an array there, and one of them has."""
+    known = False
+    for store in cls.stores.get(name, ()):
+        for source in context.sources.originals(context.flow.here(store[1], store[0].scope)):
+            if isinstance(source.value, Param):
+                continue
+            if not isinstance(source.value, Call):
+                return False
+            made = context.flow.calls.callee_name(source)
+            if not (made.startswith("jax.") and gives_arrays(made)):
+                return False
+            known = True
+    return known
 
 
 def static(made: ast.Call) -> bool:

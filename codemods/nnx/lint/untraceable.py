@@ -83,7 +83,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _given_back(context: Context) -> Iterator[Finding]:
-    """Yield the functions and texts that compiled functions return."""
+    """Yield the functions, texts and objects that compiled functions return."""
     for root in compiled_roots(context):
         function = root.function
         if function.scope.module not in context.asked or in_test(root.scope) or not root.transform.endswith("jit"):
@@ -91,9 +91,8 @@ def _given_back(context: Context) -> Iterator[Finding]:
         if isinstance(function.node, ast.Lambda) or function.generator:
             continue
         for returned in function.returns:
-            for part in returned.items if isinstance(returned, Sequence) else (returned,):
-                found = context.flow.resolve(context.flow.here(part, function.scope))
-                what = "a function" if isinstance(found.value, Function) else "a text" if _text(context, found) else ""
+            for part in _parts(returned):
+                what = _returned(context, context.flow.resolve(context.flow.here(part, function.scope)))
                 if what:
                     yield finding(
                         RULE.code,
@@ -103,6 +102,24 @@ def _given_back(context: Context) -> Iterator[Finding]:
                         "return the arrays that it is made of, and make it outside",
                     )
                     break
+
+
+def _parts(returned: Value) -> Iterator[Value]:
+    """Yield what a result consists of, as far as it is written there."""
+    for part in returned.items if isinstance(returned, Sequence) else (returned,):
+        yield from (value for _, value in part.items) if isinstance(part, Mapping) else (part,)
+
+
+def _returned(context: Context, found: Bound) -> str:
+    """Return what a part of a result is that compiled code cannot return; empty if it can, or is not known."""
+    if isinstance(found.value, Function):
+        return "a function"
+    if _text(context, found) or (isinstance(found.value, Unknown) and isinstance(found.value.node, ast.JoinedStr)):
+        return "a text"
+    made = context.flow.follow(found, found.value.callee).value if isinstance(found.value, Call) else None
+    if isinstance(made, Class) and not _registered(context, made.facts):
+        return f"an object of the class `{made.facts.name}`"
+    return ""
 
 
 def _carried(context: Context) -> Iterator[Finding]:

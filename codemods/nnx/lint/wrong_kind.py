@@ -25,6 +25,7 @@ from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item,
 
 _STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
 _INITIALIZERS = ("flax.nnx.initializers.", "jax.nn.initializers.")
+_FLOATS = frozenset({"time.time", "time.perf_counter", "time.monotonic", "random.random", "builtins.float"})
 _PLAIN_INITIALIZERS = frozenset({"zeros", "ones"})  # these are functions themselves
 
 
@@ -38,6 +39,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *DRAWING, "fold_in"):
         if name.startswith("jax.random.") and not event.value.starred and not _guarded(context, event):
             yield from _drawn(context, event, last(name))
+    for event, name in foreign(context, "key", "PRNGKey"):
+        if name in {"jax.random.key", "jax.random.PRNGKey"} and len(event.value.args) == 1 and not event.value.starred:
+            yield from _seeded(context, event)
     for event, name in foreign(context, "Sequential"):
         if name == "flax.nnx.Sequential" and len(event.value.args) == 1 and not event.value.starred:
             yield from _stacked(context, event)
@@ -87,6 +91,18 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
         yield _key_wanted(event, node, f"`jax.random.{word}`")
         return
     other = event.value.args[1] if len(event.value.args) > 1 else None
+    if word == "fold_in" and other is not None and len(event.node.args) > 1:
+        sources = context.sources.originals(context.flow.here(other, event.scope))
+        if sources and all(isinstance(one.value, Const) and isinstance(one.value.value, str) for one in sources):
+            text = event.scope.module.source.text(event.node.args[1])
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node.args[1],
+                f"`jax.random.fold_in` takes an integer, and `{text}` is a text",
+                "give its place in a list, or a number made of it: zlib.crc32(name.encode())",
+            )
+        return
     shape = isinstance(value, Sequence | Const) and not (isinstance(value, Const) and isinstance(value.value, str))
     if shape and other is not None and kinds_of(context, other, event.scope) == {Kind.KEY}:
         yield finding(
@@ -95,6 +111,23 @@ def _drawn(context: Context, event: CallEvent, word: str) -> Iterator[Finding]:
             node,
             f"the key comes first: `jax.random.{word}(key, shape)`",
             "exchange the arguments",
+        )
+
+
+def _seeded(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the seeds that are no integers."""
+    found = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+    seed, node = found.value, event.node.args[0]
+    clock = isinstance(seed, Call) and context.flow.calls.callee_name(found) in _FLOATS
+    if (clock or (isinstance(seed, Const) and isinstance(seed.value, float | str))) and not _guarded(context, event):
+        text = event.scope.module.source.text(node)
+        what = "a text" if isinstance(getattr(seed, "value", None), str) else "a float"
+        yield finding(
+            RULE.code,
+            event.scope,
+            node,
+            f"a seed is an integer, and `{text}` is {what}",
+            f"convert it: int({text})" if clock else "write an integer",
         )
 
 

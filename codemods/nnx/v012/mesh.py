@@ -24,26 +24,8 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield Variables that are made with names of mesh axes, if nothing in the project sets a mesh."""
     if not context.options.crosses("0.12"):
         return
-    flow = context.flow
-    annotated: list[CallEvent] = []
-    naming = {m for m in context.project.modules if any(word in m.source.data for word in _WORDS)}
-    for event in context.project.calls():
-        if event.scope.module not in naming and not event.node.keywords:
-            continue
-        name = flow.calls.name(event)
-        if name in _OFF:
-            return
-        keywords = {k for k, v in event.value.keywords if k and not (isinstance(v, Const) and v.value is None)}
-        if name in _PARTITIONED and "mesh" not in keywords and len(event.value.args) < 3:
-            if _names_axes(context, event, event.value.argument(1, "sharding")):
-                annotated.append(event)
-        elif keywords & _KEYWORDS and "mesh" not in keywords:
-            callee = flow.here(event.value.callee, event.scope)
-            given = next(v for k, v in event.value.keywords if k in _KEYWORDS)
-            makes = name in _METADATA or context.kinds.class_kinds(callee) == {Objects.VARIABLE}
-            if makes and _names_axes(context, event, given):
-                annotated.append(event)
-    if annotated:
+    annotated, meshes = annotated_variables(context)
+    if annotated and not meshes:
         first, *rest = annotated
         also = f"; so are those in {places(rest, first.scope.module)}" if rest else ""
         yield finding(
@@ -54,6 +36,32 @@ def check(context: Context) -> Iterator[Finding]:
             f"project{also}",
             "make it within `jax.set_mesh(mesh)`, or turn that off: nnx.use_eager_sharding(False)",
         )
+
+
+def annotated_variables(context: Context) -> tuple[list[CallEvent], list[CallEvent]]:
+    """Return the calls that name mesh axes for Variables, and those that set a mesh or turn the placing off."""
+    flow = context.flow
+    annotated: list[CallEvent] = []
+    meshes: list[CallEvent] = []
+    naming = {m for m in context.project.modules if any(word in m.source.data for word in _WORDS)}
+    for event in context.project.calls():
+        if event.scope.module not in naming and not event.node.keywords:
+            continue
+        name = flow.calls.name(event)
+        if name in _OFF:
+            meshes.append(event)
+            continue
+        keywords = {k for k, v in event.value.keywords if k and not (isinstance(v, Const) and v.value is None)}
+        if name in _PARTITIONED and "mesh" not in keywords and len(event.value.args) < 3:
+            if _names_axes(context, event, event.value.argument(1, "sharding")):
+                annotated.append(event)
+        elif keywords & _KEYWORDS and "mesh" not in keywords:
+            callee = flow.here(event.value.callee, event.scope)
+            given = next(v for k, v in event.value.keywords if k in _KEYWORDS)
+            makes = name in _METADATA or context.kinds.class_kinds(callee) == {Objects.VARIABLE}
+            if makes and _names_axes(context, event, given):
+                annotated.append(event)
+    return annotated, meshes
 
 
 def _names_axes(context: Context, event: CallEvent, value: Value | None) -> bool:

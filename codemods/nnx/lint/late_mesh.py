@@ -1,0 +1,122 @@
+"""NNX739: models with sharding annotations that are made outside of their mesh."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.nodes import last_word
+from codemods.nnx.v012.mesh import annotated_variables
+
+_ANNOTATED = (b"with_partitioning", b"sharding", b"with_metadata")
+_DEPTH = 4
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    sources = [module.source.data for module in context.project.modules]
+    if context.options.target != "0.12" or not any(word in data for word in _ANNOTATED for data in sources):
+        return
+    if any(b"eager_shard" in data or b"eager_init" in data for data in sources):
+        return
+    annotated, meshes = annotated_variables(context)
+    if (not meshes and context.options.crosses("0.12")) or not all(map(_for_a_block, meshes)):
+        return  # NNX611 says so
+    said: set[CallEvent] = set()
+    for event in annotated:
+        for place in _outside(context, event, 0):
+            if place not in said and place.scope.module in context.asked:
+                said.add(place)
+                yield finding(
+                    RULE.code,
+                    place.scope,
+                    place.node,
+                    "this makes Variables with names of mesh axes, which are placed at once, and no mesh is set here",
+                    "make it within `with jax.set_mesh(mesh):`, or turn that off: nnx.use_eager_sharding(False)",
+                    related=[(event.node, "annotated here")] if event.scope.module is place.scope.module else (),
+                )
+
+
+def _for_a_block(event: CallEvent) -> bool:
+    """Say whether a mesh is set for the statements of a ``with`` alone, and not for those of a caller's."""
+    function = event.scope.function
+    return (
+        isinstance(event.statement, ast.With | ast.AsyncWith)
+        and any(item.context_expr is event.node for item in event.statement.items)
+        and not (function is not None and function.generator)
+    )
+
+
+def _outside(context: Context, event: CallEvent, depth: int) -> Iterator[CallEvent]:
+    """Yield the calls of a script's top level that reach a call in any case, outside of all blocks with a mesh."""
+    scope = event.scope
+    for block, _ in context.bodies.paths(scope).get(event.node, ()):
+        if isinstance(block, ast.With | ast.AsyncWith):
+            if not all(_harmless(item.context_expr) for item in block.items):
+                return
+        elif not isinstance(block, ast.For) and not (
+            isinstance(block, ast.If) and "__main__" in ast.unparse(block.test)
+        ):
+            return
+    function = scope.function
+    if function is None:
+        if isinstance(scope.node, ast.Module):
+            yield event
+        return
+    if depth > _DEPTH or function.generator or isinstance(function.node, ast.Lambda) or function.node.decorator_list:
+        return
+    for caller in context.flow.sites.callers(function):
+        yield from _outside(context, caller, depth + 1)
+
+
+def _harmless(node: ast.expr) -> bool:
+    """Say whether a ``with`` is known to set no mesh: that of a file, or of a Mesh itself, which counts no more."""
+    return isinstance(node, ast.Call) and last_word(node.func) in {"open", "default_device", "Mesh"}
+
+
+_BAD = """\
+import jax
+from flax import nnx
+
+mesh = jax.make_mesh((1, 1), ("data", "model"))
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        init = nnx.with_partitioning(nnx.initializers.lecun_normal(), (None, "model"))
+        self.out = nnx.Linear(4, 8, kernel_init=init, rngs=rngs)
+
+
+"""
+
+RULE = lint_rule(
+    "NNX739",
+    "made-outside-of-mesh",
+    "a model with sharding annotations is made before or outside of the block that sets its mesh",
+    why="""\
+Since Flax 0.12 `nnx.with_partitioning` and `sharding=` place an array when its Variable is made: where no mesh is set,
+that raises "An auto mesh context or metadata is required". `jax.set_mesh` as a `with` holds for its block alone.
+""",
+    source="flax issues on sharding at creation; measured on Flax 0.12.8: ValueError",
+    severity="error",
+    check=_check,
+    bad=(
+        _BAD
+        + """\
+net = Net(nnx.Rngs(0))
+with jax.set_mesh(mesh):
+    print(net.out.kernel)
+""",
+    ),
+    clean=(
+        _BAD
+        + """\
+with jax.set_mesh(mesh):
+    net = Net(nnx.Rngs(0))
+    print(net.out.kernel)
+""",
+    ),
+)
