@@ -26,7 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if (not meshes and context.options.crosses("0.12")) or not all(map(_for_a_block, meshes)):
         return  # NNX611 says so
     said: set[CallEvent] = set()
-    for event in annotated:
+    for event in _makers(context, annotated):
         for place in _outside(context, event, 0):
             if place not in said and place.scope.module in context.asked:
                 said.add(place)
@@ -38,6 +38,21 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make it within `with jax.set_mesh(mesh):`, or turn that off: nnx.use_eager_sharding(False)",
                     related=[(event.node, "annotated here")] if event.scope.module is place.scope.module else (),
                 )
+
+
+def _makers(context: Context, annotated: list[CallEvent]) -> Iterator[CallEvent]:
+    """Yield the calls that make Variables: those with the annotation, and layers that get an annotated initializer."""
+    wrapped = {}
+    for event in annotated:
+        if last_word(event.node.func).startswith("with_"):
+            wrapped[event.value] = event
+        else:
+            yield event
+    for event in context.project.calls() if wrapped else ():
+        for word, value in event.value.keywords:
+            if word and word.endswith("_init"):
+                if context.flow.resolve(context.flow.here(value, event.scope)).value in wrapped:
+                    yield event
 
 
 def _for_a_block(event: CallEvent) -> bool:

@@ -11,7 +11,34 @@ mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
 """
 _CARRY = "def body(c):\n    return c[1], c[1] * 0.5\n"
 
+_MESH = """\
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))
+init = nnx.with_partitioning(nnx.initializers.lecun_normal(), (None, "model"))
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 4, kernel_init=init, rngs=rngs)
+    def __call__(self, x):
+        return self.out(x)
+"""
+
 CASES = {
+    "NNX739": Cases(
+        bad=(
+            _MESH + "net = Net(nnx.Rngs(0))  # NNX739\nwith jax.set_mesh(mesh):\n    print(net)\n",
+            _MESH + "class Two(nnx.Module):\n    def __init__(self, rngs):\n        self.a = Net(rngs)\n"
+            "def main():\n    two = Two(nnx.Rngs(0))\n    with jax.set_mesh(mesh):\n        print(two)\n"
+            "main()  # NNX739\n",
+            _MESH + "with mesh:\n    pass\nwith jax.set_mesh(mesh):\n    a = Net(nnx.Rngs(0))\n"
+            "b = Net(nnx.Rngs(1))  # NNX739\n",
+        ),
+        clean=(
+            _MESH + "with jax.set_mesh(mesh):\n    net = Net(nnx.Rngs(0))\nprint(net)\n",
+            _MESH + "jax.set_mesh(mesh)\nnet = Net(nnx.Rngs(0))\n",
+            _MESH + "def main():\n    net = Net(nnx.Rngs(0))\n    print(net)\nwith jax.set_mesh(mesh):\n    main()\n",
+            _MESH + "import contextlib\n@contextlib.contextmanager\ndef on():\n    with jax.set_mesh(mesh):\n"
+            "        yield\nwith on():\n    net = Net(nnx.Rngs(0))\n",
+        ),
+    ),
     "NNX750": Cases(
         bad=(
             "y = jnp.where(x == jnp.nan, 0.0, x)  # NNX750\n",
