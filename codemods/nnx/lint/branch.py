@@ -50,7 +50,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     _stands_in(context, node, place, function)
                     or (context.taint.node(place, function.scope) and _given(context, place, function))
                     if _optional(place, function)
-                    else context.taint.array(place, function.scope)
+                    else context.taint.array(place, function.scope) or _element(context, place, function)
                 ):
                     seen.add(place)
                     yield _found(function, place, way)
@@ -197,6 +197,24 @@ def _container(node: ast.AST, place: ast.expr, function: FunctionFacts) -> bool:
     return note is not None and "Array" not in ast.dump(note)
 
 
+def _element(context: Context, place: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether a comparison asks how the elements of a traced argument stand to a number: a key of a dict cannot."""
+    if not isinstance(place, ast.Compare) or not isinstance(place.left, ast.Name) or len(place.ops) != 1:
+        return False
+    other = place.comparators[0]
+    if not isinstance(place.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE) or not isinstance(other, ast.Constant):
+        return False
+    value = function.scope.module.values.get(place.left)
+    if isinstance(value, Item) and value.index == Const(1) and isinstance(value.base, Each):
+        call = value.base.base
+        if not isinstance(call, Call) or getattr(call.callee, "name", "") not in {"enumerate", "builtins.enumerate"}:
+            return False
+        base = call.args[0] if len(call.args) == 1 else None
+    else:
+        base = value.base if isinstance(value, Each) else None
+    return isinstance(base, Param) and context.taint.of(base, function.scope)
+
+
 def _atoms(test: ast.expr, way: str) -> Iterator[tuple[ast.expr, str]]:
     if isinstance(test, ast.BoolOp):
         for value in test.values:
@@ -221,6 +239,8 @@ def _orders(context: Context, node: ast.Call, function: FunctionFacts) -> bool:
         return False
     if len(node.args) > 1:
         return node.func.id in {"max", "min"} and any(context.taint.node(a, function.scope) for a in node.args)
+    if node.func.id == "sorted" and context.taint.array(node.args[0], function.scope):
+        return True
     # parameters and their parts may be dicts, whose keys are no arrays
     inner = function.scope.module.values.get(node.args[0])
     if not isinstance(inner, Unknown | Call | Comprehension | Sequence | Changed | Loop):

@@ -17,7 +17,7 @@ _BUILTINS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "built
 _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.complex"})  # not even known while differentiating
 _DISPLAYS = (ast.List, ast.Tuple)
 _LISTS = frozenset({"flax.nnx.List", "flax.nnx.data", "builtins.tuple", "builtins.list"})
-_METHODS = frozenset({"item", "tolist", "__array__", "tobytes"})
+_METHODS = frozenset({"item", "tolist", "__array__", "tobytes", "block_until_ready"})
 _ROUNDS = (
     "use jax.lax.fori_loop(0, n, body, start) (nnx.fori_loop for NNX objects), or make the number static: "
     "static_argnames"

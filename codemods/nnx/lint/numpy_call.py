@@ -34,7 +34,8 @@ _SAME = frozenset(
 )  # fmt: skip
 
 
-_HOST = ("math.", "scipy.special.", "scipy.linalg.", "scipy.interpolate.", "scipy.signal.", "scipy.ndimage.")
+_HOST = ("math.", "scipy.special.", "scipy.linalg.", "scipy.interpolate.", "scipy.signal.", "scipy.ndimage.",
+         "scipy.stats.", "scipy.integrate.", "scipy.optimize.", "scipy.spatial.", "scipy.fft.", "sklearn.")  # fmt: skip
 _MAKING = frozenset(
     {"array", "asarray", "zeros", "ones", "full", "arange", "linspace", "eye", "load", "loadtxt", "stack",
      "concatenate", "logspace", "geomspace", "empty", "identity"}

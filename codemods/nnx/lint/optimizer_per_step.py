@@ -26,6 +26,15 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
         if name not in _OPTIMIZERS or len(event.value.args) < 1 or event.value.starred or in_test(event.scope):
             continue
+        if event.loops and _in_attribute(context, event) and _remembers(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "a new optimizer for every step: what it remembers of the steps before is lost",
+                "make it once, before the loop",
+            )
+            continue
         for site, model in _itself(event) or _through_helper(context, event):
             if _again(context, site, model) and _remembers(context, event):
                 yield finding(
@@ -43,6 +52,54 @@ def _check(context: Context) -> Iterator[Finding]:
                     "a new optimizer for every epoch: what it remembers is lost, and steps are compiled again",
                     "make it once, before the loop; a schedule of optax changes the rate",
                 )
+
+
+def _in_attribute(context: Context, event: CallEvent) -> bool:
+    """Say whether every round of a loop binds an attribute of a model's trainer anew, with steps of it in between."""
+    statement, function = event.statement, event.scope.function
+    loop = event.loops[-1] if event.loops else None
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or not isinstance(loop, ast.For):
+        return False
+    target, model = statement.targets[0], event.value.args[0]
+    me = function.self_param if function is not None else None
+    if not isinstance(target, ast.Attribute) or not isinstance(model, Attr) or model.base is not me or me is None:
+        return False
+    if event.scope.module.values.get(target.value) is not me or context.bodies.sometimes(event.node, event.scope, loop):
+        return False
+    if _stored(model.name, loop):
+        return False  # another model in every round
+    steps = [c for c in context.bodies.calls.get(event.scope, ()) if c.loops[: len(event.loops)] == event.loops]
+    return any(len(c.loops) == len(event.loops) and _once(context, c, me, target.attr) for c in steps) and not any(
+        len(c.loops) > len(event.loops) for c in steps
+    )
+
+
+def _once(context: Context, event: CallEvent, me: Param, name: str) -> bool:
+    """Say whether a call takes one step by the optimizer in an attribute: itself, or a method that it calls."""
+    callee = event.value.callee
+    if not isinstance(callee, Attr):
+        return False
+    if (
+        callee.name == "update"
+        and isinstance(callee.base, Attr)
+        and callee.base.base is me
+        and callee.base.name == name
+    ):
+        return True
+    if callee.base is not me:
+        return False
+    found = context.flow.calls.callables(context.flow.here(callee, event.scope))
+    if len(found) != 1:
+        return False
+    inner = found[0].function
+    updates = [
+        c
+        for c in context.bodies.calls.get(inner.scope, ())
+        if isinstance(func := c.node.func, ast.Attribute)
+        and func.attr == "update"
+        and ast.unparse(func.value) == f"self.{name}"
+    ]
+    return bool(updates) and not any(c.loops for c in updates)
 
 
 def _itself(event: CallEvent) -> list[tuple[CallEvent, Value]]:
