@@ -31,7 +31,29 @@ _CHOOSING = frozenset({"where", "select", "cond"})
 
 def harmless_pair(context: Context, one: Use, two: Use) -> bool:
     """Say whether nobody minds that two uses of a key see the same numbers; a third use may still matter."""
+    if one.helper and two.helper and one.name == two.name and _copies(one, two):
+        return True
     return _alternatives(context, one, two) or _for_shapes(context, one) or _for_shapes(context, two)
+
+
+_COPY = re.compile(r"(^|_)(target|targ|tgt|ema|copy|fixed|frozen|old|prev|ref|reference|teacher|slow|momentum)(_|$)")
+
+
+def _copies(one: Use, two: Use) -> bool:
+    """Say whether a function makes the same thing twice, of which one is a copy for later, as a target network is."""
+    return any(_COPY.search(_kept_as(use)) for use in (one, two))
+
+
+def _kept_as(use: Use) -> str:
+    """Return the last words of the variables, attributes or arguments that a statement gives its result to."""
+    statement = use.event.statement
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    names = [last_word(n) for t in targets for n in ast.walk(t) if isinstance(n, ast.Name | ast.Attribute)]
+    names += [k.arg or "" for n in ast.walk(statement) if isinstance(n, ast.Call) for k in n.keywords
+              if inside(use.event.node, k.value)]  # fmt: skip
+    return "_".join(names).lower()
 
 
 def meant_pair(context: Context, one: Use, two: Use) -> bool:
@@ -40,6 +62,8 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
         return True
     scope = two.event.scope
     if not one.helper and not two.helper:
+        if "split" not in (last(one.name), last(two.name)) and SAME.search(last_word(one.node)):
+            return True
         return (_only_shown(one) and _only_shown(two)) or (
             in_script(scope) and _measured(scope) and one.name == two.name
         )
@@ -71,7 +95,7 @@ def _other_setting(one: Use, two: Use) -> bool:
         return False
     unlike = [pair for pair in zip(first, second, strict=True) if ast.dump(pair[0]) != ast.dump(pair[1])]
     return bool(unlike) and all(
-        isinstance(a, ast.Constant) and isinstance(a.value, bool | str) for p in unlike for a in p
+        isinstance(a, ast.Constant) and isinstance(a.value, bool | str | float) for p in unlike for a in p
     )
 
 
@@ -83,12 +107,25 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
     text = ast.unparse(loop.iter)
     if any(SAME.search(name) for name in names_in(loop.iter)) or (function is not None and SAME.search(function.name)):
         return True
+    if use.helper and _in_step(use, loop):
+        return True
     called = {last_word(n.func) for n in ast.walk(loop.iter) if isinstance(n, ast.Call)}
     if called & _COUNTS or _DATA.search(text.lower()) or _DATA.search(ast.unparse(loop.target).lower()):
         return in_script(use.event.scope) and _sizes(loop, use)
     if use.helper:
         return in_script(use.event.scope) or isinstance(loop.iter, ast.List | ast.Tuple)
     return in_script(use.event.scope) and any(_SHOWS.match(last_word(n.func)) for n in _calls(loop))
+
+
+_AUGMENTING = re.compile(r"crop|shift|flip|augment|jitter|rotat|mask")
+
+
+def _in_step(use: Use, loop: ast.For | ast.comprehension) -> bool:
+    """Say whether a loop does the same to each view of one observation, as crops of several cameras are."""
+    if not _AUGMENTING.search(last(use.name).lower()) or not isinstance(loop.target, ast.Name):
+        return False
+    parts = [n for a in _given(use) for n in ast.walk(a) if isinstance(n, ast.Subscript)]
+    return any(isinstance(n.slice, ast.Name) and n.slice.id == loop.target.id for n in parts)
 
 
 def in_script(scope: Scope) -> bool:

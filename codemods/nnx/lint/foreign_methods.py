@@ -141,7 +141,7 @@ def _check(context: Context) -> Iterator[Finding]:
         word = event.node.attr
         if word not in WORDS and word != "step":
             continue
-        if context.bodies.guarded(event.node, event.scope):
+        if context.bodies.guarded(event.node, event.scope) or _of_torch(context, event.scope):
             continue
         told = _told(context, event, called.get(event.node))
         if told is not None and not context.bodies.of_asked_type(event.node.value, event.node, event.scope):
@@ -151,6 +151,11 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, node, message, help in listed_states(context):
         yield finding(RULE.code, scope, node, message, help)
     yield from _pairs(context)
+
+
+def _of_torch(context: Context, scope: Scope) -> bool:
+    """Say whether a body computes with PyTorch itself, so that not all of its tensors are arrays of JAX."""
+    return any(isinstance(n, ast.Name) and n.id == "torch" for n in context.bodies.nodes(scope))
 
 
 def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[str, str] | None:

@@ -105,6 +105,9 @@ def _starts(context: Context, event: CallEvent) -> bool:
     That is below a test that asks whether it is made, or in a function that is named for it and gets no key.
     """
     function = event.scope.function
+    outer = function.scope.parent if function is not None else None
+    if function is not None and not function.params and not function.vararg and outer and outer.function is None:
+        return True  # a function of nothing, which makes something once
     if function is not None and function.name.lower().lstrip("_").startswith("initial"):
         return not any(word in name.lower() for name in function.params for word in ("key", "rng", "seed"))
     return any(

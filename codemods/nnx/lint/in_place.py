@@ -25,7 +25,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
         for node in context.bodies.nodes(scope) if scope.module in assigning else ():
             targets = _items(node)
-            if not targets or context.bodies.guarded(node, scope):
+            if not targets or context.bodies.guarded(node, scope) or _either(scope):
                 continue
             view = next((t for t in targets if _view(context, t.value, scope)), None)
             if view is not None:
@@ -47,6 +47,14 @@ def _check(context: Context) -> Iterator[Finding]:
                     "use x = x.at[index].set(value)",
                     _fix(scope, node, found) if _alone(node, found) else None,
                 )
+
+
+_EITHER = frozenset({"xnp", "xp", "np", "jnp", "npx", "numpy", "numpy_module"})
+
+
+def _either(scope: Scope) -> bool:
+    """Say whether a function is given the module that it computes with, which may be NumPy."""
+    return scope.function is not None and bool(_EITHER & set(scope.function.params))
 
 
 def _assigns_items(module: ModuleFacts) -> bool:

@@ -177,9 +177,10 @@ def _argument(context: Context, event: CallEvent, param: Param) -> tuple[Value, 
         if key[0] == param.name:
             return key[1], node.value, gradient
     index = list(function.params).index(param.name)
-    if function.self_param is not None:
+    bound = len(invoked[0].args) if len(invoked) == 1 else 0
+    if function.self_param is not None or (function.binding == "class" and not bound):
         index -= 1
-    index -= len(invoked[0].args) if len(invoked) == 1 else 0
+    index -= bound
     return (call.args[index], event.node.args[index], gradient) if 0 <= index < len(call.args) else None
 
 

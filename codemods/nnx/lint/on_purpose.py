@@ -1,4 +1,4 @@
-"""Mistakes that the cell of a notebook shows on purpose, as its comments say."""
+"""Mistakes that the cell of a notebook shows on purpose, as its comments or its names say."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ _SAID = re.compile(
     r"|(gives?|gets?|leads? to|results? in) the same (result|value|number)s?)\b",
     re.IGNORECASE,
 )
+_TOY = re.compile(
+    r"(f|g|h|fn|fun|func|foo|bar|baz|func\w?\d|f\d|\w*impure\w*|\w*side_effect\w*|bad_\w+|wrong_\w+|broken_\w+|toy_\w+)"
+)
+_DEFINED = re.compile(r"(\s*)(?:async )?def (\w+)")
+_RANDOM = ("NNX773", "NNX83")
 _COMMENT = re.compile(r"^\s*#(?!\s*(%%|\+))|(?<=\s)#\s")
 
 
@@ -33,6 +38,8 @@ def on_purpose(source: Source, finding: Finding) -> bool:
     last = source.position(max(finding.start, finding.end - 1))[0]
     place = bisect_right(source.cell_starts, first)
     begin = source.cell_starts[place - 1] if place else 1
+    if not finding.code.startswith(_RANDOM) and _TOY.fullmatch(_function(lines[begin - 1 : first])):
+        return True  # of a tutorial
     beside = list(range(first, last + 1))
     above = first - 1
     while above >= begin and _alone(lines[above - 1]):
@@ -43,6 +50,19 @@ def on_purpose(source: Source, finding: Finding) -> bool:
         beside.append(head)
         head += 1
     return any(_SAID.search(_comment(lines[number - 1])) for number in set(beside) if number <= len(lines))
+
+
+def _function(lines: list[str]) -> str:
+    """Return the outermost function around the last of some lines of a cell; empty if there is none."""
+    depth = len(lines[-1]) - len(lines[-1].lstrip()) if lines else 0
+    name = ""
+    for line in reversed(lines):
+        found = _DEFINED.match(line)
+        if found and (len(found[1]) < depth or line is lines[-1]):
+            name, depth = found[2], len(found[1])
+        elif line.strip() and not line[0].isspace() and line is not lines[-1] and not line.startswith((")", "@", "#")):
+            break
+    return name
 
 
 def _alone(line: str) -> bool:

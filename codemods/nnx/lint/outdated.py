@@ -9,10 +9,11 @@ from collections.abc import Sequence
 _FOLDERS = re.compile(
     r"_*(outdated|deprecated|deprec|legacy|old(_\w+)?|archived?|obsolete|attic|trash)_*", re.IGNORECASE
 )
+_FILES = re.compile(r".*_(legacy|old|deprecated|obsolete|backup|bak)\.\w+", re.IGNORECASE)
 
 
 def put_away(paths: Sequence[str]) -> frozenset[str]:
-    """Return the files in folders that are named as outdated, below the folder that all files are in.
+    """Return the files that are named as outdated, or whose folders are, below the folder that all files are in.
 
     Args:
         paths: the paths of all files of a run.
@@ -27,4 +28,5 @@ def put_away(paths: Sequence[str]) -> frozenset[str]:
         path
         for path, name in plain.items()
         if any(map(_FOLDERS.fullmatch, posixpath.dirname(name)[len(above) :].split("/")))
+        or (len(paths) > 1 and _FILES.fullmatch(posixpath.basename(name)))
     )

@@ -96,9 +96,10 @@ _CALLS = 30  # in one body
 
 
 def position(param: Param) -> int:
-    """Return at which 0-based position a call passes a parameter; the object of a method is not counted."""
+    """Return at which 0-based position a call passes a parameter; the object or class of a method is not counted."""
     function = param.function
-    return list(function.params).index(param.name) - int(function.self_param is not None)
+    bound = function.self_param is not None or function.binding == "class"
+    return list(function.params).index(param.name) - int(bound)
 
 
 def passed(caller: CallEvent, param: Param) -> Value | None:

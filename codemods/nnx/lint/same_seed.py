@@ -86,6 +86,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if any(re.search("rng|key|seed", name) for name in function.params):
             continue  # what is made inside is an example of shapes, as a rule
+        if name != "flax.nnx.Rngs" and _reads_params(function) and not _at_once(context, event.value, function):
+            continue  # settings or data that are compared with the same numbers
         if all(isinstance(v, ast.Constant) for v in values) and _drawn(context, event.value, function):
             yield finding(
                 RULE.code,
@@ -436,6 +438,27 @@ def _shared(context: Context, root: Root) -> str | None:
         ):
             return param.name
     return None
+
+
+def _at_once(context: Context, key: Value, function: FunctionFacts) -> bool:
+    """Say whether a function itself draws from a key or its parts, and not what it gives them to."""
+    for event in context.bodies.calls.get(function.scope, ()):
+        first = event.value.argument(0, "key")
+        while isinstance(first, Item):
+            first = first.base
+        if isinstance(first, Call) and first is not key and first.args[:1] == (key,):
+            first = first.args[0]
+        name = context.flow.calls.name(event) if first is key else ""
+        if name.startswith("jax.random.") and last(name) != "split" and last(name) not in NOT_CONSUMING:
+            return True
+    return False
+
+
+def _reads_params(function: FunctionFacts) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n.id in function.params and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(function.node)
+    )
 
 
 def _note(param: Param) -> str:

@@ -65,8 +65,17 @@ def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> It
 
 def _called_between(context: Context, function: FunctionFacts, free: Free) -> Place | None:
     """Return what changes a variable between two calls of the code that is compiled with it."""
-    changes = list(_changes(context, free))
+    changes = [change for change in _changes(context, free) if not _before(context, function, free, change)]
     return changed_between(context, compiling_roots(context, function), changes) if changes else None
+
+
+def _before(context: Context, function: FunctionFacts, free: Free, change: Place) -> bool:
+    """Say whether a local variable is bound for the last time before the function that reads it is made, each time."""
+    scope, node = change
+    if scope is not free.scope or scope.function is None or node.lineno >= function.node.lineno:
+        return False
+    loops = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.For | ast.While)]
+    return not any(inside(node, loop) and not inside(function.node, loop) for loop in loops)
 
 
 def _changes(context: Context, free: Free) -> Iterator[Place]:

@@ -807,6 +807,18 @@ for epoch in range(3):
         ),
         clean=(
             """\
+def fit(predict, rounds):
+    predict = jax.jit(predict)
+    @jax.jit
+    def step(v):
+        return predict(v)
+    for _ in range(rounds):
+        y = step(x)
+    return y
+for _ in range(2):
+    y = fit(jnp.sin, 2)
+""",
+            """\
 SCALE = 2.0
 @jax.jit
 def f(x):

@@ -132,6 +132,15 @@ class Agent:
         ),
         clean=(
             """\
+class Learner:
+    def __init__(self, k):
+        self.critic = self.made(k, 0.1)
+        self.critic_target = self.made(k, None)
+    @classmethod
+    def made(self, k, rate):
+        return jax.random.normal(k), rate
+""",
+            """\
 def evaluate(k):
     return jax.random.normal(k)
 eval_key = key
