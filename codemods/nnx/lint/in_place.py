@@ -119,6 +119,21 @@ def _compiled(context: Context, source: Bound, scope: Scope) -> bool:
     )
 
 
+def _wrapped(context: Context, call: Bound) -> bool:
+    """Say whether a call is that of what ``jax.jit`` made of a function of one array, on every way to it."""
+    assert isinstance(call.value, Call)
+    made = context.sources.originals(context.flow.with_value(call, call.value.callee))
+    return bool(made) and all(
+        isinstance(one.value, Call)
+        and context.flow.calls.callee_name(one) == "jax.jit"
+        and len(callees := context.flow.calls.callables(one)) == 1
+        and bool(callees[0].function.returns)
+        and all(isinstance(value, Call | Unknown) for value in callees[0].function.returns)
+        and all(made_by_jax(context, value, callees[0].function.scope) for value in callees[0].function.returns)
+        for one in made
+    )
+
+
 def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether what an item is assigned to is an array of JAX, or one that is traced."""
     if _is_array(context, node, scope):
@@ -127,7 +142,15 @@ def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
         return False
     value = scope.module.values.get(node)
     if scope.function not in context.traced:
-        return value is not None and array_for_certain(context, value, context.flow.here(value, scope))
+        if value is None or array_for_certain(context, value, context.flow.here(value, scope)):
+            return value is not None
+        while isinstance(value, Changed):
+            value = value.before
+        return (
+            isinstance(value, Call)
+            and isinstance(value.callee, Param)
+            and _wrapped(context, context.flow.here(value, scope))
+        )
     while isinstance(value, Changed):  # the item that was assigned before
         value = value.before
     if value is None or context.bodies.untraced(node, scope) or context.kinds.of(context.flow.here(value, scope)):

@@ -151,7 +151,10 @@ def _kept(context: Context) -> Iterator[Finding]:
         model = event.node.args[0]
         if kept is None or not isinstance(model, ast.Name | ast.Attribute):
             continue
-        if any(_puts_back(context, e, kept.attr) for e in context.bodies.calls.get(event.scope, ())):
+        if any(
+            _puts_back(context, e, kept.attr) and not _behind_loop(e, event)
+            for e in context.bodies.calls.get(event.scope, ())
+        ):
             continue  # in the same breath
         kinds = kinds_of(context, event.value.args[0], event.scope)
         if Kind.MODULE in kinds or (not kinds and isinstance(event.value.args[0], Param)):
@@ -188,6 +191,12 @@ def _puts_back(context: Context, event: CallEvent, name: str) -> bool:
     return any(isinstance(value, Attr) and value.name == name for value in event.value.args[1:]) and (
         context.flow.calls.name(event) == "flax.nnx.update"
     )
+
+
+def _behind_loop(back: CallEvent, event: CallEvent) -> bool:
+    """Say whether a state that some rounds of a loop keep is put back when the loop is over."""
+    loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+    return loop is not None and loop not in back.loops and back.node.lineno > (loop.end_lineno or 0)
 
 
 def _target(event: CallEvent) -> ast.Name | None:

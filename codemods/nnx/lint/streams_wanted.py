@@ -76,6 +76,10 @@ def _judged(
     bound = context.flow.here(value, event.scope)
     text = event.scope.module.source.text(node)
     found = context.flow.resolve(bound).value
+    if not isinstance(found, Const | Mapping):
+        sources = [one.value for one in context.sources.originals(bound)]
+        if sources and all(isinstance(one, Const) and type(one.value) is int for one in sources):
+            found = sources[0]
     message = "`{}` wants streams, an nnx.Rngs, and gets {}"
     if isinstance(found, Const) and type(found.value) is int:
         yield event, node, message.format(taker, "a seed"), f"make them of it: nnx.Rngs({text})"

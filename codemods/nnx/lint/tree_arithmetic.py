@@ -14,6 +14,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Star, Unknown, Value
@@ -31,6 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
         data = scope.module.source.data
         if b"grad" not in data and b"nnx.state" not in data:
             continue
+        yield from _called(context, scope)
         told: set[ast.AST] = set()
         for node in context.bodies.nodes(scope):
             if node in told or not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, _OPERATORS):
@@ -58,6 +60,27 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{ast.unparse(found)}` is {what}: there is no arithmetic on trees of arrays",
                     help,
                 )
+
+
+def _called(context: Context, scope: Scope) -> Iterator[Finding]:
+    """Yield the trees that functions of arrays get."""
+    for event in context.bodies.calls.get(scope, ()):
+        node = event.node.args[0] if event.node.args else None
+        if not isinstance(node, ast.Name) or not _TREES.search(node.id):
+            continue
+        name = context.flow.calls.name(event)
+        if not name.startswith("jax.numpy.") or not gives_arrays(name) or context.bodies.guarded(event.node, scope):
+            continue
+        if _dict(context, node, scope) or (b"nnx" in scope.module.source.data and _state(context, node, scope)):
+            yield finding(
+                RULE.code,
+                scope,
+                event.node,
+                f"`{name}` takes an array, and `{node.id}` is a tree of arrays",
+                "go through its leaves: jax.tree.map(lambda leaf: ..., tree); optax.global_norm gives the norm of all"
+                if "norm" in name
+                else "go through its leaves: jax.tree.map(lambda leaf: ..., tree)",
+            )
 
 
 def _state(context: Context, node: ast.expr, scope: Scope) -> bool:

@@ -45,7 +45,19 @@ def _mapped(context: Context, event: CallEvent) -> Iterator[Finding]:
         return
     if not _dict(context, context.flow.here(first[1], event.scope), 0):
         return
+    keys = _keys(context, event, first[1])
     for node, value in others:
+        wanted = _keys(context, event, value)
+        if keys is not None and wanted is not None and keys != wanted:
+            texts = [event.scope.module.source.text(one) for one in (first[0], node)]
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"`{texts[0]}` and `{texts[1]}` have other keys: {', '.join(sorted(keys ^ wanted))} is in one alone",
+                "give both the same structure",
+            )
+            return
         array = Arrays(context, {}).of(value, event.scope)
         if array.axes == 0 and array.number is not None and (isinstance(value, Const) or array.weak):
             text = event.scope.module.source.text(node)
@@ -57,6 +69,15 @@ def _mapped(context: Context, event: CallEvent) -> Iterator[Finding]:
                 f"let the function use it from around itself: lambda p, g: p - {text} * g",
             )
             return
+
+
+def _keys(context: Context, event: CallEvent, value: Value) -> frozenset[str] | None:
+    """Return the keys of a dict that is written down as a whole; None if they are not known."""
+    found = context.flow.resolve(context.flow.here(value, event.scope)).value
+    if not isinstance(found, Mapping) or not isinstance(found.node, ast.Dict):
+        return None
+    keys = [key.value for key in found.node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    return frozenset(keys) if len(keys) == len(found.node.keys) else None
 
 
 def _is_none(value: Value) -> bool:

@@ -39,6 +39,28 @@ CASES = {
             "        yield\nwith on():\n    net = Net(nnx.Rngs(0))\n",
         ),
     ),
+    "NNX740": Cases(
+        bad=(
+            "@jax.jit\ndef noisy(v):\n    return v + jax.random.normal(key, v.shape)  # NNX740\n"
+            "for _ in range(3):\n    x = noisy(x)\n",
+            "def make(k):\n    @jax.jit\n    def step(v):\n"
+            "        return v * jax.random.bernoulli(k, 0.5, v.shape)  # NNX740\n    return step\n"
+            "step = make(key)\nfor batch in batches:\n    step(batch)\n",
+            "def make(seed):\n    k = jax.random.key(seed)\n    def noise(v):\n"
+            "        return jax.random.uniform(k, shape=v.shape)  # NNX740\n"
+            "    @jax.jit\n    def step(v):\n        return v + noise(v)\n    return step\n"
+            "step = make(1)\nfor batch in batches:\n    step(batch)\n",
+        ),
+        clean=(
+            "@jax.jit\ndef noisy(v, k):\n    return v + jax.random.normal(k, v.shape)\n"
+            "for i in range(3):\n    x = noisy(x, jax.random.fold_in(key, i))\n",
+            "@jax.jit\ndef noisy(v, i):\n    return v + jax.random.normal(jax.random.fold_in(key, i), v.shape)\n"
+            "for i in range(3):\n    x = noisy(x, i)\n",
+            "@jax.jit\ndef features(v):\n    return v * jax.random.normal(key, v.shape)\n"
+            "for batch in batches:\n    features(batch)\n",
+            "@jax.jit\ndef noisy(v):\n    return v + jax.random.normal(key, v.shape)\nx = noisy(x)\n",
+        ),
+    ),
     "NNX750": Cases(
         bad=(
             "y = jnp.where(x == jnp.nan, 0.0, x)  # NNX750\n",
