@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
+from codemods.nnx.lint.discarded_copy import discarded_copies
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, in_test, position, taken
 from codemods.nnx.lint.syntax import argument, inside
@@ -24,6 +25,14 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _own_steps(context)
     yield from _never_kept(context)
     yield from _carries(context)
+    for event, text in discarded_copies(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{text}` does not change: the changed copy is thrown away",
+            f"assign it: {text} = {text}.{last_word(event.node.func)}(...)",
+        )
     for event, name in discarded(context, WORDS):
         if in_test(event.scope) or displayed(event):  # a test may only want the error
             continue

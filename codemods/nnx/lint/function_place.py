@@ -48,6 +48,12 @@ def _check(context: Context) -> Iterator[Finding]:
                     for i, other in enumerate(args)
                     if i not in places
                 )
+                wrong = wrong or (
+                    word == "cond"
+                    and place == 1
+                    and len(args) == 4
+                    and all(isinstance(_value(context, event, one), Function) for one in args[2:])
+                )
             if wrong:
                 yield finding(
                     RULE.code,

@@ -38,7 +38,9 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if name.rpartition(".")[2] in NOT_CONSUMING or (function.owner, key.name) in seen:
             continue
-        if not _kept(context, event, key) or not (_of_argument(event, function) or name.endswith(".split")):
+        if not _kept(context, event, key) or not (
+            _of_argument(event, function) or name.endswith(".split") or _shuffles(function, name)
+        ):
             continue
         seen.add((function.owner, key.name))
         yield finding(
@@ -48,6 +50,11 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`self.{key.name}` never changes: every call draws the same numbers",
             "keep streams instead, self.rngs = rngs, and take a new key at every call, self.rngs.noise()",
         )
+
+
+def _shuffles(function: FunctionFacts, name: str) -> bool:
+    """Say whether a method gives the examples of one epoch, in an order of its own."""
+    return function.name in {"__iter__", "shuffle", "batches", "epoch"} and name.endswith((".permutation", ".choice"))
 
 
 def _kept(context: Context, event: CallEvent, key: Attr) -> bool:

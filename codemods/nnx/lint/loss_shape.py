@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
@@ -29,6 +30,7 @@ _BATCHED = frozenset({"optax.softmax_cross_entropy", "optax.softmax_cross_entrop
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _twice(context)
     for event, name in foreign(context, "grad", "value_and_grad", everywhere=True):
         if name not in GRADIENTS or not event.value.args:
             continue
@@ -123,6 +125,41 @@ def _predicted(node: ast.expr, function: FunctionFacts, models: set[str]) -> boo
 def _output(node: ast.expr, models: set[str]) -> bool:
     """Say whether an expression calls a model."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in models
+
+
+def _twice(context: Context) -> Iterator[Finding]:
+    """Yield the calls of the gradient of a gradient with an array of several numbers."""
+    for module in context.asked.modules:
+        if module.source.data.count(b"grad(") < 2:
+            continue
+        for event in module.calls:
+            if len(event.value.args) != 1 or event.node.keywords or event.value.starred:
+                continue
+            outer = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
+            if not _plain_grad(context, outer):
+                continue
+            assert isinstance(outer.value, Call)
+            inner = context.flow.follow(outer, outer.value.args[0])
+            axes = Arrays(context, {}).of(event.value.args[0], event.scope).axes if _plain_grad(context, inner) else 0
+            if axes and not context.bodies.guarded(event.node, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    "the gradient with respect to an array is an array, of which jax.grad takes no gradient",
+                    "use jax.hessian, or map over single numbers: jax.vmap(jax.grad(jax.grad(f)))",
+                )
+
+
+def _plain_grad(context: Context, bound: Bound) -> bool:
+    """Say whether a value is what ``jax.grad`` gives of a function alone."""
+    value = bound.value
+    return (
+        isinstance(value, Call)
+        and len(value.args) == 1
+        and not value.keywords
+        and context.flow.calls.callee_name(bound) == "jax.grad"
+    )
 
 
 RULE = lint_rule(

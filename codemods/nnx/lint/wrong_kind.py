@@ -45,6 +45,15 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "Sequential"):
         if name == "flax.nnx.Sequential" and len(event.value.args) == 1 and not event.value.starred:
             yield from _stacked(context, event)
+    for event, name in foreign(context, "clip_by_global_norm", "clip", "clip_by_block_rms"):
+        if name.startswith("optax.") and len(event.value.args) == 2 and not _guarded(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{name}` makes a transformation of a number, and takes no gradients",
+                "put it before the optimizer: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))",
+            )
     yield from _initialised(context)
     yield from _weighted(context)
     for event, node, message, help in (

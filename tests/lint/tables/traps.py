@@ -61,6 +61,26 @@ CASES = {
             "@jax.jit\ndef noisy(v):\n    return v + jax.random.normal(key, v.shape)\nx = noisy(x)\n",
         ),
     ),
+    "NNX741": Cases(
+        bad=(
+            "@jax.jit\ndef norm(s, v):\n    s['m'] = 0.9 * s['m'] + v.mean()  # NNX741\n    return v - s['m']\n"
+            "s = {'m': 0.0}\nfor batch in batches:\n    norm(s, batch)\n",
+            "@nnx.jit\ndef count(v, s):\n    s['n'] += 1  # NNX741\n    return v * 2\n"
+            "s = {'n': 0}\nfor batch in batches:\n    count(batch, s=s)\n",
+            "def norm(s, v):\n    s['m'] = jnp.maximum(s['m'], v)  # NNX741\n    return v\n"
+            "fast = jax.jit(norm)\ns = {'m': x}\nfor batch in batches:\n    y = fast(s, batch)\n",
+        ),
+        clean=(
+            "@jax.jit\ndef norm(s, v):\n    s['m'] = 0.9 * s['m'] + v.mean()\n    return s, v - s['m']\n"
+            "s = {'m': 0.0}\nfor batch in batches:\n    s, y = norm(s, batch)\n",
+            "@jax.jit\ndef scaled(b):\n    b['x'] = b['x'] / 255\n    return b['x'].sum()\n"
+            "for batch in batches:\n    scaled({'x': batch})\n",
+            "@jax.jit\ndef scaled(b):\n    b['x'] = b['x'] / 255\n    return b['x'].sum()\n"
+            "for b in [{'x': x}, {'x': x}]:\n    scaled(b)\n",
+            "@jax.jit\ndef put(s, v):\n    s['v'] = v\n    return s['v'] * 2\n"
+            "s = {}\nfor batch in batches:\n    put(s, batch)\n",
+        ),
+    ),
     "NNX750": Cases(
         bad=(
             "y = jnp.where(x == jnp.nan, 0.0, x)  # NNX750\n",
