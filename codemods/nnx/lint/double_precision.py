@@ -11,10 +11,18 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.syntax import constant, names_in
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Ref
 
 _WIDE = frozenset({"float64", "int64", "uint64", "complex128"})
 _KEYWORDS = frozenset({"dtype", "param_dtype", "preferred_element_type"})
+
+
+# what makes arrays of a type that may be given by its place
+_MAKING = frozenset(
+    {"array", "asarray", "zeros", "ones", "empty", "full", "arange", "eye", "zeros_like", "ones_like", "full_like",
+     "normal", "uniform"}
+)  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -54,6 +62,9 @@ def _types(context: Context, event: CallEvent) -> list[ast.expr]:
         value = event.scope.module.values.get(node.func.value)
         known = value is not None and context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY
         return [*node.args[:1], *named] if known else []
+    placed = [n for n in node.args[1:] if last_word(n) in _WIDE or (isinstance(n, ast.Constant) and n.value in _WIDE)]
+    if placed and last_word(node.func) in _MAKING:
+        named = [*named, *placed]
     if not named:
         return []
     name = context.flow.calls.name(event)

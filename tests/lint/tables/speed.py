@@ -1047,10 +1047,13 @@ def f(model, x):
         bad=(
             "y = jnp.zeros(3, dtype=jnp.float64)  # NNX917\n",
             "y = x.astype(jnp.int64)  # NNX917\n",
+            "y = jnp.zeros(3, jnp.float64)  # NNX917\n",
             "y = jnp.array([1.0], dtype='float64')  # NNX917\n",
             "net = nnx.Linear(3, 3, param_dtype=jnp.float64, rngs=nnx.Rngs(1))  # NNX917\n",
         ),
         clean=(
+            "y = jnp.issubdtype(x.dtype, jnp.float64)\n",
+            "y = np.zeros(3, np.float64)\n",
             "y = jnp.zeros(3, dtype=jnp.float32)\n",
             "y = np.zeros(3, dtype=np.float64)\n",
             "wide = True\njax.config.update('jax_enable_x64', wide)\ny = jnp.zeros(3, dtype=jnp.float64)\n",
