@@ -74,7 +74,7 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
     if _in_one_expression(one, two) or _fed(one, two):
         return False
     if one.helper and two.helper:
-        if one.gradient != two.gradient:
+        if one.gradient or two.gradient:
             return True  # a loss, and what else is told of the same numbers
         return in_script(scope) and not _made(one, two) and bool(_things(one) & _things(two))
     return in_script(scope)

@@ -104,7 +104,13 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
-    for changes in found.values():
+    given = {n.id for v in _returned(context, function) for n in _parts(v) if isinstance(n, ast.Name)}
+    for base, changes in found.items():
+        if base in given or "context" in base.lower():
+            continue  # the object is given back with what it holds; or it is the state of the tracing itself
+        names = [name for _, name in changes]
+        if any(names.count(name) > 1 for name in names) and _tries(context, function):
+            continue  # what is put in for a call, and put back
         changes.sort(key=lambda change: (change[0].lineno, change[0].col_offset))
         node, name = changes[0]
         yield finding(
@@ -115,6 +121,18 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             f"return the new value of `{name}`, and assign it where the compiled function is called",
             related=[(other, f"and so does `{text}`") for other, text in changes[1:]],
         )
+
+
+def _returned(context: Context, function: FunctionFacts) -> list[ast.expr]:
+    return [n.value for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return) and n.value is not None]
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def _tries(context: Context, function: FunctionFacts) -> bool:
+    return any(isinstance(n, ast.Try) for n in context.bodies.nodes(function.scope))
 
 
 def _inner(function: FunctionFacts, base: ast.expr) -> bool:

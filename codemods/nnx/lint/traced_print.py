@@ -40,6 +40,8 @@ def _check(context: Context) -> Iterator[Finding]:
         elif name == "builtins.print" or name.startswith(_PRINTS) or _logs(context, event):
             if in_test(event.scope):
                 continue  # whoever reads what a test prints may want the tracer
+            if name != "builtins.print" and _tells_of_trace(event):
+                continue
             if any(context.taint.node_holds(argument, event.scope) for argument in arguments):
                 yield finding(
                     RULE.code,
@@ -49,6 +51,14 @@ def _check(context: Context) -> Iterator[Finding]:
                     "use jax.debug.print",
                     _fix(context, event) if name == "builtins.print" else None,
                 )
+
+
+def _tells_of_trace(event: CallEvent) -> bool:
+    """Say whether a message names the function with its arguments, as ``step(batch=%s)``: of shapes, once compiled."""
+    function, first = event.scope.function, event.node.args[0] if event.node.args else None
+    if function is None or not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        return False
+    return first.value.startswith(function.name + "(")
 
 
 def _formats(context: Context) -> Iterator[Finding]:
