@@ -35,6 +35,8 @@ def _check(context: Context) -> Iterator[Finding]:
         called = name.removeprefix("builtins.") or _drawn(context, event)
         if name in _SETTINGS or name in _LOADING or (name in _OPENING and _reads(event)):
             continue  # read once, as settings and weights are meant to be
+        if name in _OPENING and not _compiled_itself(context, event.scope):
+            continue  # a file that is written deep within calls: whoever got there had values
         if _goes_on(context, event):
             continue
         if "random" in name and (
@@ -47,6 +49,11 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
                 yield _found(function.scope, node, "os.environ")
+
+
+def _compiled_itself(context: Context, scope: Scope) -> bool:
+    tracing = context.traced.get(scope.function)
+    return tracing is None or bool(tracing.roots)
 
 
 def _outer(context: Context, event: CallEvent) -> bool:
