@@ -35,16 +35,46 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         seen.add(event.node)
         yield _found(event, target)
+    for event in context.bodies.named("float"):
+        value = event.value.args[0] if len(event.value.args) == 1 else None
+        if isinstance(value, Call) and value.node not in seen and _pair(context, event, value):
+            seen.add(value.node)
+            yield _whole(event, event.node.args[0], value)
     for event in context.bodies.named(*_TAKING):
         func = event.node.func
         word = func.attr if isinstance(func, ast.Attribute) else ""
         for position in _TAKING.get(word, ()):
             value = event.value.args[position] if position < len(event.value.args) else None
+            if isinstance(value, Call) and value.node not in seen and _pair(context, event, value):
+                seen.add(value.node)
+                yield _whole(event, event.node.args[position], value)
             if not isinstance(value, Item) or not isinstance(value.base, Call) or value.index != Const(0):
                 continue
             if value.base.node not in seen and _valued(context, value.base, event) and not _metric(context, event):
                 seen.add(value.base.node)
                 yield _found(event, event.node.args[position])
+
+
+def _pair(context: Context, event: CallEvent, value: Call) -> bool:
+    """Say whether a foreign function or method gets what ``value_and_grad`` gives, value and gradients, as one."""
+    if event.scope.module not in context.asked:
+        return False
+    if context.flow.calls.callables(context.flow.here(event.value.callee, event.scope)):
+        return False  # a function of the project, which may take both
+    made = context.flow.here(value, event.scope)
+    name = context.flow.calls.callee_name(context.flow.follow(made, value.callee))
+    return name in _VALUED and not _metric(context, event)
+
+
+def _whole(event: CallEvent, node: ast.AST, value: Call) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        node,
+        "value_and_grad gives a pair, the value and the gradients: here the pair is taken for one of them",
+        "unpack it: loss, grads = ...",
+        related=[(value.node, "made here")],
+    )
 
 
 def _metric(context: Context, event: CallEvent) -> bool:
