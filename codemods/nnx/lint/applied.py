@@ -11,7 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call
+from codemods.nnx.values import Attr, Call
 
 # what they make takes the arguments of the function itself
 _KEEPING = TRANSPARENT - {"functools.partial", "functools.partialmethod", "flax.nnx.cached_partial"} | GRADIENTS
@@ -34,8 +34,13 @@ def layers(context: Context, callee: Bound) -> Iterator[Bound]:
 def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
     """Yield the calls of what one application of a transform made."""
     flow = context.flow
+    method = root.decorator and root.function.owner is not None and len(root.function.decorators) == 1
     for event in flow.sites.callers(root.function):
         if event.node is root.node:
+            continue
+        callee = event.value.callee
+        if method and isinstance(callee, Attr) and callee.name == root.function.name:
+            yield event  # an object's method stays an attribute: what is decorated is behind every call of it
             continue
         for layer in layers(context, flow.here(event.value.callee, event.scope)):
             assert isinstance(layer.value, Call)

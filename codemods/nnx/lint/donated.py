@@ -93,8 +93,29 @@ def _given(event: CallEvent, root: Root, donated: frozenset[str]) -> Iterator[tu
     values = dict(event.value.keywords)
     pairs += [(k.arg, k.value, values[k.arg]) for k in event.node.keywords if k.arg in values and k.arg]
     for name, node, value in pairs:
-        if name in donated and isinstance(node, ast.Name | ast.Attribute):
+        if name in donated and (isinstance(node, ast.Name | ast.Attribute) or _entry(node)):
             yield node, value
+
+
+def _entry(node: ast.AST) -> bool:
+    """Say whether an expression is an entry of a variable, by its name: ``state["params"]``."""
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant)
+
+
+def _key(node: ast.AST) -> str:
+    """Return what an attribute or an entry is called; an entry by another name than a constant may be any."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return ast.dump(node.slice) if isinstance(node, ast.Subscript) else ""
+
+
+def _binds(node: ast.AST, place: ast.Attribute | ast.Subscript) -> bool:
+    """Say whether a node may bind an attribute or an entry anew."""
+    if isinstance(node, ast.Name):
+        return isinstance(place.value, ast.Name) and node.id == place.value.id and not isinstance(node.ctx, ast.Load)
+    if type(node) is not type(place) or isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    return _key(node) == _key(place) or (isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant))
 
 
 def _twice(event: CallEvent, node: ast.expr, value: Value) -> bool:
@@ -107,7 +128,7 @@ def _twice(event: CallEvent, node: ast.expr, value: Value) -> bool:
 
 def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value) -> ast.expr | None:
     """Return the next place that reads what a call took; the call itself if it is repeated with it."""
-    if isinstance(node, ast.Attribute):
+    if isinstance(node, ast.Attribute | ast.Subscript):
         return _attribute_read(context, event, node)
     if isinstance(value, Const) or (isinstance(value, Free) and value.scope is not event.scope):
         return None
@@ -230,32 +251,97 @@ def _harmless(context: Context, event: CallEvent) -> set[ast.AST]:
     return {n.value for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
 
 
-def _attribute_read(context: Context, event: CallEvent, node: ast.Attribute) -> ast.expr | None:
-    """Return the next read of an attribute in the same block, if nothing may have bound it anew before."""
+def _attribute_read(context: Context, event: CallEvent, node: ast.Attribute | ast.Subscript) -> ast.expr | None:
+    """Return the next read of an attribute or entry in the same block, if nothing may have bound it anew before."""
     text = ast.dump(node.value)
     paths = context.bodies.paths(event.scope)
     here = paths.get(event.node, ())
+    copied = _copied(context, event, node)
+    if copied is not None:
+        return copied
+    if _again(context, event, node):
+        return node
     end = (event.statement.end_lineno or 0, event.statement.end_col_offset or 0)
-    stored = [n for n in ast.walk(event.statement) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
-    if isinstance(event.statement, ast.Return) or any(n.attr == node.attr for n in stored):
+    if isinstance(event.statement, ast.Return) or any(_binds(n, node) for n in ast.walk(event.statement)):
         return None
     later = sorted(
         (n for n in context.bodies.nodes(event.scope) if (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) > end),
         key=lambda n: (n.lineno, n.col_offset),  # type: ignore[attr-defined]
     )
-    writers = [
-        n.lineno for n in later if isinstance(n, ast.Attribute) and n.attr == node.attr and isinstance(n.ctx, ast.Store)
-    ]
+    writers = [n.lineno for n in later if _binds(n, node)]  # type: ignore[attr-defined]
     harmless = _harmless(context, event)
     for one in later:
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and ast.dump(one.func.value) == text:
             return None  # a method of the object may have bound it anew
-        if isinstance(one, ast.Attribute) and one.attr == node.attr and ast.dump(one.value) == text:
+        if isinstance(node, ast.Subscript) and isinstance(one, ast.Call) and _given_away(one, text):
+            return None
+        if _same_place(one, node):
+            assert isinstance(one, ast.Attribute | ast.Subscript)
             if not isinstance(one.ctx, ast.Load) or (writers and min(writers) <= one.lineno):
                 return None
             if one not in harmless and paths.get(one, ())[: len(here)] == here:
                 return one
     return None
+
+
+def _same_place(node: ast.AST, place: ast.Attribute | ast.Subscript) -> bool:
+    """Say whether a node is the same attribute or entry of the same variable, whatever is done with it."""
+    return (
+        isinstance(node, ast.Attribute | ast.Subscript)
+        and type(node) is type(place)
+        and _key(node) == _key(place)
+        and ast.dump(node.value) == ast.dump(place.value)
+    )
+
+
+def _given_away(call: ast.Call, text: str) -> bool:
+    return any(ast.dump(one) == text for one in (*call.args, *(k.value for k in call.keywords)))
+
+
+def _copied(context: Context, event: CallEvent, node: ast.Attribute | ast.Subscript) -> ast.expr | None:
+    """Return the next read of a variable that the same block has given the attribute's value just before."""
+    paths = context.bodies.paths(event.scope)
+    here = paths.get(event.node, ())
+    nodes = context.bodies.nodes(event.scope)
+    wanted = ast.dump(node)
+    for one in nodes:
+        if not isinstance(one, ast.Assign) or one.lineno >= event.statement.lineno or ast.dump(one.value) != wanted:
+            continue
+        target = one.targets[0]
+        if len(one.targets) > 1 or not isinstance(target, ast.Name) or paths.get(one, ()) != here:
+            continue
+        between = [n for n in nodes if one.lineno < getattr(n, "lineno", 0) < event.statement.lineno]
+        if any(_binds(n, node) or isinstance(n, ast.Call | ast.If | ast.For | ast.While) for n in between):
+            continue  # a call may bind it anew
+        names = [n for n in nodes if isinstance(n, ast.Name) and n.id == target.id and n is not target]
+        if any(not isinstance(n.ctx, ast.Load) for n in names):
+            continue
+        harmless = _harmless(context, event)
+        end = event.statement.end_lineno or 0
+        read = [n for n in names if n.lineno > end and n not in harmless and paths.get(n, ())[: len(here)] == here]
+        if read and not isinstance(event.statement, ast.Return):
+            return min(read, key=lambda n: (n.lineno, n.col_offset))
+    return None
+
+
+def _again(context: Context, event: CallEvent, node: ast.Attribute | ast.Subscript) -> bool:
+    """Say whether a loop donates an attribute in every round, and nothing in it may bind the attribute anew."""
+    loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+    base = node.value
+    if loop is None or not isinstance(base, ast.Name) or binds(loop, base.id) or _leaves(loop, event):
+        return False
+    here = context.bodies.paths(event.scope).get(event.node, ())
+    if any(isinstance(block, ast.If | ast.Try | ast.Match) and inside(block, loop) for block, _ in here):
+        return False
+    inner = list(ast.walk(loop))
+    if any(_binds(one, node) for one in inner):
+        return False
+    called = {one.func.value for one in inner if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)}
+    if isinstance(event.node.func, ast.Attribute):
+        called.discard(event.node.func.value)
+    read = {one.value for one in inner if isinstance(one, ast.Attribute | ast.Subscript)} - called
+    # the object is not given away, and none of its methods is called but the one that donates
+    return all(one in read for one in inner if isinstance(one, ast.Name) and one.id == base.id)
 
 
 RULE = lint_rule(

@@ -21,6 +21,11 @@ _SAMPLERS = (
 )  # fmt: skip
 _ONCE = re.compile(r"init|build|setup|create|make|reset|load|weight|project|feature|dataset|generate_data|seed", re.I)
 
+# methods that give the examples in a new order, by their names, and those that are to give the same each time
+_ANEW = re.compile(r"^__(iter|next)__$|shuffle|(^|_)(batches|epochs?|minibatches)(_|$)")
+_DRAWN = re.compile(r"^_?(sample|draw)(_indices|_batch)?$|(^|_)(next|get|sample|random)_(mini)?batch$")
+_SAME = re.compile(r"eval|valid|test|fixed|fold|split|subset|plot|show")
+
 
 def _check(context: Context) -> Iterator[Finding]:
     seen: set[tuple[object, str]] = set()
@@ -39,7 +44,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if name.rpartition(".")[2] in NOT_CONSUMING or (function.owner, key.name) in seen:
             continue
         if not _kept(context, event, key) or not (
-            _of_argument(event, function) or name.endswith(".split") or _shuffles(function, name)
+            _of_argument(event, function) or name.endswith(".split") or _shuffles(context, function, name)
         ):
             continue
         seen.add((function.owner, key.name))
@@ -52,9 +57,29 @@ def _check(context: Context) -> Iterator[Finding]:
         )
 
 
-def _shuffles(function: FunctionFacts, name: str) -> bool:
-    """Say whether a method gives the examples of one epoch, in an order of its own."""
-    return function.name in {"__iter__", "shuffle", "batches", "epoch"} and name.endswith((".permutation", ".choice"))
+def _shuffles(context: Context, function: FunctionFacts, name: str) -> bool:
+    """Say whether a method gives the examples of one epoch or batch, in an order of its own, or the order for one that
+    does."""
+    if not name.endswith((".permutation", ".choice", ".randint")) or _SAME.search(function.name):
+        return False
+    if any("cache" in ast.unparse(one) for one in getattr(function.node, "decorator_list", ())):
+        return False  # drawn once
+    assert function.owner is not None
+    if any(event.loops for event in context.flow.sites.constructions(function.owner)):
+        return False  # a new object, which may be given another key, for each epoch
+    if _ANEW.search(function.name) or _drawn_anew(function, name):
+        return True
+    callers = {event.scope.function for event in context.flow.sites.callers(function)} - {None}
+    return any(
+        one.owner is function.owner and bool(_ANEW.search(one.name)) and not _SAME.search(one.name)
+        for one in callers
+        if one is not None
+    )
+
+
+def _drawn_anew(function: FunctionFacts, name: str) -> bool:
+    """Say whether a method samples by its name: ``sample``, ``next_batch``."""
+    return bool(_DRAWN.search(function.name)) and not name.endswith(".permutation")
 
 
 def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
