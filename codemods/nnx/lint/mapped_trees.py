@@ -39,6 +39,8 @@ def uneven(context: Context, event: CallEvent, place: int) -> str:
         return ""  # it is one of many that have an axis more
     given = context.flow.resolve(context.flow.here(event.value.args[place], event.scope))
     found = context.sources.originals(given)
+    if len(found) > 1:  # what training makes of weights has their shapes
+        found = OrderedSet(one for one in found if not _updated(context, one)) or found
     if all(_begun(context, one) for one in found):
         filled = _filled(context, given, 0)
         found = OrderedSet((filled,)) if filled is not None else found
@@ -91,6 +93,30 @@ def _begun(context: Context, bound: Bound) -> bool:
     if isinstance(value, Call):
         return context.flow.calls.callee_name(bound) in TREE_MAPS | {"optax.apply_updates"}
     return isinstance(value, Changed)
+
+
+def _updated(context: Context, bound: Bound) -> bool:
+    """Say whether a tree is another one with updates, leaf by leaf, so that its leaves have the same shapes."""
+    value = bound.value
+    if isinstance(value, Comprehension):  # [(w - rate * dw, b - rate * db) for (w, b), (dw, db) in zip(...)]
+        rounds = getattr(value.loop, "iter", None)
+        parts = value.element.items if isinstance(value.element, Sequence) else (value.element,)
+        zipped = isinstance(rounds, ast.Call) and last_word(rounds.func) == "zip" and len(rounds.args) > 1
+        return zipped and all(isinstance(part, Unknown) and _leafwise(part.node) for part in parts)
+    if not isinstance(value, Call) or len(value.args) < 2:
+        return False
+    name = context.flow.calls.callee_name(bound)
+    if name not in TREE_MAPS or len(value.node.args) < 3:
+        return name == "optax.apply_updates"
+    function = value.node.args[0]
+    return isinstance(function, ast.Lambda) and _leafwise(function.body)
+
+
+def _leafwise(node: ast.AST) -> bool:
+    """Say whether a node is arithmetic of the leaves of two trees: ``p - rate * g``."""
+    return isinstance(node, ast.BinOp) and not any(
+        isinstance(n, ast.Call | ast.Subscript | ast.MatMult) for n in ast.walk(node)
+    )
 
 
 def _filled(context: Context, bound: Bound, depth: int) -> Bound | None:
