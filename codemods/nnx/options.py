@@ -31,6 +31,7 @@ class Options:
         lint: whether lint rules run too (they never do while migrating).
         extend: rule codes or prefixes that are looked for besides.
         fixes: whether fixes may be made. Otherwise edits that need LibCST are drafts, and it is not imported.
+        settled: whether the origin is said, and not only the oldest one that the project leaves open.
     """
 
     origin: str = "0.10"
@@ -41,6 +42,7 @@ class Options:
     lint: bool = False
     fixes: bool = True
     extend: Collection[str] = field(default_factory=tuple)
+    settled: bool = True
 
     @property
     def target(self) -> str:

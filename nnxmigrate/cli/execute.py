@@ -186,7 +186,7 @@ def run_parts(
     tell("asking which versions the project wants")
     outcomes, every = [], []
     for wanted, part in parts(project, *choices.versions()):
-        options = replace(settings.options, origin=wanted.origin, targets=wanted.targets)
+        options = replace(settings.options, origin=wanted.origin, targets=wanted.targets, settled=wanted.settled)
         outcome = run_project(part, replace(settings, options=options), writer)
         outcomes.append(replace(outcome, flax=(str(wanted),) if wanted.why else ()))
         every.append(options)

@@ -62,7 +62,7 @@ class Workspace:
         self._raw: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
         self._sources: dict[str, Source] = {}
-        self._versions: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._versions: dict[str, tuple[str, tuple[str, ...], bool]] = {}
         self._graph: ImportGraph | None = None
         self._modules: Mapping[str, Module] = {}
         self._groups: dict[str, list[str]] | None = None
@@ -307,9 +307,9 @@ class Workspace:
 
             project = Project({name: name for name in documents}, documents)
             for chosen, part in parts(project, *choices.versions()):
-                self._versions |= dict.fromkeys(part.paths, (chosen.origin, chosen.targets))
-        origin, targets = self._versions[path]
-        return replace(choices.options(lint=True), origin=origin, targets=targets)
+                self._versions |= dict.fromkeys(part.paths, (chosen.origin, chosen.targets, chosen.settled))
+        origin, targets, settled = self._versions[path]
+        return replace(choices.options(lint=True), origin=origin, targets=targets, settled=settled)
 
     # -- fixes --------------------------------------------------------------------------------------
 

@@ -22,12 +22,14 @@ class Chosen:
         targets: the families that it shall run on.
         why: where that was taken from, in words; empty where the user said it.
         part: the file or folder concerned, as reports call it; empty if it is all there is.
+        settled: whether the origin is said, and not only the oldest one that pins and code leave open.
     """
 
     origin: str
     targets: tuple[str, ...]
     why: str = ""
     part: str = ""
+    settled: bool = True
 
     def __str__(self) -> str:
         where = f"{self.part}: " if self.part else ""
@@ -74,7 +76,7 @@ def choose(
             reasons.append("the project does not say; --from and --to do")
     elif origin is None and VERSIONS.index(start) > VERSIONS.index(targets[0]):
         start = targets[0]  # it is not taken back
-    return Chosen(start, targets, "; ".join(dict.fromkeys(reasons)))
+    return Chosen(start, targets, "; ".join(dict.fromkeys(reasons)), settled=settled or origin is not None)
 
 
 def _origin(allowed: Collection[str], code: Traces, reasons: list[str]) -> str:

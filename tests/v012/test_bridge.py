@@ -149,5 +149,7 @@ def test_left_alone_under_the_releases(name: str, outputs: dict[str, dict[str, O
 def test_nothing_is_said_of_other_releases() -> None:
     assert "NNX619" not in codes(HEAD + DRAWN["parameters"], options("0.11"))
     assert "NNX619" not in codes(HEAD + DRAWN["parameters"], options("0.12", origin="0.12")), "what it draws is meant"
+    unsaid = options("0.12", origin="0.11", lint=True, settled=False)
+    assert "NNX619" not in codes(HEAD + DRAWN["parameters"], unsaid), "it may be meant"
     read = "dense = bridge.ToNNX(nn.Dense(3), rngs=nnx.Rngs(0)).lazy_init(x)\nprint(nnx.state(dense)['rngs'])\n"
     assert "NNX619" in codes(HEAD + read, options("0.12", origin="0.12")), "it fails there"

@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.captured_model import captured_model, static_self
+from codemods.nnx.lint.held import held
 from codemods.nnx.lint.places import (
     NNX_OBJECTS,
     by_reference,
@@ -214,7 +215,7 @@ def _captured_field(context: Context, function: FunctionFacts, node: ast.Attribu
         return False
     base = function.scope.module.values.get(node.value)
     if isinstance(base, Param):
-        if not static_self(context, function, base):
+        if base is not function.self_param:
             return False
     elif not isinstance(base, Free) or base.scope.function in context.traced or base.of_global:
         return False
@@ -223,9 +224,16 @@ def _captured_field(context: Context, function: FunctionFacts, node: ast.Attribu
         for call in context.bodies.calls.get(function.scope, ())
     )
     value = function.scope.module.values.get(node) if changes else None
-    return isinstance(value, Attr) and bool(
-        kinds_of(context, value, function.scope) & {Object.OPTIMIZER, Object.METRIC}
-    )
+    if not isinstance(value, Attr) or not kinds_of(context, value, function.scope) & {Object.OPTIMIZER, Object.METRIC}:
+        return False
+    return not isinstance(base, Param) or static_self(context, function, base) or _kept(context, function, node.value)
+
+
+def _kept(context: Context, function: FunctionFacts, own: ast.Name) -> bool:
+    """Say whether a method is compiled as a bound one of a plain object, or called by such a one."""
+    if function.owner is None or context.flow.classes.mro(function.owner)[1] - {"builtins.object", "abc.ABC"}:
+        return False
+    return held(context, function, own)
 
 
 def _untouched(context: Context, function: FunctionFacts, value: Free) -> bool:

@@ -9,6 +9,7 @@ from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import every, last_word
 from codemods.nnx.values import Attr, Free, Param
 
@@ -59,7 +60,19 @@ def static_self(context: Context, function: FunctionFacts, base: Param) -> bool:
     if "flax.nnx.Module" in context.flow.classes.mro(function.owner)[1]:
         return False
     roots = [root for root in tracing.roots if root.function is function]
-    return bool(roots) and all(base.name in root.declared for root in roots)
+    return bool(roots) and all(base.name in root.declared or _bound_for_good(root) for root in roots)
+
+
+def _bound_for_good(root: Root) -> bool:
+    """Say whether a bound method is compiled in a constructor, for an attribute."""
+    function = root.scope.function
+    if not root.bound or function is None or function.name != "__init__" or isinstance(function.node, ast.Lambda):
+        return False
+    return any(
+        root.node in ast.walk(one.value) and all(isinstance(target, ast.Attribute) for target in one.targets)
+        for one in function.node.body
+        if isinstance(one, ast.Assign)
+    )
 
 
 def _between(context: Context, function: FunctionFacts, outer: FunctionFacts, owner: ClassFacts, field: str) -> bool:

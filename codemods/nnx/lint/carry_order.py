@@ -64,8 +64,25 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _exchanged(event: CallEvent) -> bool:
     """Say whether the second of two arguments is the carry, by where it comes from, and the first is not."""
+    if any(isinstance(node, ast.Starred) for node in event.node.args):
+        return False
     first, second = (_carries(event, node) for node in event.node.args)
-    return second and not first
+    return (second and not first) or _goes_on(event)
+
+
+def _goes_on(event: CallEvent) -> bool:
+    """Say whether the second argument is what the next call gets of the result's carry, or a pair, and the first no
+    part of the result."""
+    assert isinstance(event.statement, ast.Assign)
+    given, state = event.node.args
+    if isinstance(state, ast.Tuple):
+        return len(state.elts) == 2 and isinstance(given, ast.Name | ast.Subscript)
+    if len(event.statement.targets) != 1 or not isinstance(state, ast.Name | ast.Attribute):
+        return False
+    target = event.statement.targets[0]
+    targets = target.elts if isinstance(target, ast.Tuple) and len(target.elts) == 2 else [target]
+    texts = [ast.unparse(one) for one in targets]
+    return texts[0] == ast.unparse(state) and ast.unparse(given) not in texts
 
 
 def _carries(event: CallEvent, node: ast.expr) -> bool:

@@ -12,9 +12,12 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, receiver
-from codemods.nnx.values import Attr
+from codemods.nnx.values import Attr, Call
 
-_METHODS = {"train": Kind.MODULE, "eval": Kind.MODULE, "set_attributes": Kind.MODULE, "reset": Kind.METRIC}
+_METHODS = {
+    "train": {Kind.MODULE}, "eval": {Kind.MODULE}, "set_attributes": {Kind.MODULE}, "reset": {Kind.METRIC},
+    "update": {Kind.METRIC, Kind.OPTIMIZER},
+}  # fmt: skip
 _FUNCTIONS = frozenset({"flax.nnx.update", "flax.nnx.reseed"})
 
 
@@ -76,24 +79,30 @@ def _read(context: Context, event: CallEvent) -> bool:
 def _gives_nothing(context: Context, base: Bound, method: str) -> bool:
     """Say whether a method is certainly that of NNX, in every object that it may be called on."""
     flow = context.flow
-    sources = list(context.sources.of(base))
+    # what the method itself gave, and is assigned in place of the object, says nothing
+    sources = [source for source in context.sources.of(base) if not _result(source, method)]
     if not sources:
         return False
     for source in sources:
         cls = flow.classes.class_of(source)
         if cls is None:
             name = flow.calls.callee_name(source)
-            if not name.startswith("flax.nnx.") or context.kinds.only(source) is not _METHODS[method]:
+            if not name.startswith("flax.nnx.") or context.kinds.only(source) not in _METHODS[method]:
                 return False
             continue
         parents, names = flow.classes.mro(cls)
         if not names or not all(name.startswith("flax.nnx.") or name in _PLAIN for name in names):
             return False
-        if context.kinds.only(source) is not _METHODS[method]:
+        if context.kinds.only(source) not in _METHODS[method]:
             return False
         if any(method in parent.methods or method in parent.scope.env for parent in parents):
             return False
     return True
+
+
+def _result(source: Bound, method: str) -> bool:
+    callee = source.value.callee if isinstance(source.value, Call) else None
+    return isinstance(callee, Attr) and callee.name == method
 
 
 _PLAIN = frozenset({"typing.Generic", "abc.ABC", "builtins.object", "typing.Protocol"})
