@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
             container, values = _put(node)
             if isinstance(node, ast.Call) and container is not None and not _for_itself(node, container, nodes):
                 continue
-            if container is None or not _outside(context, function, tracing, container, node):
+            if container is None or not outside(context, function, tracing, container, node):
                 continue
             if any(context.taint.node_holds(value, function.scope) for value in values) or (
                 _remembers(context, node, container, function.scope)
@@ -96,11 +96,21 @@ def _put(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.BitOr):
         if isinstance(node.value, ast.List | ast.Dict | ast.Set):
             return node.target, [*ast.iter_child_nodes(node.value)]  # type: ignore[list-item]
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+        return node.target.value, [node.value]
     return None, []
 
 
-def _outside(context: Context, function: FunctionFacts, tracing: Tracing, container: ast.expr, node: ast.AST) -> bool:
-    """Say whether a container is a list, dict or set from outside of the traced code, or in one."""
+def outside(context: Context, function: FunctionFacts, tracing: Tracing, container: ast.expr, node: ast.AST) -> bool:
+    """Say whether a container is a list, dict or set from outside of the traced code, or in one.
+
+    Args:
+        context: the analysis.
+        function: the traced function.
+        tracing: what is known of it.
+        container: the container.
+        node: what changes it.
+    """
     while isinstance(container, ast.Subscript):
         container = container.value
     if isinstance(container, ast.Attribute):

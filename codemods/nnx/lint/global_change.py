@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.appended import outside
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
+from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.traced import Tracing
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Class, Free, Function, ModuleRef, Ref
 
@@ -18,8 +22,9 @@ _CHOSEN = (Class, Function, ModuleRef, Ref)
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for function, _ in traced_bodies(context):
+    for function, tracing in traced_bodies(context):
         yield from _attributes(context, function)
+        yield from _entries(context, function, tracing)
         if not function.scope.globals:
             continue
         nodes = context.bodies.nodes(function.scope)
@@ -121,6 +126,85 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             f"return the new value of `{name}`, and assign it where the compiled function is called",
             related=[(other, f"and so does `{text}`") for other, text in changes[1:]],
         )
+
+
+#: Entries that count what a program does, and not how often something is compiled.
+_PROGRESS = re.compile(r"(^|_)(steps?|iters?|iterations?|updates?|epochs?|rounds|examples|samples|tokens)(_|$)", re.I)
+
+
+def _entries(context: Context, function: FunctionFacts, tracing: Tracing) -> Iterator[Finding]:
+    """Yield the changes of numbers in outer containers: ``state["steps"] += 1``."""
+    changed: set[str] = set()
+    for node in context.bodies.nodes(function.scope):
+        target: ast.expr | None = node.target if isinstance(node, ast.AugAssign) else None
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and _own_entry(node, node.targets[0]):
+            target = node.targets[0]
+        if not isinstance(node, ast.Assign | ast.AugAssign) or not isinstance(target, ast.Subscript):
+            continue
+        text = ast.unparse(target)
+        if not isinstance(target.slice, ast.Constant) or text in changed or _counts(text) or in_test(function.scope):
+            continue
+        if not outside(context, function, tracing, target.value, node) or _tainted(context, node, function.scope):
+            continue  # NNX805 speaks about tracers in containers
+        told = isinstance(target.slice.value, str) and _PROGRESS.search(target.slice.value)
+        if not told and (_numbers(node, tracing) or not _used(context, function, target, node)):
+            continue  # it may count compilations, or number the parts of one
+        if _restored(context, function, target, node):
+            continue
+        changed.add(text)
+        yield finding(
+            RULE.code,
+            function.scope,
+            node,
+            f"`{text}` changes once per compilation and not at every call of {shown(function)}",
+            f"give the value of `{text}` as an argument, and change it where the compiled function is called",
+        )
+
+
+def _numbers(node: ast.Assign | ast.AugAssign, tracing: Tracing) -> bool:
+    """Say whether a helper of traced code counts up by one, as those do that give each layer a number."""
+    counts = isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant) and node.value.value == 1
+    return counts and not tracing.roots
+
+
+def _own_entry(node: ast.Assign, target: ast.expr) -> bool:
+    """Say whether an entry gets a value that depends on its old one."""
+    return isinstance(target, ast.Subscript) and any(_same_entry(n, target) for n in ast.walk(node.value))
+
+
+def _same_entry(node: ast.AST, entry: ast.Subscript) -> bool:
+    return (
+        isinstance(node, ast.Subscript)
+        and ast.dump(node.slice) == ast.dump(entry.slice)
+        and ast.dump(node.value) == ast.dump(entry.value).replace("Store()", "Load()")
+    )
+
+
+def _used(context: Context, function: FunctionFacts, entry: ast.Subscript, change: ast.stmt) -> bool:
+    """Say whether the function computes with an entry that it changes; to print or test it may be for looking."""
+    reads = [
+        n
+        for n in context.bodies.nodes(function.scope)
+        if isinstance(n, ast.Subscript)
+        and isinstance(n.ctx, ast.Load)
+        and _same_entry(n, entry)
+        and not inside(n, change)
+    ]
+    texts = [n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.JoinedStr)]
+    reads = [n for n in reads if not any(inside(n, text) for text in texts)]
+    statements = [n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Assign | ast.Return)]
+    return any(inside(read, one.value) for read in reads for one in statements if one.value is not None)
+
+
+def _restored(context: Context, function: FunctionFacts, entry: ast.Subscript, change: ast.stmt) -> bool:
+    """Say whether the function changes an entry a second time, as one that it puts back."""
+    text = ast.dump(entry)
+    changes = (
+        n.target if isinstance(n, ast.AugAssign) else n.targets[0]
+        for n in context.bodies.nodes(function.scope)
+        if isinstance(n, ast.Assign | ast.AugAssign) and n is not change
+    )
+    return any(ast.dump(one) == text for one in changes)
 
 
 def _returned(context: Context, function: FunctionFacts) -> list[ast.expr]:
