@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, shown
-from codemods.nnx.values import Sequence
+from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, position, shown
+from codemods.nnx.lint.stuck_eval import reach
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Free, Sequence
 
 
 def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
@@ -86,3 +88,108 @@ def _read(context: Context, event: CallEvent, name: str) -> bool:
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         for node in ast.walk(scope.node)
     )
+
+
+def unwritten_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
+    """Yield the calls in loops whose last state goes nowhere, while the objects that were split go on being used."""
+    for root in compiled_roots(context):
+        if root.transform != "jax.jit" or in_test(root.scope):
+            continue
+        place = _trained_state(context, root.function)
+        if place is None:
+            continue
+        for event in context.traced.calls_of(root):
+            loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+            if loop is None or event.scope.module not in context.asked or in_test(event.scope):
+                continue
+            target = _target(event, place)
+            if not target or target in event.scope.globals or not _only_goes_round(context, event, target):
+                continue
+            for model, split in _split(context, event, target):
+                if _evaluated(context, event, loop, model):
+                    yield (
+                        event,
+                        f"the trained state `{target}` is never written back: `{model}` stays what it was before",
+                        f"write it back behind the loop: nnx.update({split}, {target})",
+                    )
+                    break
+
+
+def _only_goes_round(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a variable is read by a call alone, which gives its next value."""
+    own, here, values = set(ast.walk(event.node)), set(context.bodies.nodes(event.scope)), event.scope.module.values
+    loads = [
+        node
+        for node in ast.walk(event.scope.node)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        if node in here or node not in values or isinstance(values[node], Free)
+    ]
+    return bool(loads) and all(node in own for node in loads)
+
+
+def _split(context: Context, event: CallEvent, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the models whose state a variable holds at first, with all that was split."""
+    for one in context.bodies.calls.get(event.scope, ()):
+        statement = one.statement
+        if not isinstance(statement, ast.Assign) or statement.value is not one.node or not one.node.args:
+            continue
+        names = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+        if name not in names or context.flow.calls.name(one) not in {"flax.nnx.split", "flax.nnx.state"}:
+            continue
+        given = one.node.args[0]
+        for part in given.elts if isinstance(given, ast.Tuple | ast.List) else [given]:
+            value = event.scope.module.values.get(part)
+            if isinstance(part, ast.Name) and value is not None:
+                if kinds_of(context, value, event.scope) == {Kind.MODULE}:
+                    yield part.id, ast.unparse(given)
+
+
+def _evaluated(context: Context, event: CallEvent, loop: ast.For | ast.While, name: str) -> bool:
+    """Say whether an object is run behind a loop, or by a caller behind the call."""
+    scope, function = event.scope, event.scope.function
+    if _bound_again(context, scope, name, loop.lineno):
+        return False
+    if _runs(context, scope, name, _end(loop)):
+        return True
+    param = function.params.get(name) if function is not None else None
+    if function is None or param is None:
+        return False
+    for caller in context.flow.sites.callers(function):
+        place = position(param)
+        given = caller.node.args[place] if place < len(caller.node.args) else None
+        named = next((k.value for k in caller.node.keywords if k.arg == name), given)
+        if isinstance(named, ast.Name) and not caller.value.starred and not in_test(caller.scope):
+            if _bound_again(context, caller.scope, named.id, caller.statement.lineno):
+                continue
+            if _runs(context, caller.scope, named.id, _end(caller.node)):
+                return True
+    return False
+
+
+def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
+
+
+def _bound_again(context: Context, scope: Scope, name: str, line: int) -> bool:
+    """Say whether a body gives a name another value from a line on."""
+    return any(
+        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) and n.lineno >= line
+        for n in context.bodies.nodes(scope)
+    )
+
+
+def _runs(context: Context, scope: Scope, name: str, end: tuple[int, int]) -> bool:
+    """Say whether a model is called behind a place, or given to a function of the project that does not train."""
+    for event in context.bodies.calls.get(scope, ()):
+        if (event.node.lineno, event.node.col_offset) < end:
+            continue
+        func = event.node.func
+        if isinstance(func, ast.Name) and func.id == name:
+            return True
+        nodes = [*event.node.args, *(k.value for k in event.node.keywords)]
+        if any(isinstance(n, ast.Name) and n.id == name for n in nodes):
+            functions = list(reach(context, event, 0, set()))
+            words = {last_word(one.node.func) for f in functions for one in context.bodies.calls.get(f.scope, ())}
+            if functions and not words & {"grad", "value_and_grad", "split", "update", "merge"}:
+                return True
+    return False

@@ -21,7 +21,7 @@ _EVALUATES = re.compile(
     r"generate|accuracy)(_|$)|^test(_(step|epoch|loop|model|accuracy|loss|set|batch|one_epoch))?$"
 )
 _ON_PURPOSE = re.compile(r"dropout|(^|_)mc(_|$)|monte|uncertain|bayes|stochastic|noise|train", re.I)
-_MODE = re.compile(r"train|eval|infer|mode|determin|test|dropout", re.I)
+_MODE = re.compile(r"train|eval|infer|mode(?!l)|determin|test|dropout", re.I)
 
 # where a project says one of these, it knows about modes
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b"set_mode", b".view(", b".train(")
@@ -38,6 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     if not any(context.flow.calls.name(e) in _TRAINS for e in context.bodies.named("grad", "value_and_grad")):
         return
+    found: dict[FunctionFacts, CallEvent] = {}
     for function in context.asked.functions():
         if not _EVALUATES.search(function.name) or _ON_PURPOSE.search(function.name) or is_test(function.scope.module):
             continue
@@ -45,15 +46,18 @@ def _check(context: Context) -> Iterator[Finding]:
         if any(context.flow.calls.name(event) in _TRAINS for event in events):
             continue
         for event in events:
-            if _runs(context, event, function):
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    event.node,
-                    f"`{function.name}` runs the model in training mode: nothing ever calls eval()",
-                    "call model.eval() before, and model.train() when training goes on",
-                )
+            if _runs(context, event, function) or _hands(context, event, function):
+                found[function] = event
                 break
+    for function, event in found.items():
+        if not any(call.scope.function in found for call in context.flow.sites.callers(function)):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{function.name}` runs the model in training mode: nothing ever calls eval()",
+                "call model.eval() before, and model.train() when training goes on",
+            )
 
 
 def _unset(context: Context) -> Iterator[Finding]:
@@ -94,6 +98,29 @@ def _runs(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
         for source in sources
     )
 
+
+def _hands(context: Context, event: CallEvent, function: FunctionFacts, depth: int = 0) -> bool:
+    """Say whether a call gives a model to a function that runs it, and that does not train."""
+    given = [*event.value.args, *(value for _, value in event.value.keywords)]
+    if function in context.traced.differentiated:
+        return False
+    if not any(Kind.MODULE in kinds_of(context, one, event.scope) for one in given):
+        return False
+    for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
+        inner = callee.function
+        if inner is function or _ON_PURPOSE.search(inner.name) or any(_MODE.search(name) for name in inner.params):
+            continue
+        calls = context.bodies.calls.get(inner.scope, ())
+        if any(context.flow.calls.name(one) in _TRAINS for one in calls):
+            continue
+        if any(_runs(context, one, inner) for one in calls):
+            return True
+        if depth < _DEPTH and any(_hands(context, one, inner, depth + 1) for one in calls):
+            return True
+    return False
+
+
+_DEPTH = 2
 
 _BAD = """\
 import optax

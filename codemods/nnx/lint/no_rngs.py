@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.layer_signature import NEEDED
+from codemods.nnx.lint.mode_order import trains_first
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
@@ -158,13 +159,14 @@ def _draws(context: Context, event: CallEvent) -> bool:
     calls = list(context.bodies.named(word))
     if draws is False:  # it draws for certain, but a call may bring the streams
         return not any(e.value.starred or any(k.arg in {"rngs", None} for k in e.node.keywords) for e in calls)
-    return (
-        bool(calls)
-        and not any(
-            e.value.starred or any(k.arg in {"rngs", "deterministic", None} for k in e.node.keywords) for e in calls
-        )
-        and not any(True for e in context.bodies.named("eval", "set_attributes", "view"))
-    )
+    if not calls or any(
+        e.value.starred or any(k.arg in {"rngs", "deterministic", None} for k in e.node.keywords) for e in calls
+    ):
+        return False
+    if any(True for e in context.bodies.named("set_attributes", "view")):
+        return False
+    evaluated = any(True for e in context.bodies.named("eval"))
+    return not evaluated or trains_first(context, event)
 
 
 def _is_or_chains(value: ast.expr, event: CallEvent) -> bool:

@@ -7,11 +7,12 @@ from bisect import bisect
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.owners import plain_module
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.syntax import exclusive
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Class, Const, Param, Value
@@ -47,6 +48,39 @@ def _check(context: Context) -> Iterator[Finding]:
             message = "the same seed in every round: the layers start with identical weights and masks"
             yield finding(RULE.code, event.scope, event.node, message, _HELP)
         known.append((event, layer))
+    for event, name in foreign(context, "Rngs"):
+        function = event.scope.function
+        if name != "flax.nnx.Rngs" or function is None or in_test(event.scope) or not _anew(context, event, function):
+            continue
+        layer = layers.get(event.node)
+        if layer is None or not _constant(context, layer):
+            message = f"the same seed at every call of {shown(function)}: its layers start with equal weights"
+            yield finding(RULE.code, event.scope, event.node, message, _HELP)
+
+
+def _anew(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether a function that makes layers takes the same seed at every call, and a module takes several of it."""
+    if function.name == "__init__" or len(function.returns) != 1 or event.value.starred:
+        return False
+    seeds = [*event.value.args, *(value for _, value in event.value.keywords)]
+    if not seeds or not all(isinstance(one, Const) and one.value is not None for one in seeds):
+        return False
+    if context.bodies.paths(event.scope).get(event.node) or kinds_of(context, function.returns[0], event.scope) != {
+        Kind.MODULE
+    }:
+        return False  # a seed that is made up where none is given
+    callers = [
+        call
+        for call in context.flow.sites.callers(function)
+        if _initialises(call) and call.scope.function is not None and plain_module(context, call.scope.function.owner)
+    ]
+    if any(call.loops for call in callers):
+        return True
+    return any(
+        one.scope is two.scope and ast.dump(one.node) == ast.dump(two.node) and _both(context, one, two)
+        for number, one in enumerate(callers)
+        for two in callers[:number]
+    )
 
 
 def _copied(context: Context, one: CallEvent, two: CallEvent) -> bool:

@@ -89,7 +89,7 @@ def _stuck(context: Context, place: CallEvent, loop: ast.AST, model: str) -> boo
         word = _word(event)
         if word in {"train", "set_attributes", "set_mode", "clone", "view"}:
             return False
-        reached = list(_reach(context, event, 0, set()))
+        reached = list(reach(context, event, 0, set()))
         words = {_word(e) for function in reached for e in context.bodies.calls.get(function.scope, ())}
         if words & {"train", "set_attributes", "set_mode", "view"}:
             return False
@@ -120,8 +120,15 @@ def _word(event: CallEvent) -> str:
     return last_word(func)
 
 
-def _reach(context: Context, event: CallEvent, depth: int, seen: set[FunctionFacts]) -> Iterator[FunctionFacts]:
-    """Yield the project's functions that a call reaches."""
+def reach(context: Context, event: CallEvent, depth: int, seen: set[FunctionFacts]) -> Iterator[FunctionFacts]:
+    """Yield the project's functions that a call reaches.
+
+    Args:
+        context: the analysis.
+        event: the call.
+        depth: how many calls lead to it.
+        seen: functions that were yielded before.
+    """
     if depth > _DEPTH:
         return
     for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
@@ -130,7 +137,7 @@ def _reach(context: Context, event: CallEvent, depth: int, seen: set[FunctionFac
         seen.add(callee.function)
         yield callee.function
         for inner in context.bodies.calls.get(callee.function.scope, ()):
-            yield from _reach(context, inner, depth + 1, seen)
+            yield from reach(context, inner, depth + 1, seen)
 
 
 RULE = lint_rule(
