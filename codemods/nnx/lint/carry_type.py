@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
-from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays, made_by_jax
+from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays, batched, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.loop_arguments import swapped
@@ -39,7 +39,8 @@ def _check(context: Context) -> Iterator[Finding]:
         init = context.flow.resolve(context.flow.here(body.init, body.event.scope))
         if isinstance(init.value, Param | Attr):  # what the loop gives back is not what it begins with
             sources = [one for one in context.sources.originals(init) if not _result(one.value, body.event.value)]
-            init = sources[0] if len(sources) == 1 and isinstance(sources[0].value, Mapping) else init
+            if len(sources) == 1 and (isinstance(sources[0].value, Mapping) or _given_whole(context, body, sources[0])):
+                init = sources[0]
         for returned in body.function.returns:
             value: Value | None = returned
             if word == "scan":
@@ -54,6 +55,11 @@ def _check(context: Context) -> Iterator[Finding]:
                     "give the first carry the shape and type that the body returns",
                 )
                 break
+
+
+def _given_whole(context: Context, body: Body, source: Bound) -> bool:
+    """Say whether a first carry is a tuple that comes from elsewhere as it is, and not one of many that are mapped."""
+    return isinstance(source.value, Sequence) and body.event.scope.function not in context.shared(batched)
 
 
 def _branches(context: Context) -> Iterator[Finding]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call
+from codemods.nnx.values import Attr, Call, Choice, Const, Item, Mapping, Param, Sequence, Unknown, Value
 
 _SPECS = frozenset({"jax.sharding.PartitionSpec", "jax.P", "jax.experimental.pjit.PartitionSpec"})
 _REDUCING = frozenset({"mean", "sum", "max", "min", "prod", "std", "var"})
@@ -24,8 +25,23 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
         if last(root.transform) != "shard_map" or root.options is None or root.scope.module not in context.asked:
             continue
-        specs, out = option(root, "in_specs"), option(root, "out_specs")
-        if specs is None or out is None or not _whole(context, root, out):
+        specs, out = option(root, "in_specs", 2), option(root, "out_specs", 3)
+        if specs is None or out is None:
+            continue
+        varying = _varying_result(context, root, specs, out)
+        if varying is not None:
+            node, axis = varying
+            yield finding(
+                RULE.code,
+                root.function.scope,
+                node,
+                f"{shown(root.function)} gives what it has of its own shard, and out_specs says that all devices have "
+                "the same",
+                f'reduce over the devices: jax.lax.pmean(..., "{axis}"), or psum of a sum; or give P("{axis}") to keep '
+                "the shards",
+            )
+            continue
+        if not _whole(context, root, out):
             continue
         axes = {n.value for n in ast.walk(specs) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
         returned = _reduced(context, root, specs)
@@ -84,6 +100,165 @@ def _sharded(context: Context, node: ast.AST, function: FunctionFacts, root: Roo
         if isinstance(inner, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in inner.targets):
             names |= {n.id for n in ast.walk(inner.value) if isinstance(n, ast.Name)}
     return bool(names & sharded)
+
+
+def _varying_result(context: Context, root: Root, specs: ast.expr, out: ast.expr) -> tuple[ast.AST, str] | None:
+    """Return a result that depends on a shard although its spec is ``P()``, with the axis; None if there is none.
+
+    JAX follows through every operation whether a value may differ between the devices, and raises for such a result,
+    unless it is told not to check.
+    """
+    function = root.function
+    if root.partial or function.generator or function.vararg is not None or len(function.returns) != 1:
+        return None
+    if option(root, "check_vma") is not None or option(root, "check_rep") is not None:
+        return None
+    params = list(function.params)[skipped(root) :]
+    given = specs.elts if isinstance(specs, ast.Tuple) else [specs] * len(params)
+    axes = {name: axis for name, spec in zip(params, given, strict=False) if (axis := _axis(context, root, spec))}
+    if not axes:
+        return None
+    varying = _Varying(context)
+    env = {function.params[name]: True for name in axes}
+    value = function.returns[0]
+    parts = value.items if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple) else None
+    place = _returned(context, function)
+    if isinstance(out, ast.Tuple):
+        if parts is None or len(parts) != len(out.elts):
+            return None
+        chosen = [i for i, spec in enumerate(out.elts) if _whole(context, root, spec)]
+    elif _whole(context, root, out):
+        chosen = list(range(len(parts))) if parts is not None else []
+        if parts is None and varying.of(value, function.scope, env):
+            return place, min(axes.values())
+    else:
+        return None
+    for index in chosen:
+        assert parts is not None
+        if varying.of(parts[index], function.scope, env):
+            return place.elts[index] if isinstance(place, ast.Tuple) else place, min(axes.values())
+    return None
+
+
+def _returned(context: Context, function: FunctionFacts) -> ast.AST:
+    """Return what stands behind the only ``return`` of a function."""
+    if isinstance(function.node, ast.Lambda):
+        return function.node.body
+    nodes = context.bodies.nodes(function.scope)
+    return next((n.value for n in nodes if isinstance(n, ast.Return) and n.value is not None), function.node)
+
+
+def _axis(context: Context, root: Root, node: ast.expr) -> str:
+    """Return an axis of the mesh that a spec shards over; empty if there is none, or it is not known."""
+    value = root.scope.module.values.get(node)
+    found = context.flow.resolve(context.flow.here(value, root.scope)) if value is not None else None
+    if found is None or not isinstance(found.value, Call) or context.flow.calls.callee_name(found) not in _SPECS:
+        return ""
+    for argument in found.value.args:
+        part = context.flow.follow(found, argument).value
+        names = [one.value for one in (part.items if isinstance(part, Sequence) else (part,)) if isinstance(one, Const)]
+        for name in names:
+            if isinstance(name, str):
+                return name
+    return ""
+
+
+_LIKE = re.compile(r"_like$|^(shape|ndim|size|dtype|result_type|issubdtype|iscomplexobj|finfo|iinfo|isscalar)$")
+_DEPTH = 12
+
+
+class _Varying:
+    """Tells whether values differ between devices for certain, for they depend on a shard by arithmetic alone."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def of(self, value: Value | None, scope: Scope, env: dict[Param, bool], depth: int = 0) -> bool:
+        """Say whether a value depends on a parameter that differs."""
+        if value is None or depth > _DEPTH:
+            return False
+        depth += 1
+        if isinstance(value, Param):
+            return env.get(value, False)
+        if isinstance(value, Unknown):
+            return self._node(value.node, scope, env, depth)
+        if isinstance(value, Choice):
+            return all(self.of(one, scope, env, depth) for one in value.options)
+        if isinstance(value, Sequence):
+            return any(self.of(one, scope, env, depth) for one in value.items)
+        if isinstance(value, Mapping):
+            return any(self.of(one, scope, env, depth) for _, one in value.items)
+        if isinstance(value, Attr):
+            return value.name in {"T", "mT", "real", "imag"} and self.of(value.base, scope, env, depth)
+        if isinstance(value, Item):
+            if isinstance(value.base, Call) and self._inner(value.base, scope, env) is not None:
+                return self._part(value.base, value.index, scope, env, depth)
+            return not isinstance(value.base, Mapping) and self.of(value.base, scope, env, depth)
+        return isinstance(value, Call) and self._call(value, scope, env, depth)
+
+    def _node(self, node: ast.AST, scope: Scope, env: dict[Param, bool], depth: int) -> bool:
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.BinOp):
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+            parts = [node.operand]
+        values = scope.module.values
+        for part in parts:
+            value = values.get(part)
+            same = value is None or (isinstance(value, Unknown) and value.node is part)
+            if depth <= _DEPTH and (
+                self._node(part, scope, env, depth + 1) if same else self.of(value, scope, env, depth)
+            ):
+                return True
+        return False
+
+    def _call(self, value: Call, scope: Scope, env: dict[Param, bool], depth: int) -> bool:
+        name = self._context.flow.calls.callee_name(self._context.flow.here(value, scope))
+        if not name and isinstance(value.callee, Attr) and value.callee.name in ARRAY_METHODS:
+            return self.of(value.callee.base, scope, env, depth)
+        if name.startswith(("jax.numpy.", "jax.nn.")) and not _LIKE.search(last(name)):
+            return any(self.of(one, scope, env, depth) for one in value.args)
+        inner = self._inner(value, scope, env)
+        if inner is None:
+            return False
+        function, known = inner
+        if isinstance(function.returns[0], Sequence | Mapping):
+            return False  # which part is taken is not known here
+        return self.of(function.returns[0], function.scope, self._known(known, scope, env, depth), depth)
+
+    def _part(self, call: Call, index: Value, scope: Scope, env: dict[Param, bool], depth: int) -> bool:
+        """Say whether a part of what a function of the project gives differs."""
+        inner = self._inner(call, scope, env)
+        if inner is None or not isinstance(index, Const):
+            return False
+        function, known = inner
+        given = function.returns[0]
+        one: Value | None = given
+        if isinstance(given, Sequence):
+            position = index.value if type(index.value) is int else len(given.items)
+            one = given.items[position] if -len(given.items) <= position < len(given.items) else None
+        elif isinstance(given, Mapping):
+            one = next((item for key, item in given.items if isinstance(key, Const) and key.value == index.value), None)
+        return self.of(one, function.scope, self._known(known, scope, env, depth), depth)
+
+    def _known(self, known: dict[Param, Value], scope: Scope, env: dict[Param, bool], depth: int) -> dict[Param, bool]:
+        return {param: self.of(value, scope, env, depth) for param, value in known.items()}
+
+    def _inner(
+        self, call: Call, scope: Scope, env: dict[Param, bool]
+    ) -> tuple[FunctionFacts, dict[Param, Value]] | None:
+        """Return the one function of the project that a call runs, and what its parameters get."""
+        flow = self._context.flow
+        found = flow.calls.callables(flow.here(call.callee, scope))
+        if len(found) != 1 or call.starred or found[0].gradient or found[0].args or found[0].keywords:
+            return None
+        function = found[0].function
+        if len(function.returns) != 1 or function.generator or function.owner is not None or function.decorators:
+            return None
+        params = list(function.params.values())
+        known = dict(zip(params, call.args, strict=False))
+        known |= {function.params[name]: value for name, value in call.keywords if name in function.params}
+        return function, known
 
 
 RULE = lint_rule(
