@@ -11,7 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call
+from codemods.nnx.values import Attr, Call, Class
 
 # what they make takes the arguments of the function itself
 _KEEPING = TRANSPARENT - {"functools.partial", "functools.partialmethod", "flax.nnx.cached_partial"} | GRADIENTS
@@ -40,8 +40,10 @@ def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
             continue
         callee = event.value.callee
         if method and isinstance(callee, Attr) and callee.name == root.function.name:
-            yield event  # an object's method stays an attribute: what is decorated is behind every call of it
-            continue
+            # an object's method stays an attribute: what is decorated is behind every call of it
+            if not isinstance(flow.resolve(flow.here(callee.base, event.scope)).value, Class):
+                yield event
+            continue  # by the class, the object is the first of the arguments
         for layer in layers(context, flow.here(event.value.callee, event.scope)):
             assert isinstance(layer.value, Call)
             node = layer.value.node

@@ -349,5 +349,20 @@ def predict(params, x, scale=1.0):
 def batched(params, xs):
     return jax.vmap(predict, in_axes=(None, 0))(params, xs)
 """,
+        """\
+from functools import partial
+
+import jax
+
+
+class Scale:
+    @partial(jax.vmap, in_axes=(None, 0))
+    def apply(self, x):
+        return 2 * x
+
+
+def applied(scale, xs):
+    return Scale.apply(scale, xs)
+""",
     ),
 )
