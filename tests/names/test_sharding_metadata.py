@@ -153,6 +153,7 @@ def test_metadata_of_an_unknown_object_needs_to_be_asked_for() -> None:
         "layer = nnx.Linear(2, 2, rngs=nnx.Rngs(0))\nprint(layer.kernel.sharding, layer.kernel.value.sharding)\n",
         "layer = nnx.Linear(2, 2, kernel_init=ones, rngs=nnx.Rngs(0))\nprint(layer.kernel.sharding)\n",
         f"{LAYER}print(layer.bias.sharding)\n",
+        f"{LAYER}print(layer.kernel.sharding.spec, layer.kernel.sharding.is_fully_replicated)\n",
         "init = nnx.with_metadata(ones, note=1)\n"
         "layer = nnx.Linear(2, 2, kernel_init=init, rngs=nnx.Rngs(0))\nprint(layer.kernel.sharding)\n",
         "def place(kernel_init):\n"

@@ -130,6 +130,15 @@ class _Places:
             for event in self.context.project.attributes()
             if event.node.attr == "sharding" and self.annotated.is_variable(event.base, event.scope)
         ]
+        modules = {event.scope.module for event in events}
+        # `variable.sharding.spec` asks the sharding of the array: a tuple of names has no such attribute
+        of_array = {
+            node.value
+            for module in modules
+            for node in module.source.of_type(ast.Attribute)
+            if isinstance(node.ctx, ast.Load) and node.attr not in {"count", "index"}
+        }
+        events = [event for event in events if event.node not in of_array]
         stores = [event for event in events if event.context == "store" and isinstance(event.statement, ast.Assign)]
         made = {event: self.annotated.made_by(event.base, event.scope) for event in events}
         together, open_reads = list(stores), []
