@@ -61,6 +61,8 @@ class Sources:
 
     def _followed(self, bound: Bound) -> dict[Bound, None]:
         """Follow what depends on an argument, such as a merged graph definition, into every caller."""
+        if isinstance(bound.value, Part) or (isinstance(bound.value, Call) and self.flow.calls.makes(bound)):
+            return {bound: None}
         param = self.flow.sites.open_param(bound)
         if isinstance(bound.value, Param) or self._level > _LEVELS or param is None:
             return self._of(bound)
@@ -71,12 +73,19 @@ class Sources:
         found = {}
         frames = self.flow.sites.settlements(param)
         settled = bool(frames)
+        part, same = isinstance(bound.value, Attr | Indexed | Item | Round), False
         self._level += 1
         try:
             for frame in frames:
                 with self.flow.assuming(param.function, frame):
-                    settled = settled and not isinstance(self.flow.resolve(bound).value, Indexed)
-                    found |= dict.fromkeys(self.of(bound))
+                    now = self.flow.resolve(bound)
+                    settled = settled and not isinstance(now.value, Indexed)
+                    if part and now == bound:
+                        same = True
+                    else:
+                        found |= dict.fromkeys(self.of(now))
+            if same:  # part of an object that is the same for every caller
+                found |= self._of(bound)
         finally:
             self._level -= 1
         # what is taken out of something unknown could be anything that is in it

@@ -162,7 +162,7 @@ class CallSites:
         elif isinstance(value, Loop):
             ways = (value.before,)
         elif isinstance(value, Call):
-            ways = (value.callee, *value.args[:1])
+            ways = (value.callee,) if self.flow.calls.opaque(bound) else (value.callee, *value.args[:1])
         else:
             return None
         for way in ways:

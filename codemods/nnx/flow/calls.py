@@ -26,6 +26,14 @@ from codemods.nnx.values import (
 if TYPE_CHECKING:
     from codemods.nnx.flow.flow import Flow
 
+# Where functions live that make arrays, numbers or texts.
+_ARITHMETIC = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.lax.", "numpy.", "optax.", "math.", "os.", "logging.")
+# Foreign functions of whose results it is known which of the arguments they are.
+_LOOKED_THROUGH = COPIES | {
+    "builtins.dict", "builtins.getattr", "builtins.list", "builtins.tuple", "flax.nnx.List", "flax.nnx.data",
+    "flax.nnx.eval_shape", "flax.nnx.merge", "jax.eval_shape", "typing.cast",
+}  # fmt: skip
+
 
 class Callee:
     """A function that a call may reach.
@@ -86,6 +94,17 @@ class Calls:
             return ""
         callee = self.flow.follow(bound, bound.value.callee).value
         return callee.name if isinstance(callee, Ref) else ""
+
+    def opaque(self, bound: Bound) -> bool:
+        """Say whether a call gives something new in which its arguments are not found again: an array, a number."""
+        name = self.callee_name(bound)
+        return name.startswith(_ARITHMETIC) and name not in CALLS_BODY
+
+    def makes(self, bound: Bound) -> bool:
+        """Say whether a call makes an object there and then, whatever it is given."""
+        assert isinstance(bound.value, Call)
+        callee = self.flow.follow(bound, bound.value.callee).value
+        return isinstance(callee, Class) or (isinstance(callee, Ref) and callee.name not in _LOOKED_THROUGH)
 
     def result(self, bound: Bound, value: Call) -> Bound:
         callee = self.flow.follow(bound, value.callee)

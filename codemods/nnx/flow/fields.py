@@ -30,6 +30,7 @@ _MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "NonCal
 
 #: Functions that make classes of records, and classes whose fields are the keywords that they are made with.
 _RECORDS = frozenset({"collections.namedtuple", "typing.NamedTuple", "dataclasses.make_dataclass"})
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 
 
@@ -240,13 +241,22 @@ class Fields:
                 return Bound(parent.scope.env[name], self.flow.open_frame(parent.scope.parent))
         return None
 
+    def constructed(self, frame: Frame) -> Frame:
+        """Return the activation of a constructor by the call that made its instance, where an assumption tells that."""
+        assert frame.receiver is not None
+        instance = self.flow.resolve(frame.receiver)
+        if frame.function.name not in _CONSTRUCTORS or not isinstance(instance.value, Call):
+            return frame
+        cls = self.flow.classes.class_of(instance)
+        return self._activation(cls, instance, frame.function) if cls is not None else frame
+
     def _activation(self, cls: ClassFacts, instance: Bound, function: FunctionFacts) -> Frame:
         """Return the activation of a method in which an instance stored a field."""
         value = instance.value
         instance = Bound(
             value, instance.frame, self.flow.identity.stale(instance)
         )  # what does not matter makes no other instance
-        if function.name not in {"__init__", "__post_init__"}:
+        if function.name not in _CONSTRUCTORS:
             return self.flow.frame(function, None, (), {}, self.flow.open_frame(function.scope.parent), instance)
         init = self.flow.classes.method(cls, "__init__")
         closure = self.flow.open_frame(function.scope.parent)

@@ -257,6 +257,8 @@ class Flow:
             assumed = self._assumed.get(value.function)
             if assumed is not None and assumed is not frame:
                 frame = assumed
+            elif frame.receiver is not None and self._assumed:
+                frame = self.fields.constructed(frame)
         argument = self.argument(frame, value.name)
         if argument is not None:
             return self.resolve(Bound(argument.value, argument.frame, argument.stale | bound.stale))
