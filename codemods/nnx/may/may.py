@@ -21,7 +21,14 @@ class Made:
         holders: nodes that may be or hold it.
     """
 
-    def __init__(self, graph: Graph, names: frozenset[str], classes: frozenset[ClassFacts] = frozenset()) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        names: frozenset[str],
+        classes: frozenset[ClassFacts] = frozenset(),
+        fields: frozenset[str] = frozenset(),
+        called: frozenset[str] = frozenset(),
+    ) -> None:
         self.graph = graph
         self._given: set[FunctionFacts] = set()
         self._derived: set[ClassFacts] = set(classes)
@@ -30,10 +37,19 @@ class Made:
         made = {graph.find(call) for node in self.makers for call in graph.sites.get(node, ())}
         known = names | {cls.name for cls in self._derived}
         own = {node for cls in self._derived for node in graph.instances[cls]}
-        self.nodes = self._spread((made | own | self._promised(known)) - {NOTHING})
+        given = {graph.field(name) for name in fields} | self._results(called)
+        self.nodes = self._spread((made | own | given | self._promised(known)) - {NOTHING})
         # exact questions look into the fields of an object, and not into the objects in its fields
         instances = {cls for node in self.nodes for cls in graph.holders.get(node, ())}
         self.holders = graph.reached(self.nodes | {node for cls in instances for node in graph.instances[cls]})
+
+    def _results(self, names: frozenset[str]) -> set[int]:
+        """Return what is given by calling what calls of some names make, such as ``nnx.grad(loss)(model)``."""
+        graph = self.graph
+        makers = graph.reached({node for node in map(graph.find, names) if node != NOTHING}, functions=True)
+        made = {graph.find(call) for node in makers for call in graph.sites.get(node, ())} - {NOTHING}
+        reached = graph.reached(made, functions=True)
+        return {graph.find(call) for node in reached for call in graph.sites.get(node, ())}
 
     def _classes(self, seeds: set[int]) -> set[int]:
         """Follow the classes, and those that derive from them, to where they may be named."""
@@ -120,7 +136,7 @@ class May:
 
     def __init__(self, project: Project) -> None:
         self.graph = Graph(project)
-        self._made: dict[frozenset[str] | frozenset[ClassFacts], Made] = {}
+        self._made: dict[object, Made] = {}
 
     def made_of(self, classes: Iterable[ClassFacts]) -> Made:
         """Return what may be an object of one of the project's classes, or of a class that derives from one."""
@@ -129,11 +145,17 @@ class May:
             self._made[key] = Made(self.graph, frozenset(), key)
         return self._made[key]
 
-    def made_by(self, names: Iterable[str]) -> Made:
-        """Return what may be made by calling something of these last names, such as ``Optimizer``."""
-        key = frozenset(names)
+    def made_by(self, names: Iterable[str], fields: Iterable[str] = (), called: Iterable[str] = ()) -> Made:
+        """Return what may be made by calling something of these last names, such as ``Optimizer``.
+
+        Args:
+            names: the last names.
+            fields: names of attributes that objects of a library keep such things in.
+            called: last names of what makes functions that give such things, such as ``grad``.
+        """
+        key = frozenset(names), frozenset(fields), frozenset(called)
         if key not in self._made:
-            self._made[key] = Made(self.graph, key)
+            self._made[key] = Made(self.graph, key[0], fields=key[1], called=key[2])
         return self._made[key]
 
 

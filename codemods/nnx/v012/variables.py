@@ -10,12 +10,32 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, Scope
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.may.may import Made
 from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.values import Attr, Class, Const, Item, ModuleRef, Ref, Unknown, Value
 
 # names under which the layers of the library keep their Variables; leaves of a state with these names are Variables
 _LEAVES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
 _TREES = frozenset({Kind.STATE, Kind.GRADIENT})
+
+
+_MAKERS = frozenset(
+    {
+        "Variable", "Param", "BatchStat", "Cache", "Intermediate", "Perturbation", "RngState", "RngKey", "RngCount",
+        "OptState", "VariableState", "LoRAParam", "variable_type_from_name",
+        "state", "variables", "split", "pop", "filter_state", "merge_state", "from_flat_state", "eval_shape",
+        "to_flat_state", "flatten", "from_pure_dict", "Optimizer", "ModelAndOptimizer", "State",
+    }
+)  # fmt: skip
+_GRADIENTS = frozenset(name.rpartition(".")[2] for name in GRADIENTS)
+_FIELDS = _LEAVES | {"step", "count", "key"}
+
+
+def _made(context: Context) -> tuple[Made, ...]:
+    """Return what may be a Variable, a state of Variables, or a part of one."""
+    own = [cls for cls in context.project.classes() if "flax.nnx.Variable" in context.flow.classes.mro(cls)[1]]
+    return context.flow.may.made_by(_MAKERS, _FIELDS, _GRADIENTS), context.flow.may.made_of(own)
 
 
 class Variables:
@@ -28,11 +48,17 @@ class Variables:
 
     def is_variable(self, value: Value, scope: Scope) -> bool:
         """Say whether a value is a Variable on every way."""
+        if not self._may_be(value):
+            return False
         try:
             return self._is_variable(self.flow.here(value, scope))
         except RecursionError:  # a value that is made of itself in a long chain: not known
             self.flow.questions.unanswered += 1
             return False
+
+    def _may_be(self, value: Value) -> bool:
+        """Say whether a value may be a Variable, as far as what flows where tells that."""
+        return any(made.may_be(value) for made in self.context.shared(_made))
 
     def _is_variable(self, bound: Bound) -> bool:
         if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound) or self._in_state(bound):
