@@ -30,6 +30,21 @@ def test_a_copy_of_itself_has_no_known_class(text: str) -> None:
             assert flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope))) is None
 
 
+COPIES_OF_ARGUMENTS = {
+    "module": "import jax\nfrom flax import nnx\n@nnx.jit\ndef step(student, teacher, x):\n    def loss(model):\n"
+    "        return model(x) - teacher(x)\n    nnx.grad(loss)(student)\n    step(student, teacher, x)\n",
+    "graph definition": "from flax import nnx\n@nnx.jit\ndef step(definition, state, x):\n"
+    "    nnx.merge(definition, state)(x)\n    step(definition, state, x)\n",
+}
+
+
+@pytest.mark.parametrize("text", COPIES_OF_ARGUMENTS.values(), ids=list(COPIES_OF_ARGUMENTS))
+def test_a_recursion_that_hands_on_copies_comes_to_an_end(text: str) -> None:
+    project = Project([source.once(walk) for source in sources({"m.py": text})])
+    context = Context(project, Options())
+    assert {function.name for function in context.traced.known} >= {"step"}
+
+
 def test_a_copy_is_of_the_class_of_its_original() -> None:
     text = "class C:\n    a: int = 0\nc = C()\nd = c.replace(a=1).replace(a=2)\nd.b\n"
     project = Project([source.once(walk) for source in sources({"m.py": text})])

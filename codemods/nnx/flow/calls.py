@@ -167,11 +167,13 @@ class Calls:
                     return self.flow.resolve(Bound(invoked.function.returns[0], frame))
         return bound
 
-    def split_object(self, graphdef: Bound) -> Bound | None:
+    def split_object(self, graphdef: Bound, depth: int = 0) -> Bound | None:
         """Return the object that was split into a graph definition, given that definition."""
         value = graphdef.value
+        if depth > 12:  # a recursive call hands on a copy of what it was given
+            return None
         if isinstance(value, Part):
-            return self.split_object(self.flow.resolve(value.of))
+            return self.split_object(self.flow.resolve(value.of), depth + 1)
         if isinstance(value, Indexed | Item):
             base = self.flow.with_value(graphdef, value.base)
             index = value.index.value if isinstance(value, Item) and isinstance(value.index, Const) else None
@@ -182,7 +184,7 @@ class Calls:
         if isinstance(value, Call) and self.callee_name(graphdef) == "flax.nnx.graphdef" and value.args:
             return self.flow.follow(graphdef, value.args[0])
         if isinstance(value, Loop):
-            return self.split_object(self.flow.follow(graphdef, value.before))
+            return self.split_object(self.flow.follow(graphdef, value.before), depth + 1)
         return None
 
     def callables(self, callee: Bound, depth: int = 0) -> list[Callee]:

@@ -94,15 +94,15 @@ class Classes:
             first = self.flow.unchanged(bound)
             return None if isinstance(first.value, Changed) else self.class_of(first)
         if isinstance(value, Part):
-            return self.class_of(self.flow.resolve(value.of))
+            return self._class_of_original(bound, self.flow.resolve(value.of))
         if isinstance(value, Call):
             callee = self.flow.follow(bound, value.callee)
             if isinstance(callee.value, Class):
                 return callee.value.facts
             if isinstance(callee.value, Ref) and callee.value.name == "dataclasses.replace" and value.args:
-                return self._class_of_replaced(bound, self.flow.follow(bound, value.args[0]))
+                return self._class_of_original(bound, self.flow.follow(bound, value.args[0]))
             if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
-                return self._class_of_replaced(bound, Bound(callee.value.base, callee.frame))
+                return self._class_of_original(bound, Bound(callee.value.base, callee.frame))
             return None
         if isinstance(value, Param):
             if value is value.function.self_param:
@@ -131,8 +131,8 @@ class Classes:
             return cls
         return None
 
-    def _class_of_replaced(self, bound: Bound, original: Bound) -> ClassFacts | None:
-        """Return the class of what a copy with other fields was made of, which in a loop may be the copy itself."""
+    def _class_of_original(self, bound: Bound, original: Bound) -> ClassFacts | None:
+        """Return the class of what a copy was made of, which in a loop or a recursion may be the copy itself."""
         key = ("class", bound)
         if self.flow.questions.under_way(key):
             return None
