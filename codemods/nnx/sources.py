@@ -64,7 +64,7 @@ class Sources:
         if isinstance(bound.value, Part) or (isinstance(bound.value, Call) and self.flow.calls.makes(bound)):
             return {bound: None}
         param = self.flow.sites.open_param(bound)
-        if isinstance(bound.value, Param) or self._level > _LEVELS or param is None:
+        if isinstance(bound.value, Param | Choice | Loop) or self._level > _LEVELS or param is None:
             return self._of(bound)
         if self._own(bound.value, param):
             found = self._of(bound)
