@@ -263,3 +263,24 @@ def test_truth(version: str, tmp_path: Path) -> None:
     programs = {name: f"{HEAD}{body}{CALLS.get(name, '')}\n" for name, body in (QUIET | LOUD).items()}
     done = execute_all(version, programs, tmp_path / "batch")
     assert {name for name, output in done.items() if output.code} == set(LOUD)
+
+
+def test_a_method_that_is_its_own_compiled_form_comes_to_an_end() -> None:
+    text = """\
+from flax import linen as nn
+class Actor(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(x)
+def main(key, x):
+    actor = Actor()
+    params = actor.init(key, x)
+    actor.apply = jax.jit(actor.apply)
+    @jax.jit
+    def update(params, x):
+        def loss(params):
+            return actor.apply(params, x).mean()
+        return jax.grad(loss)(params)
+    return update(params, x)
+"""
+    assert not look({"main.py": HEAD + text}).failures

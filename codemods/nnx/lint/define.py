@@ -23,6 +23,7 @@ def lint_rule(
     safety: Safety | None = None,
     default: bool = True,
     severity: str = "",
+    targets: tuple[str, ...] = ("0.11",),
 ) -> Rule:
     """Return a rule about a mistake on every version.
 
@@ -39,12 +40,13 @@ def lint_rule(
         severity: see :class:`Rule`; by default a warning, of the rules on speed a hint.
         safety: the safety of its fix; None if it only reports.
         default: whether it runs without being selected.
+        targets: the versions that its examples are for.
     """
     unsafe = safety is Safety.UNSAFE
     examples = (
-        *(Example(before, run=False) for before in bad),
-        *(Example(before, after, run=False, unsafe=unsafe) for before, after in mended),
-        *(Example(text, text, run=False) for text in clean),
+        *(Example(before, targets=targets, run=False) for before in bad),
+        *(Example(before, after, targets=targets, run=False, unsafe=unsafe) for before, after in mended),
+        *(Example(text, text, targets=targets, run=False) for text in clean),
     )
     level = severity or ("hint" if code.startswith("NNX9") else "")
     return Rule(code, name, summary, why, Kind.LINT, safety, "0.10", source, examples, check, default, severity=level)

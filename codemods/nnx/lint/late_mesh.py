@@ -117,6 +117,7 @@ that raises "An auto mesh context or metadata is required". `jax.set_mesh` as a 
 """,
     source="flax issues on sharding at creation; measured on Flax 0.12.8: ValueError",
     severity="error",
+    targets=("0.12",),
     check=_check,
     bad=(
         _BAD

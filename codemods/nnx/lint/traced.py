@@ -419,9 +419,11 @@ class Traced:
         flow, value = self._flow, call.value
         assert isinstance(value, Call)
         callee = flow.follow(call, value.callee)
+        seen: set[Bound] = set()
         while isinstance(callee.value, Call) and callee.value.args:  # what a transform makes of it
-            if not flow.calls.callee_name(callee):
+            if callee in seen or not flow.calls.callee_name(callee):  # f = jit(f) of an attribute is made of itself
                 return []
+            seen.add(callee)
             callee = flow.follow(callee, callee.value.args[0])
         if not isinstance(callee.value, Param):
             return []

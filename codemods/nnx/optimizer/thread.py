@@ -424,7 +424,11 @@ class Threading:
         held = len(callees[0].args)
         if index < held:
             value = self.flow.follow(call, event.value.callee).value
+            seen: set[Value] = set()
             while isinstance(value, Call) and self.flow.calls.wrapper_name(call, value) not in _PARTIAL and value.args:
+                if value in seen:  # `self.step = jax.jit(self.step)`
+                    return None
+                seen.add(value)
                 value = self.flow.follow(call, value.args[0]).value
             partial = self._event(value)
             if partial is None or len(partial.node.args) != held + 1:

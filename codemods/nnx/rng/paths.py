@@ -245,7 +245,11 @@ def _in_model(context: Context, source: Bound) -> Bound | None:
             keys.append(index.value)
         value = flow.resolve(flow.with_value(source, value.base)).value
     place = flow.with_value(source, value)
+    seen: set[Bound] = set()
     while isinstance(value, Call) and flow.calls.callee_name(place) in _SAME_PATHS and value.args:
+        if place in seen:  # an attribute that is made of itself
+            return None
+        seen.add(place)
         place = flow.follow(place, value.args[0])
         value = place.value
         if isinstance(value, Item | Indexed):
