@@ -14,6 +14,7 @@ from codemods.nnx.findings import Analysis, Failure, Finding
 from codemods.nnx.lint.on_purpose import on_purpose
 from codemods.nnx.lint.outdated import put_away
 from codemods.nnx.lint.places import is_test
+from codemods.nnx.lint.unreached import unreached
 from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.project import Modules, Project
 from codemods.nnx.rewrite import drafts
@@ -111,6 +112,16 @@ def analyse(
             if f.code.startswith(asked_for)
             or not ((f.path in outdated and f.code.startswith(MISTAKES)) or (f.path in tests and f.code in _RAISING))
         ]
+    read = {module.source.path: module.source for module in modules}
+    dead = {
+        path: read[path].once(unreached)
+        for path in {f.path for f in found if f.code.startswith(MISTAKES)} & read.keys()
+    }
+    found = [
+        f
+        for f in found
+        if not (f.code.startswith(MISTAKES) and any(start <= f.start < end for start, end in dead.get(f.path, ())))
+    ]
     result.findings = sorted(found, key=lambda f: (f.path, f.start, f.code))
     return result
 

@@ -47,6 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
             _of_argument(event, function) or name.endswith(".split") or _shuffles(context, function, name)
         ):
             continue
+        if _replaced(context, function.owner, key.name) or _handed_on(context, event) or _while_made(context, function):
+            continue
         seen.add((function.owner, key.name))
         yield finding(
             RULE.code,
@@ -98,6 +100,51 @@ def _kept(context: Context, event: CallEvent, key: Attr) -> bool:
             return False
     kinds = kinds_of(context, key, event.scope)
     return kinds == {Kind.KEY} or (not kinds and all(_stream(value) for _, value in stores))
+
+
+def _replaced(context: Context, owner: ClassFacts, name: str) -> bool:
+    """Say whether modules that name a class make copies of objects with another attribute of a name: by
+    ``eqx.tree_at(lambda m: m.key, ...)`` or ``replace(m, key=...)``, or by methods that make another object."""
+    for event in context.flow.sites.constructions(owner):
+        method = event.scope.function
+        if method is not None and method.owner is owner and method.binding == "instance":
+            return True
+    word = owner.name.encode()
+    for event in context.bodies.named("tree_at"):
+        if word not in event.scope.module.source.data:
+            continue
+        where = event.node.args[0] if event.node.args else None
+        if not isinstance(where, ast.Lambda) or any(
+            isinstance(n, ast.Attribute) and n.attr == name for n in ast.walk(where)
+        ):
+            return True
+    return any(
+        keyword.arg == name and word in event.scope.module.source.data
+        for event in context.bodies.named("replace", "_replace")
+        for keyword in event.node.keywords
+    )
+
+
+def _handed_on(context: Context, event: CallEvent) -> bool:
+    """Say whether a method returns a part of the key along with what it drew, for the caller to keep."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return False
+    parts = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return any(
+        isinstance(node, ast.Return)
+        and isinstance(node.value, ast.Tuple)
+        and any(isinstance(one, ast.Name) and one.id in parts for one in node.value.elts)
+        for node in context.bodies.nodes(event.scope)
+    )
+
+
+def _while_made(context: Context, function: FunctionFacts) -> bool:
+    """Say whether only the constructor calls a method."""
+    callers = [event.scope.function for event in context.flow.sites.callers(function)]
+    return bool(callers) and all(
+        one is not None and one.owner is not None and one.name in {"__init__", "__post_init__"} for one in callers
+    )
 
 
 def _of_another(context: Context, store: AttrEvent, owner: ClassFacts) -> bool:

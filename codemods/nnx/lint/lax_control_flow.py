@@ -134,7 +134,8 @@ def _updated(context: Context, scope: Scope) -> str | None:
         if drawn and context.kinds.only(made) is Kind.RNGS:
             return base.id
         if func is base and not any(word in scope.module.source.data for word in _MODES):
-            if _drawing(context, made, scope):
+            told = isinstance(node, ast.Call) and bool(node.keywords)
+            if _drawing(context, made, scope) and (told or not _off_by_default(context, made)):
                 return base.id
     return None
 
@@ -181,7 +182,7 @@ def _changed(context: Context, scope: Scope) -> str | None:
             continue
         if _always(context, node, scope) and _method_changes(context, made, method or "__call__"):
             return func.id
-        if not method and _drawing(context, made, scope):
+        if not method and _drawing(context, made, scope) and (node.keywords or not _off_by_default(context, made)):
             return func.id
         callee = context.flow.calls.callee_name(made)
         if callee and (_CHANGING.get(callee) == method or callee == "flax.nnx.Rngs"):
@@ -318,6 +319,31 @@ def _drawing(context: Context, made: Bound, scope: Scope) -> bool:
         return False
     given = context.sources.originals(made)
     return bool(given) and all(isinstance(one.value, Call) and draws(context, one) for one in given)
+
+
+def _off_by_default(context: Context, made: Bound) -> bool:
+    """Say whether the classes of a module switch their layers off unless a call says otherwise: ``def __call__(self, x,
+    deterministic=True)``."""
+    for one in [made] if isinstance(made.value, Call) else context.sources.originals(made):
+        cls = context.flow.classes.class_of(one)
+        method = context.flow.classes.method(cls, "__call__") if cls is not None else None
+        if method is not None and any(_switched_off(node, method) for node in context.bodies.nodes(method.scope)):
+            return True
+    return False
+
+
+def _switched_off(node: ast.AST, method: FunctionFacts) -> bool:
+    """Say whether a node is a call of a layer that changes nothing, by a constant or by a parameter's default."""
+    for given in node.keywords if isinstance(node, ast.Call) else ():
+        if given.arg not in _OFF:
+            continue
+        negated = isinstance(given.value, ast.UnaryOp) and isinstance(given.value.op, ast.Not)
+        value = given.value.operand if isinstance(given.value, ast.UnaryOp) else given.value
+        default = method.defaults.get(value.id) if isinstance(value, ast.Name) else None
+        constantly = constant(value) if default is None else getattr(default, "value", None)
+        if constantly is (not negated):
+            return True
+    return False
 
 
 def draws(context: Context, made: Bound) -> bool:

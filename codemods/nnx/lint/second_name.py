@@ -28,6 +28,10 @@ _COPY = re.compile(
 _MODEL = re.compile(
     r"model|net|online|polic|critic|actor|student|module|encoder|decoder|agent|head|\bq_?|unet|vae", re.I
 )
+# what an optimizer or a loss is about is called a target too, and is no target network
+_TRAINED = re.compile(
+    r"(^|_)(opt|optim|optimi[sz](er|ed|ation)|train|training|trained|loss|grad|attack)_target(_|$)", re.I
+)
 _NAMED = (Param, Free, Attr, Call, Item, Choice)  # what a variable or an attribute may hold
 
 
@@ -45,12 +49,26 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if not _MODEL.search(f"{last_word(target)} {last_word(source)}"):
                 continue
+            if isinstance(target, ast.Name) and _optimized(context, target.id, scope):
+                continue
             value = scope.module.values.get(source)
             if value is None or _given_only(context, node, source, value, scope):
                 continue
             if _moves_on(context, node, source, value, scope) or not _model(context, source, scope):
                 continue
             yield _no_copy(context, scope.module.source.text(target), source, scope)
+
+
+def _optimized(context: Context, name: str, scope: Scope) -> bool:
+    """Say whether an optimizer is made for what a variable holds, or the variable says so: what is trained is no copy
+    that waits for the training of another."""
+    if _TRAINED.search(name):
+        return True
+    return any(
+        last_word(event.node.func) in {"Optimizer", "ModelAndOptimizer"}
+        and any(isinstance(given, ast.Name) and given.id == name for given in event.node.args[:1])
+        for event in context.bodies.calls.get(scope, ())
+    )
 
 
 def _no_copy(context: Context, name: str, model: ast.expr, scope: Scope) -> Finding:

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.places import compiled_roots
-from codemods.nnx.values import Call
+from codemods.nnx.values import Attr, Call, Class
 
 
 def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:
@@ -28,7 +28,7 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
                 continue  # the function itself, not what jit made of it
             if not root.partial and _bound_before(context, callee):
                 continue
-            shift = 0 if root.bound or root.partial else _receiver(event, function)
+            shift = 0 if root.bound or root.partial else _receiver(context, event, function)
             for name, index in positions.items():
                 position = index - shift
                 if 0 <= position < len(event.node.args):
@@ -43,9 +43,14 @@ def _bound_before(context: Context, callee: Bound) -> bool:
     return any(context.flow.calls.callee_name(layer) == "functools.partial" for layer in layers(context, callee))
 
 
-def _receiver(event: CallEvent, function: FunctionFacts) -> int:
+def _receiver(context: Context, event: CallEvent, function: FunctionFacts) -> int:
     """Return how many first parameters a call gets from the object whose method it calls."""
     if function.owner is None or function.self_param is None:
         return 0
     named = isinstance(event.node.func, ast.Attribute)
+    for layer in layers(context, context.flow.here(event.value.callee, event.scope)):
+        made = layer.value
+        if isinstance(made, Call) and made.node is not event.node and made.args and isinstance(made.args[0], Attr):
+            held = context.flow.follow(layer, made.args[0].base).value
+            return int(not isinstance(held, Class))  # vmap(self.method) takes what stands behind self
     return int(named or function.name == "__call__")
