@@ -119,6 +119,7 @@ class Outcome:
         notes: what else the reader should know.
         threshold: how bad a finding must be to count in the exit status: ``hint``, ``info``, ``warning``, ``error`` or
             ``never``.
+        unanswered: how many questions of the analysis were cut short.
         flax: the versions that code was taken from and to, in words, by part of the project.
     """
 
@@ -129,6 +130,20 @@ class Outcome:
     flax: Sequence[str] = field(default=())
     threshold: str = "info"
     notes: Sequence[str] = field(default=())
+    unanswered: int = 0
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What the reader should know besides the findings, a line each."""
+        if not self.unanswered:
+            return tuple(self.notes)
+        questions = f"{self.unanswered} question{'s' if self.unanswered > 1 else ''}"
+        # what is not known is passed over without a word
+        return (
+            *self.notes,
+            f"Cut short: {questions} about where values come from, which branch too much; what they ask counts as"
+            " not known.",
+        )
 
     @cached_property
     def by_status(self) -> Mapping[Status, list[FileOutcome]]:
@@ -173,4 +188,5 @@ def joined(outcomes: Sequence[Outcome], order: Sequence[str]) -> Outcome:
         all(outcome.written for outcome in outcomes),
         flax=[line for outcome in outcomes for line in outcome.flax],
         notes=[line for outcome in outcomes for line in outcome.notes],
+        unanswered=sum(outcome.unanswered for outcome in outcomes),
     )

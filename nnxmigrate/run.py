@@ -14,11 +14,6 @@ from nnxmigrate.project import Project, concerned, load
 from nnxmigrate.settings import Settings
 from nnxmigrate.twins import said_once
 
-#: Said in the summary, since what is not known is passed over without a word.
-_UNANSWERED = (
-    "Cut short: {number} questions about where values come from branch too much; what they ask counts as not known."
-)
-
 
 def run(found: Iterable[Found], settings: Settings) -> Outcome:
     """Do everything that the settings ask for to the files found."""
@@ -137,8 +132,7 @@ def _outcome(
         or _file(path, project, failures.get(path), changes.get(path), path in with_findings, settings.options.lint)
         for path in (*project.paths, *created)
     ]
-    notes = [_UNANSWERED.format(number=attempt.unanswered)] if attempt.unanswered else []
-    return Outcome(files, left, fixed, settings.write, notes=notes)
+    return Outcome(files, left, fixed, settings.write, unanswered=attempt.unanswered)
 
 
 def _file(

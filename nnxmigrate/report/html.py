@@ -62,7 +62,7 @@ def page(outcome: Outcome, command: str = "", now: datetime | None = None) -> st
     when = (now or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
     body = [f"<h1>nnxmigrate {__version__}</h1>", f'<p class="meta">{when}</p>']
     body += [f"<p><code>{_text(command)}</code></p>"] if command else []
-    body += [f"<p>{_text(line)}</p>" for line in (*outcome.flax, *outcome.notes)]
+    body += [f"<p>{_text(line)}</p>" for line in (*outcome.flax, *outcome.told)]
     body += [f"<p>Files: {counts or 'none'}.</p>", _rules(outcome), *_filters(outcome)]
     body += _section("Failed", (_file(file, outcome) for file in outcome.by_status[Status.FAILED]))
     body += _section("Findings left", (_file(file, outcome) for file in _with_findings(outcome)))

@@ -18,6 +18,7 @@ def json(outcome: Outcome, style: Style) -> str:
         "version": __version__,
         "written": outcome.written and bool(outcome.by_status[Status.CHANGED]),
         "flax": list(outcome.flax),
+        "notes": list(outcome.told),
         "exit_code": outcome.exit_code,
         "counts": {status.name.lower(): len(files) for status, files in outcome.by_status.items()},
         "left_out": sum(1 for file in outcome.by_status[Status.UNCHANGED] if file.reason),

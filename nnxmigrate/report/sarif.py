@@ -39,7 +39,10 @@ def sarif(outcome: Outcome, style: Style) -> str:
         "invocations": [
             {
                 "executionSuccessful": not outcome.by_status[Status.FAILED],
-                "toolExecutionNotifications": [_notification(file) for file in outcome.by_status[Status.FAILED]],
+                "toolExecutionNotifications": [
+                    *(_notification(file) for file in outcome.by_status[Status.FAILED]),
+                    *({"level": "note", "message": {"text": line}} for line in outcome.told),
+                ],
             }
         ],
         "results": results,

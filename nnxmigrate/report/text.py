@@ -26,7 +26,7 @@ def text(outcome: Outcome, style: Style) -> str:
             parts += (f"{one.place}: {one.code} [{mark}] {one.message}" for one in outcome.fixed)
             parts += (f"{file.path}: skipped: {file.reason}" for file in outcome.by_status[Status.SKIPPED])
             parts += (f"{file.path}: left out: {file.reason}" for file in _left_out(outcome))
-        parts += map(visible_lines, (*outcome.flax, *outcome.notes))
+        parts += map(visible_lines, (*outcome.flax, *outcome.told))
         parts += _summary(outcome)
         parts += (f"Next: {line}" for line in style.next)
         if style.undo:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from codemods.nnx.context import Context
@@ -11,6 +13,8 @@ from codemods.nnx.options import Options
 from codemods.nnx.project import Project
 from codemods.nnx.walk import walk
 from nnxmigrate.files.discovery import discover
+from nnxmigrate.outcome import joined
+from nnxmigrate.report import Style, report
 from nnxmigrate.run import run
 from nnxmigrate.settings import Settings
 from tests.conftest import Tree
@@ -85,7 +89,14 @@ def test_a_question_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_summary_says_what_was_cut_short(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree({"m.py": f"from flax import nnx\n{CALLED}"})
     settings = Settings(options=Options(lint=True))
-    assert not run(discover(["."]), settings).notes
+    assert not run(discover(["."]), settings).told
     monkeypatch.setattr(questions, "_STEPS", 1)
-    (note,) = run(discover(["."]), settings).notes
-    assert "Cut short: " in note
+    outcome = run(discover(["."]), settings)
+    (note,) = outcome.told
+    assert f"Cut short: {outcome.unanswered} question" in note
+    (both,) = joined([outcome, outcome], ["m.py"]).told
+    assert f"Cut short: {2 * outcome.unanswered} questions" in both
+    assert json.loads(report(outcome, Style("json")))["notes"] == [note]
+    (run_,) = json.loads(report(outcome, Style("sarif")))["runs"]
+    told = run_["invocations"][0]["toolExecutionNotifications"]
+    assert [one["message"]["text"] for one in told] == [note]
