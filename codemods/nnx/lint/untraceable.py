@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts
+from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.define import lint_rule
@@ -88,7 +88,7 @@ def _given_back(context: Context) -> Iterator[Finding]:
         function = root.function
         if function.scope.module not in context.asked or in_test(root.scope) or not root.transform.endswith("jit"):
             continue
-        if isinstance(function.node, ast.Lambda) or function.generator:
+        if isinstance(function.node, ast.Lambda) or function.generator or _paired(context, function):
             continue
         for returned in function.returns:
             for part in _parts(returned):
@@ -102,6 +102,13 @@ def _given_back(context: Context) -> Iterator[Finding]:
                         "return the arrays that it is made of, and make it outside",
                     )
                     break
+
+
+def _paired(context: Context, function: FunctionFacts) -> bool:
+    """Say whether ``jax.custom_gradient`` takes what a function returns: the value and a function of the gradient."""
+    if b"custom_gradient" not in function.scope.module.source.data:
+        return False
+    return any("custom_gradient" in ast.unparse(one) for one in getattr(function.node, "decorator_list", ()))
 
 
 def _parts(returned: Value) -> Iterator[Value]:
