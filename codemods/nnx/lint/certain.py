@@ -23,13 +23,15 @@ def array_for_certain(context: Context, value: Value, bound: Bound) -> bool:
         value: the value.
         bound: any value of the same activation.
     """
-    return _Certain(context).holds(context.flow.with_value(bound, value), 0)
+    asked = _Certain(context)
+    return asked.holds(context.flow.with_value(bound, value), 0) and asked.made
 
 
 class _Certain:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._asked: set[Bound] = set()
+        self.made = False  # whether something makes an array: a function that only calls itself tells nothing
 
     def holds(self, bound: Bound, depth: int) -> bool:
         """Say whether a value is an array of JAX; what is asked about already is one if the rest is."""
@@ -130,7 +132,9 @@ class _Certain:
         context, flow = self._context, self._context.flow
         if flow.calls.callee_name(bound):
             home = bound.frame.function.scope if bound.frame is not None else context.bodies.home(value.node)
-            return home is not None and made_by_jax(context, value, home)
+            made = home is not None and made_by_jax(context, value, home)
+            self.made = self.made or made
+            return made
         callee = value.callee
         if isinstance(callee, Attr):
             base = callee.base
@@ -146,6 +150,7 @@ class _Certain:
             if numbers is None and len(made.value.args) == 1:
                 return self.holds(flow.with_value(bound, value.args[0]), depth)
         compiled = self._compiled(bound)
+        self.made = self.made or bool(compiled)
         return compiled if compiled is not None else self._further(bound, depth)
 
     def _compiled(self, bound: Bound) -> bool | None:
