@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.places import fix, scopes
 from codemods.nnx.lint.status import Grade
-from codemods.nnx.values import Attr, Call, Changed, Loop, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Item, Loop, Param, Unknown, Value
 
 _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"}
 
@@ -27,7 +28,9 @@ def _check(context: Context) -> Iterator[Finding]:
             targets = _items(node)
             if not targets or context.bodies.guarded(node, scope) or _either(scope):
                 continue
-            view = next((t for t in targets if _view(context, t.value, scope)), None)
+            view = next(
+                (t for t in targets if _view(context, t.value, scope) and not _stays(context, t.value, scope)), None
+            )
             if view is not None:
                 yield finding(
                     RULE.code,
@@ -38,7 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
                 continue
             found = next((t for t in targets if not _named(t) and _changes(context, t.value, scope)), None)
-            if found is not None:
+            if found is not None and not _stays(context, found.value, scope):
                 yield finding(
                     RULE.code,
                     scope,
@@ -198,6 +201,57 @@ def _refilled(node: ast.Subscript, scope: Scope) -> bool:
         for assign in scope.module.source.of_type(ast.Assign)
         for target in assign.targets
     )
+
+
+def _stays(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether ``jnp.reshape`` may have given what is written to: of a NumPy array it gives a NumPy array."""
+    value = scope.module.values.get(node)
+    if not any(b"reshape" in module.source.data for module in context.project.modules):
+        return False
+    return value is not None and _reshaped(context, context.flow.here(value, scope), scope)
+
+
+def _reshaped(context: Context, bound: Bound, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a value may be what ``jnp.reshape`` gave of an array that may be one of NumPy, or a part of that."""
+    value, flow = bound.value, context.flow
+    if depth > 12:
+        return False
+    while isinstance(value, Changed):  # the items that were assigned before
+        value = value.before
+    bound = flow.with_value(bound, value)
+    if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):
+        home = bound.frame.function.scope if bound.frame is not None else scope
+        parts = [home.module.values.get(part) for part in (value.node.left, value.node.right)]
+        known = [flow.with_value(bound, part) for part in parts if part is not None]
+        return any(_reshaped(context, part, home, depth + 1) for part in known) and not any(
+            _by_jax_only(context, part, home, depth + 1) for part in known
+        )
+    if isinstance(value, Call) and flow.calls.callee_name(bound) == "jax.numpy.reshape":
+        home = bound.frame.function.scope if bound.frame is not None else context.bodies.home(value.node) or scope
+        given = value.args[0] if value.args else value.keyword("a")
+        return given is None or not _by_jax_only(context, flow.with_value(bound, given), home, depth + 1)
+    if isinstance(value, Call) and flow.calls.callee_name(bound) in {"numpy.asarray", "jax.device_get"} and value.args:
+        return _reshaped(context, flow.with_value(bound, value.args[0]), scope, depth + 1)
+    if isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name in ARRAY_METHODS:
+        if not flow.calls.invoked(bound) and not flow.calls.callee_name(bound):
+            return _reshaped(context, flow.with_value(bound, value.callee.base), scope, depth + 1)
+    if isinstance(value, Item | Indexed) and _reshaped(
+        context, flow.with_value(bound, value.base), scope, depth + 1
+    ):
+        return True
+    return any(
+        _reshaped(context, source, scope, depth + 1) for source in context.sources.of(bound) if source != bound
+    )
+
+
+def _by_jax_only(context: Context, bound: Bound, scope: Scope, depth: int) -> bool:
+    """Say whether a value is an array of JAX and none of NumPy."""
+    if scope.function in context.traced and any(
+        status.grade is Grade.ARRAY for status in context.taint.statuses(bound.value, scope)
+    ):
+        return True
+    known = context.kinds.only(bound) is Kind.ARRAY or array_for_certain(context, bound.value, bound)
+    return known and not _reshaped(context, bound, scope, depth)
 
 
 def _own(context: Context, value: Attr) -> bool:
