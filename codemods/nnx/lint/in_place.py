@@ -235,13 +235,9 @@ def _reshaped(context: Context, bound: Bound, scope: Scope, depth: int = 0) -> b
     if isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name in ARRAY_METHODS:
         if not flow.calls.invoked(bound) and not flow.calls.callee_name(bound):
             return _reshaped(context, flow.with_value(bound, value.callee.base), scope, depth + 1)
-    if isinstance(value, Item | Indexed) and _reshaped(
-        context, flow.with_value(bound, value.base), scope, depth + 1
-    ):
+    if isinstance(value, Item | Indexed) and _reshaped(context, flow.with_value(bound, value.base), scope, depth + 1):
         return True
-    return any(
-        _reshaped(context, source, scope, depth + 1) for source in context.sources.of(bound) if source != bound
-    )
+    return any(_reshaped(context, source, scope, depth + 1) for source in context.sources.of(bound) if source != bound)
 
 
 def _by_jax_only(context: Context, bound: Bound, scope: Scope, depth: int) -> bool:
