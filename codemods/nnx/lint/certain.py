@@ -132,9 +132,9 @@ class _Certain:
         context, flow = self._context, self._context.flow
         if flow.calls.callee_name(bound):
             home = bound.frame.function.scope if bound.frame is not None else context.bodies.home(value.node)
-            made = home is not None and made_by_jax(context, value, home)
-            self.made = self.made or made
-            return made
+            new = home is not None and made_by_jax(context, value, home)
+            self.made = self.made or new
+            return new
         callee = value.callee
         if isinstance(callee, Attr):
             base = callee.base

@@ -322,6 +322,19 @@ x = x.at[1:].add(2.0)
         """\
 import jax.numpy as jnp
 import numpy as np
+
+
+def rows(values):
+    table = jnp.reshape(np.asarray(values, dtype=np.float32), (-1, 2))  # a NumPy array still
+    table[0] = 0.0
+    return table
+
+
+print(rows([1, 2, 3, 4]))
+""",
+        """\
+import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 x = np.zeros(3)

@@ -307,6 +307,20 @@ print(forward(Settings(), 1.0))
     ),
     clean=(
         """\
+import jax
+
+
+@jax.custom_gradient
+def clipped(x):
+    def backward(gradient):
+        return gradient.clip(-1, 1)
+
+    return x, backward
+
+
+print(jax.grad(jax.jit(clipped))(2.0))
+""",
+        """\
 import dataclasses
 
 import jax
