@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import innermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Const, Loop, Sequence, Value
@@ -21,7 +22,7 @@ _FEW = 16  # rounds for which a copy costs nothing that one would notice
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *_JOINING):
-        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        loop = innermost_loop(event)
         if not name.startswith("jax.numpy.") or loop is None or not event.value.args or in_test(event.scope):
             continue
         if enclosing_function(event.scope) in context.traced or _few(context, event, loop):

@@ -15,7 +15,7 @@ from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, di
 from codemods.nnx.lint.discarded_copy import discarded_copies
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, in_test, position, taken
-from codemods.nnx.lint.syntax import argument, inside
+from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
 
@@ -290,7 +290,7 @@ def _carries(context: Context) -> Iterator[Finding]:
         statement = event.statement
         assert isinstance(statement, ast.Assign)
         target = statement.targets[0]
-        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        loop = innermost_loop(event)
         if loop is None or event.scope.module not in context.asked or len(event.node.args) < 2 or in_test(event.scope):
             continue
         assert isinstance(target, ast.Tuple)

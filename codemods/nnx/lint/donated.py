@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
-from codemods.nnx.lint.syntax import Path, constant, exclusive, inside
+from codemods.nnx.lint.syntax import Path, constant, exclusive, innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Const, Free, Item, Loop, Mapping, Param, Value
@@ -132,7 +132,7 @@ def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value
         return _attribute_read(context, event, node)
     if isinstance(value, Const) or (isinstance(value, Free) and value.scope is not event.scope):
         return None
-    loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+    loop = innermost_loop(event)
     paths = context.bodies.paths(event.scope)
     here = paths.get(event.node, ())
     bound = loop is not None and isinstance(node, ast.Name) and binds(loop, node.id)
@@ -163,7 +163,7 @@ def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value
 
 def _kept(context: Context, event: CallEvent, node: ast.expr) -> ast.expr | None:
     """Return where a loop keeps, under another name, what its next round donates, if that is read later."""
-    loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+    loop = innermost_loop(event)
     statement = event.statement
     if loop is None or not isinstance(node, ast.Name) or not isinstance(statement, ast.Assign):
         return None
@@ -326,7 +326,7 @@ def _copied(context: Context, event: CallEvent, node: ast.Attribute | ast.Subscr
 
 def _again(context: Context, event: CallEvent, node: ast.Attribute | ast.Subscript) -> bool:
     """Say whether a loop donates an attribute in every round, and nothing in it may bind the attribute anew."""
-    loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+    loop = innermost_loop(event)
     base = node.value
     if loop is None or not isinstance(base, ast.Name) or binds(loop, base.id) or _leaves(loop, event):
         return False

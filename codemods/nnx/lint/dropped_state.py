@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, position, shown
 from codemods.nnx.lint.stuck_eval import reach
+from codemods.nnx.lint.syntax import innermost_loop, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Free, Sequence
 
@@ -23,7 +24,7 @@ def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         if place is None:
             continue
         for event in context.traced.calls_of(root):
-            loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+            loop = innermost_loop(event)
             if loop is None or event.scope.module not in context.asked or in_test(event.scope):
                 continue
             target = _target(event, place)
@@ -99,7 +100,7 @@ def unwritten_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         if place is None:
             continue
         for event in context.traced.calls_of(root):
-            loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+            loop = outermost_loop(event)
             if loop is None or event.scope.module not in context.asked or in_test(event.scope):
                 continue
             target = _target(event, place)

@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import in_test, jit_of, kinds_of, scopes
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Attr, Call, Class, Function, Ref
 
@@ -22,7 +22,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
         seen: set[ast.AST] = set()
         for event in context.bodies.calls.get(scope, ()):
-            loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+            loop = innermost_loop(event)
             if loop is None or loop in seen or not _eager(context, event, loop):
                 continue
             seen.add(loop)

@@ -12,7 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
@@ -33,7 +33,7 @@ def _check(context: Context) -> Iterator[Finding]:
     waited: set[tuple[ast.AST, ast.AST]] = set()
     seen: set[ast.stmt] = set()
     for event in sorted(reads, key=lambda one: (one.node.end_lineno or 0, one.node.end_col_offset or 0)):
-        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        loop = innermost_loop(event)
         if loop is None or enclosing_function(event.scope) in context.traced:
             continue
         if context.bodies.sometimes(event.node, event.scope, loop):

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test
+from codemods.nnx.lint.syntax import innermost_loop
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Function, Loop, Value
@@ -21,7 +22,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "jit", "pmap"):
         if name not in {"jax.jit", "flax.nnx.jit", "jax.pmap", "flax.nnx.pmap"} or not event.node.args:
             continue
-        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        loop = innermost_loop(event)
         if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
             continue
         bound = _bound_in(loop, event.node) if loop is not None else not _repeated(context, event)
@@ -142,7 +143,7 @@ def _factories(context: Context) -> Iterator[Finding]:
                 made[outer] = root
     for function, root in made.items():
         for event in context.flow.sites.callers(function):
-            loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+            loop = innermost_loop(event)
             if loop is None or in_test(event.scope) or _bound_in(loop, event.node):
                 continue
             if enclosing_function(event.scope) not in context.traced and not context.bodies.sometimes(

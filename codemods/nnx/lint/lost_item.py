@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.syntax import argument, innermost_loop
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def _leaves(function: FunctionFacts, name: str) -> bool:
 def _read(context: Context, event: CallEvent, place: int, name: str) -> bool:
     """Say whether a caller gives one dict again and again, without taking it back."""
     given = argument(event.node, place, name)
-    loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+    loop = innermost_loop(event)
     if not isinstance(given, ast.Name) or loop is None or event.value.starred or in_test(event.scope):
         return False
     return not any(

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, position, taken
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.syntax import argument, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
 
@@ -223,7 +223,7 @@ def _given(event: CallEvent, param: Param) -> ast.expr | None:
 
 def _lost_in_loop(event: CallEvent, name: str, dropped: ast.expr) -> bool:
     """Say whether a loop gives a step the same state in every round, and goes on with the rest of its result."""
-    loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+    loop = outermost_loop(event)
     target = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
     if loop is None or not isinstance(dropped, ast.Name) or not isinstance(target, ast.Tuple):
         return False
@@ -285,7 +285,7 @@ def _dropped(context: Context, event: CallEvent, state: ast.expr) -> bool:
     """Say whether the new state gets a name like ``_``, and the old one is given again in the next round of a loop."""
     if not isinstance(state, ast.Name) or state.id.strip("_") or len(event.node.args) < 2:
         return False
-    loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+    loop = outermost_loop(event)
     given = event.node.args[1]
     if loop is None or not isinstance(given, ast.Name):
         return False

@@ -13,7 +13,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, position, receiver, unchanged
-from codemods.nnx.lint.syntax import argument, inside
+from codemods.nnx.lint.syntax import argument, innermost_loop, inside, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param, Value
 
@@ -49,7 +49,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _sums(context: Context) -> Iterator[Finding]:
     """Yield the updates in every nth round by a sum of gradients that goes on after them."""
     for event in context.bodies.named("update"):
-        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        loop = innermost_loop(event)
         if loop is None or len(event.node.args) < 2 or event.scope.module not in context.asked or in_test(event.scope):
             continue
         blocks = [b for b, arm in context.bodies.paths(event.scope).get(event.node, ()) if isinstance(b, ast.If)]
@@ -100,7 +100,7 @@ def _resets(context: Context, event: CallEvent) -> bool:
 
 def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
     """Say whether a metric from outside of a loop is read in each round, behind the loop that updates it."""
-    outer = next((loop for loop in event.loops if isinstance(loop, ast.For | ast.While)), None)
+    outer = outermost_loop(event)
     if outer is not None:
         made = context.flow.resolve(context.flow.here(metric, event.scope)).value
         if isinstance(made, Call) and context.bodies.home(made.node) is event.scope and inside(made.node, outer):

@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import foreign, given_to, in_test, passed, receiver, unchanged
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
@@ -265,7 +265,7 @@ def _called_in_loop(context: Context, event: CallEvent, model: Value) -> bool:
         return False
     callers = [c for c in context.flow.sites.callers(function) if not in_test(c.scope)]
     for caller in callers:
-        loop = next((one for one in reversed(caller.loops) if isinstance(one, ast.For | ast.While)), None)
+        loop = innermost_loop(caller)
         if loop is None:
             return False
         given: Value | None = model

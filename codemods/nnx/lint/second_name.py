@@ -15,7 +15,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, scopes
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Item, Param, Sequence, Value
@@ -328,7 +328,7 @@ def _kept_again(context: Context, scope: Scope, value: Param, depth: int) -> boo
         given = passed(caller, value)
         if given is None or caller.value.starred or in_test(caller.scope):
             continue
-        loop = next((one for one in reversed(caller.loops) if isinstance(one, ast.For | ast.While)), None)
+        loop = innermost_loop(caller)
         if loop is not None:
             if isinstance(given, Attr) or not varies(given, loop):
                 return True

@@ -13,6 +13,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.syntax import outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.state.aliases import aliases
@@ -195,7 +196,7 @@ def _puts_back(context: Context, event: CallEvent, name: str) -> bool:
 
 def _behind_loop(back: CallEvent, event: CallEvent) -> bool:
     """Say whether a state that some rounds of a loop keep is put back when the loop is over."""
-    loop = next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
+    loop = outermost_loop(event)
     return loop is not None and loop not in back.loops and back.node.lineno > (loop.end_lineno or 0)
 
 

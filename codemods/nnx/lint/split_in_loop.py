@@ -9,13 +9,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import innermost_loop
 from codemods.nnx.project import enclosing_function
 
 
 def _check(context: Context) -> Iterator[Finding]:
     updates = [e for e, name in foreign(context, "update") if name == "flax.nnx.update" and e.node.args]
     for event, name in foreign(context, "split"):
-        loop = next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+        loop = innermost_loop(event)
         if name != "flax.nnx.split" or loop is None or not event.node.args or in_test(event.scope):
             continue
         if enclosing_function(event.scope) in context.traced or _varies(event.node.args[0], loop):

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, kinds_of, passed
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Param, Value
 
@@ -30,7 +30,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if Kind.MODULE not in kinds and (kinds or not _is_model(event.node.func)):
             continue
         for place, model in _places(context, event, callee.base, 0):
-            loop = next((one for one in reversed(place.loops) if isinstance(one, ast.For | ast.While)), None)
+            loop = innermost_loop(place)
             if loop is not None and _stuck(context, place, loop, model):
                 yield finding(
                     RULE.code,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import FunctionNode
+from codemods.nnx.facts import CallEvent, FunctionNode
 from codemods.nnx.nodes import children
 from codemods.nnx.source import Source
 
@@ -53,6 +53,16 @@ def paths(function: FunctionNode | ast.Module) -> dict[ast.AST, Path]:
                 if isinstance(child, ast.AST)
             ]
     return found
+
+
+def innermost_loop(event: CallEvent) -> ast.For | ast.While | None:
+    """Return the innermost ``for`` or ``while`` statement around a call; comprehensions are none."""
+    return next((one for one in reversed(event.loops) if isinstance(one, ast.For | ast.While)), None)
+
+
+def outermost_loop(event: CallEvent) -> ast.For | ast.While | None:
+    """Return the outermost ``for`` or ``while`` statement around a call; comprehensions are none."""
+    return next((one for one in event.loops if isinstance(one, ast.For | ast.While)), None)
 
 
 def exclusive(one: Path, two: Path) -> bool:
