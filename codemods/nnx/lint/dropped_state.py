@@ -10,13 +10,40 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, position, shown
 from codemods.nnx.lint.stuck_eval import reach
-from codemods.nnx.lint.syntax import innermost_loop, outermost_loop
+from codemods.nnx.lint.syntax import outermost_loop
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Free, Sequence
 
 
 def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
     """Yield the calls in loops that begin every round with the state of the first one."""
+    for root, event, _, target in _rounds(context):
+        if target is not None and not _read(context, event, target):
+            yield (
+                event,
+                f"the state that {shown(root.function)} returns is never taken: every round begins with the first one",
+                "bind it to the name that the next round gives: state, ... = step(graphdef, state, ...)",
+            )
+
+
+def unwritten_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
+    """Yield the calls in loops whose last state goes nowhere, while the objects that were split go on being used."""
+    for _, event, loop, target in _rounds(context):
+        if not target or target in event.scope.globals or not _only_goes_round(context, event, target):
+            continue
+        for model, split in _split(context, event, target):
+            if _evaluated(context, event, loop, model):
+                yield (
+                    event,
+                    f"the trained state `{target}` is never written back: `{model}` stays what it was before",
+                    f"write it back behind the loop: nnx.update({split}, {target})",
+                )
+                break
+
+
+def _rounds(context: Context) -> Iterator[tuple[Root, CallEvent, ast.For | ast.While, str | None]]:
+    """Yield the calls of compiled steps that return a state, each with its outermost loop and what gets the state."""
     for root in compiled_roots(context):
         if root.transform != "jax.jit" or in_test(root.scope):
             continue
@@ -24,17 +51,9 @@ def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
         if place is None:
             continue
         for event in context.traced.calls_of(root):
-            loop = innermost_loop(event)
-            if loop is None or event.scope.module not in context.asked or in_test(event.scope):
-                continue
-            target = _target(event, place)
-            if target is None or _read(context, event, target):
-                continue
-            yield (
-                event,
-                f"the state that {shown(root.function)} returns is never taken: every round begins with the first one",
-                "bind it to the name that the next round gives: state, ... = step(graphdef, state, ...)",
-            )
+            loop = outermost_loop(event)
+            if loop is not None and event.scope.module in context.asked and not in_test(event.scope):
+                yield root, event, loop, _target(event, place)
 
 
 def _trained_state(context: Context, function: FunctionFacts) -> int | None:
@@ -89,31 +108,6 @@ def _read(context: Context, event: CallEvent, name: str) -> bool:
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         for node in ast.walk(scope.node)
     )
-
-
-def unwritten_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
-    """Yield the calls in loops whose last state goes nowhere, while the objects that were split go on being used."""
-    for root in compiled_roots(context):
-        if root.transform != "jax.jit" or in_test(root.scope):
-            continue
-        place = _trained_state(context, root.function)
-        if place is None:
-            continue
-        for event in context.traced.calls_of(root):
-            loop = outermost_loop(event)
-            if loop is None or event.scope.module not in context.asked or in_test(event.scope):
-                continue
-            target = _target(event, place)
-            if not target or target in event.scope.globals or not _only_goes_round(context, event, target):
-                continue
-            for model, split in _split(context, event, target):
-                if _evaluated(context, event, loop, model):
-                    yield (
-                        event,
-                        f"the trained state `{target}` is never written back: `{model}` stays what it was before",
-                        f"write it back behind the loop: nnx.update({split}, {target})",
-                    )
-                    break
 
 
 def _only_goes_round(context: Context, event: CallEvent, name: str) -> bool:
