@@ -284,6 +284,12 @@ def class_kind(name: str) -> Kind | None:
     return _CLASSES.get(last) or (Kind.MODULE if last[:1].isupper() else None)
 
 
+def names_of(kind: Kind) -> frozenset[str]:
+    """Return the last names of the classes and functions of Flax that are known to give objects of a kind."""
+    known = (*_CLASSES.items(), *((name.rpartition(".")[2], found) for name, found in _RESULTS.items()))
+    return frozenset(name for name, found in known if found is kind)
+
+
 def result_kind(name: str) -> Kind | None:
     """Return the kind of what a foreign function or class gives, by its full name."""
     known = _RESULTS.get(name) or class_kind(name)

@@ -74,27 +74,25 @@ class Sources:
         frames = self.flow.sites.settlements(param)
         settled = bool(frames)
         root = self._root(bound)
-        again = False  # whether nothing of the value itself depended on a caller so far
+        unmoved = False  # whether there is a caller that leaves the value as it is
         self._level += 1
         try:
             for frame in frames:
                 with self.flow.assuming(param.function, frame):
                     now = self.flow.resolve(bound)
                     settled = settled and not isinstance(now.value, Indexed)
-                    if now != bound or root is None:
+                    # a part of one object is asked about once, however many callers leave that as it is
+                    if now != bound or root is None or (isinstance(root, Param) and not unmoved):
                         found |= dict.fromkeys(self.of(now))
-                    elif not again:
-                        again = True
-                        if isinstance(root, Param):
-                            found |= dict.fromkeys(self.of(now))
-            if again and not isinstance(root, Param):  # what a part of it is may depend on callers in turn
+                    unmoved = unmoved or now == bound
+            if unmoved and isinstance(root, Call):  # what is in an object may depend on callers in turn
                 found |= self._of(bound)
         finally:
             self._level -= 1
         # what is taken out of something unknown could be anything that is in it
         return found if settled else found | self._of(bound)
 
-    def _root(self, bound: Bound) -> Value | None:
+    def _root(self, bound: Bound) -> Param | Call | None:
         """Return what a value is a part of, if it would be another value were it another object; else None."""
         value = bound.value
         if not isinstance(value, Attr | Indexed | Item | Round):
@@ -102,8 +100,9 @@ class Sources:
         while isinstance(value, Attr | Indexed | Item | Round):
             bound = self.flow.follow(bound, value.base)
             value = bound.value
-        told = isinstance(value, Param) or (isinstance(value, Call) and self.flow.calls.makes(bound))
-        return value if told else None
+        if isinstance(value, Param) or (isinstance(value, Call) and self.flow.calls.makes(bound)):
+            return value
+        return None
 
     def _own(self, value: Value, param: Param) -> bool:
         """Say whether a value is an attribute of the instance of a class that nothing of the project derives from.

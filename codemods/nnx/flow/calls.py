@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Where functions live that make arrays, numbers or texts.
 _ARITHMETIC = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.lax.", "numpy.", "optax.", "math.", "os.", "logging.")
-# Foreign functions of whose results it is known which of the arguments they are.
+# Foreign functions whose results are looked through; what others give is made by the call, whatever they get.
 _LOOKED_THROUGH = COPIES | {
     "builtins.dict", "builtins.getattr", "builtins.list", "builtins.tuple", "flax.nnx.List", "flax.nnx.data",
     "flax.nnx.eval_shape", "flax.nnx.merge", "jax.eval_shape", "typing.cast",
@@ -109,7 +109,8 @@ class Calls:
     def result(self, bound: Bound, value: Call) -> Bound:
         callee = self.flow.follow(bound, value.callee)
         if isinstance(callee.value, Ref):
-            return self._foreign(bound, value, callee.value.name)
+            name = callee.value.name
+            return self._foreign(bound, value, name) if name in _LOOKED_THROUGH else bound
         if isinstance(callee.value, Class):
             return bound
         if isinstance(callee.value, Attr) and callee.value.name == "replace" and value.keywords:
@@ -160,8 +161,7 @@ class Calls:
         if name == "builtins.dict" and value.keywords and not value.args and not value.starred:
             items = tuple((Const(k), v) for k, v in value.keywords)
             return Bound(Mapping(value.node, items), bound.frame, bound.stale)
-        body = CALLS_BODY.get(name)
-        if body is not None and name.endswith(("eval_shape",)):
+        if name in {"flax.nnx.eval_shape", "jax.eval_shape"}:
             for invoked, frame in self.invoked(bound):
                 if len(invoked.function.returns) == 1:
                     return self.flow.resolve(Bound(invoked.function.returns[0], frame))

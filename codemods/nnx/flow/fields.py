@@ -30,8 +30,9 @@ _MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "NonCal
 
 #: Functions that make classes of records, and classes whose fields are the keywords that they are made with.
 _RECORDS = frozenset({"collections.namedtuple", "typing.NamedTuple", "dataclasses.make_dataclass"})
-_CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
+
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 
 
 class Fields:

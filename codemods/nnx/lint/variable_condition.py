@@ -11,6 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, scopes
 from codemods.nnx.may.may import Made
+from codemods.nnx.v012.variables import of_own_classes
 from codemods.nnx.values import Call, Changed, Class, Const, Sequence, Value
 
 _VARIABLES = frozenset({"Variable", "Param", "BatchStat", "Cache", "Intermediate"})
@@ -43,8 +44,7 @@ def variable_conditions(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
 
 def _made(context: Context) -> tuple[Made, ...]:
     """Return what may be a Variable."""
-    own = [cls for cls in context.project.classes() if "flax.nnx.Variable" in context.flow.classes.mro(cls)[1]]
-    return context.flow.may.made_by(_VARIABLES), context.flow.may.made_of(own)
+    return context.flow.may.made_by(_VARIABLES), of_own_classes(context)
 
 
 def _tests(node: ast.AST) -> Iterator[ast.expr]:

@@ -136,7 +136,7 @@ class May:
 
     def __init__(self, project: Project) -> None:
         self.graph = Graph(project)
-        self._made: dict[object, Made] = {}
+        self._made: dict[frozenset[ClassFacts] | tuple[frozenset[str], ...], Made] = {}
 
     def made_of(self, classes: Iterable[ClassFacts]) -> Made:
         """Return what may be an object of one of the project's classes, or of a class that derives from one."""

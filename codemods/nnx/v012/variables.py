@@ -9,7 +9,7 @@ from functools import cached_property
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, Scope
 from codemods.nnx.frames import Bound, Indexed
-from codemods.nnx.kinds import Kind
+from codemods.nnx.kinds import Kind, names_of
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.may.may import Made
 from codemods.nnx.v012.arrays import Arrays
@@ -18,24 +18,23 @@ from codemods.nnx.values import Attr, Class, Const, Item, ModuleRef, Ref, Unknow
 # names under which the layers of the library keep their Variables; leaves of a state with these names are Variables
 _LEAVES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
 _TREES = frozenset({Kind.STATE, Kind.GRADIENT})
-
-
-_MAKERS = frozenset(
-    {
-        "Variable", "Param", "BatchStat", "Cache", "Intermediate", "Perturbation", "RngState", "RngKey", "RngCount",
-        "OptState", "VariableState", "LoRAParam", "variable_type_from_name",
-        "state", "variables", "split", "pop", "filter_state", "merge_state", "from_flat_state", "eval_shape",
-        "to_flat_state", "flatten", "from_pure_dict", "Optimizer", "ModelAndOptimizer", "State",
-    }
-)  # fmt: skip
+# what gives Variables, or things that hold them
+_MAKERS = names_of(Kind.VARIABLE) | names_of(Kind.STATE) | names_of(Kind.OPTIMIZER) | {
+    "LoRAParam", "eval_shape", "flatten", "from_pure_dict", "split", "to_flat_state", "variable_type_from_name",
+}  # fmt: skip
 _GRADIENTS = frozenset(name.rpartition(".")[2] for name in GRADIENTS)
 _FIELDS = _LEAVES | {"step", "count", "key"}
 
 
+def of_own_classes(context: Context) -> Made:
+    """Return what may be a Variable of a class that the project derives."""
+    own = (cls for cls in context.project.classes() if "flax.nnx.Variable" in context.flow.classes.mro(cls)[1])
+    return context.flow.may.made_of(own)
+
+
 def _made(context: Context) -> tuple[Made, ...]:
     """Return what may be a Variable, a state of Variables, or a part of one."""
-    own = [cls for cls in context.project.classes() if "flax.nnx.Variable" in context.flow.classes.mro(cls)[1]]
-    return context.flow.may.made_by(_MAKERS, _FIELDS, _GRADIENTS), context.flow.may.made_of(own)
+    return context.flow.may.made_by(_MAKERS, _FIELDS, _GRADIENTS), of_own_classes(context)
 
 
 class Variables:
