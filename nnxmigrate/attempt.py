@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 
 from codemods.nnx.edits import Edit, merged, spliced
 from codemods.nnx.findings import Failure, Finding, Fix, Safety
+from codemods.nnx.rule import MISTAKES
 from codemods.nnx.source import Source
 from nnxmigrate.analyser import Analyser
 from nnxmigrate.diagnose import diagnostic
 from nnxmigrate.files.document import Document, EditRefused, Unreadable
 from nnxmigrate.fixing import ABSENT, choose, moved
 from nnxmigrate.outcome import Diagnostic
+from nnxmigrate.outdated import put_away
 from nnxmigrate.project import Project, groups, read_document, sources
 from nnxmigrate.settings import Settings
 from nnxmigrate.suppress import sift, unused
@@ -121,6 +123,7 @@ class Fixer:
     def __init__(self, project: Project, settings: Settings) -> None:
         self._settings = settings
         self._context = project.context
+        self._outdated = put_away([path for path in project.documents if path not in project.context])
         self._analyser = Analyser(settings.options, settings.jobs, project.context, settings.cache)
         self._start = State.of(project.documents)
 
@@ -196,8 +199,22 @@ class Fixer:
         return looked_for(code, self._settings.options)
 
     def _reported(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings in files that are more than context."""
-        return [finding for finding in findings if finding.path not in self._context]
+        """Return the findings in files that are more than context; of mistakes in outdated ones, if they are selected.
+
+        Files are analysed in groups: only here it is known which folder all of them are in.
+        """
+        options = self._settings.options
+        selected = (*options.select, *options.extend)
+        return [
+            finding
+            for finding in findings
+            if finding.path not in self._context
+            and (
+                finding.path not in self._outdated
+                or not finding.code.startswith(MISTAKES)
+                or finding.code.startswith(selected)
+            )
+        ]
 
 
 class _Tally:

@@ -11,14 +11,11 @@ from codemods.nnx.catalogue import every_rule
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.findings import Analysis, Failure, Finding
-from codemods.nnx.lint.on_purpose import on_purpose
-from codemods.nnx.lint.outdated import put_away
-from codemods.nnx.lint.places import is_test
-from codemods.nnx.lint.unreached import unreached
+from codemods.nnx.lint.left_out import worth_telling
 from codemods.nnx.options import VERSIONS, Options
 from codemods.nnx.project import Modules, Project
 from codemods.nnx.rewrite import drafts
-from codemods.nnx.rule import MISTAKES, Kind, Rule
+from codemods.nnx.rule import Kind, Rule
 from codemods.nnx.source import Source
 from codemods.nnx.walk import walk
 
@@ -99,39 +96,8 @@ def analyse(
     result.unanswered = context.flow.questions.unanswered
     if asked is not None:
         found = [finding for finding in found if finding.path in asked]
-    cells = {module.source.path: module.source for module in modules if module.source.cell_starts}
-    if cells:
-        found = [f for f in found if not (f.path in cells and _meant(cells[f.path], f))]
-    outdated = put_away([module.source.path for module in modules])
-    tests = {module.source.path for module in modules if is_test(module)}
-    if outdated or tests:
-        asked_for = (*options.select, *options.extend)
-        found = [
-            f
-            for f in found
-            if f.code.startswith(asked_for)
-            or not ((f.path in outdated and f.code.startswith(MISTAKES)) or (f.path in tests and f.code in _RAISING))
-        ]
-    read = {module.source.path: module.source for module in modules}
-    dead = {
-        path: read[path].once(unreached)
-        for path in {f.path for f in found if f.code.startswith(MISTAKES)} & read.keys()
-    }
-    found = [
-        f
-        for f in found
-        if not (f.code.startswith(MISTAKES) and any(start <= f.start < end for start, end in dead.get(f.path, ())))
-    ]
-    result.findings = sorted(found, key=lambda f: (f.path, f.start, f.code))
+    result.findings = sorted(worth_telling(found, modules, options), key=lambda f: (f.path, f.start, f.code))
     return result
-
-
-_RAISING = frozenset({"NNX810", "NNX820", "NNX821"})  # what a test that runs shows to be wrong
-
-
-def _meant(source: Source, finding: Finding) -> bool:
-    """Say whether a notebook shows a mistake on purpose."""
-    return finding.code.startswith(MISTAKES) and on_purpose(source, finding)
 
 
 def _defect(source: Source, what: str, error: Exception) -> Failure:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from codemods.nnx.lint.arrays import UNKNOWN, Array, same_kind
-from codemods.nnx.lint.outdated import put_away
 from codemods.nnx.options import Options
 from codemods.nnx.rule import MISTAKES
 from tests.batch import execute_all
@@ -607,16 +606,6 @@ def test_shown_on_purpose(above: str, beside: str, found: bool) -> None:
     assert ("NNX830" in {f.code for f in look(text, given).findings}) is found
     plain = text.replace("# %%", "#")
     assert "NNX830" in {f.code for f in look(plain, given).findings}
-
-
-def test_put_away() -> None:
-    """Folders that are named as outdated are left alone, unless they alone are looked at."""
-    assert put_away(["p/a.py", "p/legacy/b.py", "p/old_tests/c.py", "p/folder/older.py"]) == {
-        "p/legacy/b.py",
-        "p/old_tests/c.py",
-    }
-    assert not put_away(["/old/p/a.py", "/old/p/b.py"])
-    assert not put_away(["p/archive/a.py"])
 
 
 def test_said_where_the_cell_begins() -> None:

@@ -16,7 +16,7 @@ def put_away(paths: Sequence[str]) -> frozenset[str]:
     """Return the files that are named as outdated, or whose folders are, below the folder that all files are in.
 
     Args:
-        paths: the paths of all files of a run.
+        paths: the paths of all files that findings are wanted of.
     """
     plain = {path: path.replace("\\", "/") for path in paths}
     folders = {posixpath.dirname(path) for path in plain.values()}
