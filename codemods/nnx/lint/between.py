@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant, exclusive, inside
+from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.lint.traced import Root, function_of
 
 Place = tuple[Scope, ast.stmt | ast.expr]
@@ -95,11 +96,11 @@ def _between(
 ) -> bool:
     """Say whether a place stands between calls, or in a loop with one."""
     paths = context.bodies.paths(scope)
-    beside = [call for call in calls if not exclusive(paths.get(call, ()), paths.get(node, ()))
-              and not exclusive(paths.get(node, ()), paths.get(call, ()))]  # fmt: skip
+    beside = [call for call in calls if not apart(paths.get(call, ()), paths.get(node, ()), scope.node)
+              and not apart(paths.get(node, ()), paths.get(call, ()), scope.node)]  # fmt: skip
     before = [call for call in beside if call.lineno < node.lineno]
     after = [call for call in beside if call.lineno > node.lineno]
-    if any(not exclusive(paths.get(a, ()), paths.get(b, ())) for a in before for b in after):
+    if any(not apart(paths.get(a, ()), paths.get(b, ()), scope.node) for a in before for b in after):
         return True
     loops = [block for block, arm in paths.get(node, ()) if isinstance(block, ast.For | ast.While) and arm == "body"]
     for loop in loops:

@@ -10,11 +10,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import calls_of, option, skipped
+from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
-from codemods.nnx.lint.syntax import Path, constant, exclusive, innermost_loop, inside
+from codemods.nnx.lint.syntax import Path, constant, innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Const, Free, Item, Loop, Mapping, Param, Value
@@ -156,7 +157,7 @@ def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value
     ]
     harmless = _harmless(context, event) if reads else set()
     for one in sorted(reads, key=lambda n: (n.lineno, n.col_offset)):
-        if one not in harmless and not exclusive(here, paths.get(one, ())):
+        if one not in harmless and not apart(here, paths.get(one, ()), event.scope.node):
             return one
     return None
 

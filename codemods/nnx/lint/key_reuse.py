@@ -13,11 +13,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, weak_round
+from codemods.nnx.lint.conditions import apart, opposed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, binds, uses, varies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import contradictory, exclusive, inside
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
 
@@ -271,10 +272,11 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         return False
     if one.event is two.event:  # a call of one of several functions
         return False
-    if exclusive(first, second) or contradictory(first, second):
+    body = one.event.scope.node
+    if apart(first, second, body):
         return False
     if any(
-        contradictory(first, ((guard, "orelse"),)) for guard in context.bodies.behind(two.event.node, two.event.scope)
+        opposed(first, ((guard, "orelse"),), body) for guard in context.bodies.behind(two.event.node, two.event.scope)
     ):
         return False  # the function has ended where the first is reached
     if _unread(context, one, two, paths) or _thrown(one) or _thrown(two):
@@ -312,7 +314,7 @@ def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tup
         if again and node.lineno > (second.end_lineno or second.lineno):
             continue
         way = paths.get(two.event.node, ())
-        if any(contradictory(way, ((guard, "orelse"),)) for guard in context.bodies.behind(node, scope)):
+        if any(opposed(way, ((guard, "orelse"),), scope.node) for guard in context.bodies.behind(node, scope)):
             continue  # the function has ended where the second draw is reached
         return False
     return True

@@ -9,9 +9,9 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed
-from codemods.nnx.lint.syntax import exclusive
 from codemods.nnx.lint.traced import root_param
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Value
@@ -56,7 +56,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     and _inside(given, model)
                     and not _made_again(made, caller.scope, model, caller.node.lineno)
                 ):
-                    if not exclusive(paths.get(event.node, ()), paths.get(caller.node, ())):
+                    if not apart(paths.get(event.node, ()), paths.get(caller.node, ()), caller.scope.node):
                         yield _found(caller.scope, caller.node, event)
 
 

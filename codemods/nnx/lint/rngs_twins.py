@@ -10,10 +10,10 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind, class_kind
+from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import plain_module
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
-from codemods.nnx.lint.syntax import exclusive
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Class, Const, Param, Value
 
@@ -154,7 +154,7 @@ def _collected(event: CallEvent) -> bool:
 def _both(context: Context, one: CallEvent, two: CallEvent) -> bool:
     paths = context.bodies.paths(one.scope)
     first, second = paths.get(one.node), paths.get(two.node)
-    if first is None or second is None or exclusive(first, second):
+    if first is None or second is None or apart(first, second, one.scope.node):
         return False
     cells = one.scope.module.source.cell_starts if one.scope.function is None else ()
     return bisect(cells, one.node.lineno) == bisect(cells, two.node.lineno)  # another cell may show something else

@@ -11,7 +11,7 @@ from codemods.nnx.nodes import children
 from codemods.nnx.source import Source
 
 Path = tuple[tuple[ast.AST, str], ...]
-_BLOCKS = (ast.If, ast.IfExp, ast.Match, ast.Try, ast.match_case, ast.For, ast.While, ast.With)
+_BLOCKS = (ast.If, ast.IfExp, ast.Match, ast.Try, ast.ExceptHandler, ast.match_case, ast.For, ast.While, ast.With)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -75,50 +75,12 @@ def exclusive(one: Path, two: Path) -> bool:
             break
         if arm != way:
             return isinstance(node, ast.If | ast.IfExp | ast.Try)
-        if isinstance(node, ast.Match) and arm == "cases":
+        if (isinstance(node, ast.Match) and arm == "cases") or (isinstance(node, ast.Try) and arm == "handlers"):
             first, second = one[one.index((node, arm)) + 1 :], two[two.index((node, way)) + 1 :]
             if first and second and first[0][0] is not second[0][0]:
                 return True
     shared = sum(1 for a, b in zip(one, two, strict=False) if a == b)
     return any(_leaves(node, arm) for node, arm in one[shared:])
-
-
-def contradictory(one: Path, two: Path) -> bool:
-    """Say whether two places stand under conditions of which one is the opposite of the other, in different blocks."""
-    held = {text for text, _ in _conditions(one)}
-    return any(opposite in held for _, opposite in _conditions(two))
-
-
-def _conditions(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the conditions that hold at a place, each with its opposite, as text."""
-    for block, arm in path:
-        if not isinstance(block, ast.If | ast.IfExp) or arm not in {"body", "orelse"}:
-            continue
-        parts = [block.test]
-        if isinstance(block.test, ast.BoolOp):
-            if isinstance(block.test.op, ast.And) is not (arm == "body"):
-                continue
-            parts = block.test.values
-        for part in parts:
-            text, opposite = _opposites(part)
-            yield (text, opposite) if arm == "body" else (opposite, text)
-
-
-_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-    ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
-}  # fmt: skip
-
-
-def _opposites(test: ast.expr) -> tuple[str, str]:
-    """Return a condition and its opposite as text."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _opposites(test.operand)[::-1]
-    text = ast.unparse(test)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        other = ast.Compare(test.left, [_OPPOSITE[type(test.ops[0])]()], test.comparators)
-        return text, ast.unparse(other)
-    return text, f"not {text}"
 
 
 def behind(function: FunctionNode | ast.Module) -> dict[ast.AST, tuple[ast.If, ...]]:
@@ -151,7 +113,7 @@ def behind(function: FunctionNode | ast.Module) -> dict[ast.AST, tuple[ast.If, .
 def _leaves(node: ast.AST, arm: str) -> bool:
     block = getattr(node, arm, None)
     return (
-        isinstance(node, ast.If | ast.match_case | ast.Try)
+        isinstance(node, ast.If | ast.match_case | ast.Try | ast.ExceptHandler)
         and isinstance(block, list)
         and any(isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break) for s in block)
     )
