@@ -32,6 +32,8 @@ class Options:
         extend: rule codes or prefixes that are looked for besides.
         fixes: whether fixes may be made. Otherwise edits that need LibCST are drafts, and it is not imported.
         settled: whether the origin is said, and not only the oldest one that the project leaves open.
+        jax: pairs of a file or folder and the newest release of JAX that its pins allow, empty for any; the folder
+            ``""`` stands for those that are not named.
     """
 
     origin: str = "0.10"
@@ -43,6 +45,7 @@ class Options:
     fixes: bool = True
     extend: Collection[str] = field(default_factory=tuple)
     settled: bool = True
+    jax: tuple[tuple[str, str], ...] = ()
 
     @property
     def target(self) -> str:
@@ -59,3 +62,19 @@ class Options:
     def beyond(self, version: str) -> bool:
         """Say whether something that came with a version is newer than everything asked for: it is not taken back."""
         return VERSIONS.index(version) > VERSIONS.index(self.target)
+
+    def older_jax(self, path: str, release: str) -> bool:
+        """Say whether what pins a file allows no JAX as new as a release.
+
+        Args:
+            path: the file, as the analysis names it.
+            release: three numbers, such as ``0.4.26``.
+        """
+        bounds = dict(self.jax)
+        folder = path.replace("\\", "/").rpartition("/")[0]
+        bound = next((bounds[place] for place in (path, folder, "") if place in bounds), "")
+        return bool(bound) and _numbers(bound) < _numbers(release)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))

@@ -67,7 +67,7 @@ def _landmarks(files: Files) -> Iterator[str]:
 
 
 def _evidence(files: Files) -> Iterator[str | bytes]:
-    """Yield what the project says about its versions of Flax outside of the files read."""
+    """Yield what the project says about its versions of Flax and JAX outside of the files read."""
     yield repr(active(()))
     folders = {os.path.dirname(os.path.abspath(files.paths[name])) for name in files.marked if name in files.paths}
     for place in sorted({place for folder in folders for place in climb(folder)}):

@@ -181,12 +181,15 @@ def run_parts(
     """Run the pipeline for every part of a project with the versions that it asks for, and join what came out."""
     if not project.documents:
         return run_project(project, settings, writer), []
+    from nnxmigrate.versions.jax_pins import newest_jax
     from nnxmigrate.versions.parts import parts
 
     tell("asking which versions the project wants")
     outcomes, every = [], []
     for wanted, part in parts(project, *choices.versions()):
         options = replace(settings.options, origin=wanted.origin, targets=wanted.targets, settled=wanted.settled)
+        if options.lint and choices.versions()[1] is None:  # who names the target asks for a JAX that runs it
+            options = replace(options, jax=newest_jax({name: part.paths.get(name, name) for name in part.documents}))
         outcome = run_project(part, replace(settings, options=options), writer)
         outcomes.append(replace(outcome, flax=(str(wanted),) if wanted.why else ()))
         every.append(options)

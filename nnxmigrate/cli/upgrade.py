@@ -225,6 +225,7 @@ def _pins(route: Route) -> None:
     from nnxmigrate.doctor import bump, project
     from nnxmigrate.doctor.compat import TARGETS
     from nnxmigrate.files.atomic import WriteFailed, write_all
+    from nnxmigrate.versions import jax_pins
     from nnxmigrate.versions.pins import forget
 
     reading = project.read(route.path)
@@ -241,6 +242,7 @@ def _pins(route: Route) -> None:
         except (OSError, WriteFailed) as error:
             raise _Stop(f"the pins could not be written: {error}") from error
         forget()
+        jax_pins.forget()
         _commit(route, "raise the pins of Flax")
     changed = {change.path for change in plan.changes}
     for pins in reading.sets:

@@ -62,7 +62,7 @@ class Workspace:
         self._raw: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
         self._sources: dict[str, Source] = {}
-        self._versions: dict[str, tuple[str, tuple[str, ...], bool]] = {}
+        self._versions: dict[str, tuple[str, tuple[str, ...], bool, tuple[tuple[str, str], ...]]] = {}
         self._graph: ImportGraph | None = None
         self._modules: Mapping[str, Module] = {}
         self._groups: dict[str, list[str]] | None = None
@@ -303,13 +303,15 @@ class Workspace:
     def _options(self, path: str, documents: Mapping[str, Document], choices: Choices) -> Options:
         """Return what the project's configuration, pins and code ask for."""
         if path not in self._versions:
+            from nnxmigrate.versions.jax_pins import newest_jax
             from nnxmigrate.versions.parts import parts
 
             project = Project({name: name for name in documents}, documents)
             for chosen, part in parts(project, *choices.versions()):
-                self._versions |= dict.fromkeys(part.paths, (chosen.origin, chosen.targets, chosen.settled))
-        origin, targets, settled = self._versions[path]
-        return replace(choices.options(lint=True), origin=origin, targets=targets, settled=settled)
+                jax = () if choices.versions()[1] is not None else newest_jax({name: name for name in part.documents})
+                self._versions |= dict.fromkeys(part.paths, (chosen.origin, chosen.targets, chosen.settled, jax))
+        origin, targets, settled, jax = self._versions[path]
+        return replace(choices.options(lint=True), origin=origin, targets=targets, settled=settled, jax=jax)
 
     # -- fixes --------------------------------------------------------------------------------------
 

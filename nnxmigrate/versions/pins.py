@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # dear, and not needed where no file names Flax
     from nnxmigrate.doctor.pins import PinSet
 
 #: Which file says most about what the code is for, the first the most.
-_ORDER = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Pipfile", "environment.yml", "pixi.toml")
+ORDER = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Pipfile", "environment.yml", "pixi.toml")
 _SUFFIXES = (".toml", ".lock", ".txt", ".in", ".yml", ".yaml", ".cfg", ".py", "Pipfile")
 
 
@@ -68,7 +68,7 @@ def of_notebook(path: str) -> Statement | None:
 
 def forget() -> None:
     """Forget what files said, after they were changed."""
-    for remembering in (pinned, locked, of_notebook, holders, _sets, _read):
+    for remembering in (pinned, locked, of_notebook, holders, _sets, read_sets):
         remembering.cache_clear()
 
 
@@ -89,7 +89,7 @@ def climb(folder: str) -> Iterator[str]:
 
 @cache
 def holders(folder: str) -> Sequence[Path]:
-    """Return the files of one folder that name Flax and may hold pins."""
+    """Return the files of one folder that name Flax or JAX and may hold pins."""
     try:
         names = os.listdir(folder)
         inside = os.listdir(os.path.join(folder, "requirements")) if "requirements" in names else []
@@ -108,7 +108,7 @@ def _sets(folder: str, kind: str) -> Sequence[PinSet]:
     from nnxmigrate.doctor.project import reader
 
     found = [path for path in files if reader(path) is not None]
-    found.sort(key=lambda path: (_ORDER.index(path.name) if path.name in _ORDER else len(_ORDER), str(path)))
+    found.sort(key=lambda path: (ORDER.index(path.name) if path.name in ORDER else len(ORDER), str(path)))
     return [pins for path in found for pins in _read(path) if pins.kind == kind]
 
 
@@ -116,21 +116,27 @@ def _may_hold_pins(path: Path) -> bool:
     if path.suffix == ".py" and path.name != "setup.py":
         return False
     try:
-        return b"flax" in path.read_bytes().lower()
+        text = path.read_bytes().lower()
     except OSError:
         return False
+    return b"flax" in text or b"jax" in text
+
+
+def _read(path: Path) -> list[PinSet]:
+    return [pins for pins in read_sets(path, ("flax",)) if pins.names("flax")]
 
 
 @cache
-def _read(path: Path) -> list[PinSet]:
+def read_sets(path: Path, packages: tuple[str, ...]) -> Sequence[PinSet]:
+    """Return what a file asks for, or holds of some packages if it is a lock; nothing if it cannot be read."""
     from nnxmigrate.doctor.pins import PinError
     from nnxmigrate.doctor.project import reader
     from nnxmigrate.doctor.toml_files import lock
 
     function = reader(path)
     try:
-        found = lock(path, ("flax",)) if function is lock else function(path) if function else ()
-        return [pins for pins in found if pins.names("flax")]
+        found = lock(path, packages) if function is lock else function(path) if function else ()
+        return list(found)
     except (PinError, OSError):  # what is wrong with it, `doctor` says
         return []
 

@@ -12,42 +12,43 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import once
 from codemods.nnx.values import Ref
 
-# found by asking JAX 0.4.35, 0.6.2 and 0.10.2 for every name; what to write instead
+# the first release without the name, as the changelog of JAX has it, and what to write instead; found by asking JAX
+# 0.4.35, 0.6.2 and 0.10.2 for every name
 _GONE = {
-    "jax.numpy.trapz": "jax.scipy.integrate.trapezoid",
-    "jax.numpy.in1d": "jnp.isin",
-    "jax.numpy.row_stack": "jnp.vstack",
-    "jax.numpy.alltrue": "jnp.all",
-    "jax.numpy.sometrue": "jnp.any",
-    "jax.numpy.product": "jnp.prod",
-    "jax.numpy.cumproduct": "jnp.cumprod",
-    "jax.numpy.msort": "jnp.sort(x, axis=0)",
-    "jax.numpy.issubsctype": "jnp.issubdtype",
-    "jax.numpy.DeviceArray": "jax.Array",
-    "jax.interpreters.xla.DeviceArray": "jax.Array",
-    "jax.random.shuffle": "jax.random.permutation",
-    "jax.random.KeyArray": "jax.Array",
-    "jax.random.PRNGKeyArray": "jax.Array",
-    "jax.xla_computation": "jax.jit(f).lower(...)",
-    "jax.abstract_arrays": "jax.core.ShapedArray",
-    "jax.linear_util": "jax.extend.linear_util",
-    "jax.ops.index_update": "x.at[index].set(value)",
-    "jax.ops.index_add": "x.at[index].add(value)",
-    "jax.ops.index_mul": "x.at[index].multiply(value)",
-    "jax.ops.index_min": "x.at[index].min(value)",
-    "jax.ops.index_max": "x.at[index].max(value)",
-    "jax.ops.index": "the index itself, as in x.at[index]",
-    "jax.partial": "functools.partial",
-    "jax.curry": "functools.partial",
-    "jax.soft_pmap": "jax.pmap",
-    "jax.custom_transforms": "jax.custom_vjp",
-    "jax.lax.tie_in": "its second argument",
-    "jax.experimental.optimizers": "jax.example_libraries.optimizers, or optax",
-    "jax.experimental.stax": "jax.example_libraries.stax, or flax.nnx",
-    "jax.experimental.maps": "jax.shard_map, or jax.vmap",
-    "jax.experimental.loops": "jax.lax.fori_loop",
-    "jax.experimental.PartitionSpec": "jax.sharding.PartitionSpec",
-    "jax.config.config": "jax.config",
+    "jax.numpy.trapz": ("0.4.24", "jax.scipy.integrate.trapezoid"),
+    "jax.numpy.in1d": ("0.4.24", "jnp.isin"),
+    "jax.numpy.row_stack": ("0.4.24", "jnp.vstack"),
+    "jax.numpy.alltrue": ("0.4.16", "jnp.all"),
+    "jax.numpy.sometrue": ("0.4.16", "jnp.any"),
+    "jax.numpy.product": ("0.4.16", "jnp.prod"),
+    "jax.numpy.cumproduct": ("0.4.16", "jnp.cumprod"),
+    "jax.numpy.msort": ("0.4.9", "jnp.sort(x, axis=0)"),
+    "jax.numpy.issubsctype": ("0.4.24", "jnp.issubdtype"),
+    "jax.numpy.DeviceArray": ("0.4.14", "jax.Array"),
+    "jax.interpreters.xla.DeviceArray": ("0.4.11", "jax.Array"),
+    "jax.random.shuffle": ("0.4.31", "jax.random.permutation"),
+    "jax.random.KeyArray": ("0.4.24", "jax.Array"),
+    "jax.random.PRNGKeyArray": ("0.4.24", "jax.Array"),
+    "jax.xla_computation": ("0.4.34", "jax.jit(f).lower(...)"),
+    "jax.abstract_arrays": ("0.4.17", "jax.core.ShapedArray"),
+    "jax.linear_util": ("0.4.24", "jax.extend.linear_util"),
+    "jax.ops.index_update": ("0.3.2", "x.at[index].set(value)"),
+    "jax.ops.index_add": ("0.3.2", "x.at[index].add(value)"),
+    "jax.ops.index_mul": ("0.3.2", "x.at[index].multiply(value)"),
+    "jax.ops.index_min": ("0.3.2", "x.at[index].min(value)"),
+    "jax.ops.index_max": ("0.3.2", "x.at[index].max(value)"),
+    "jax.ops.index": ("0.3.2", "the index itself, as in x.at[index]"),
+    "jax.partial": ("0.2.21", "functools.partial"),
+    "jax.curry": ("0.4.14", "functools.partial"),
+    "jax.soft_pmap": ("0.3.18", "jax.pmap"),
+    "jax.custom_transforms": ("0.2.0", "jax.custom_vjp"),
+    "jax.lax.tie_in": ("0.4.29", "its second argument"),
+    "jax.experimental.optimizers": ("0.3.16", "jax.example_libraries.optimizers, or optax"),
+    "jax.experimental.stax": ("0.3.16", "jax.example_libraries.stax, or flax.nnx"),
+    "jax.experimental.maps": ("0.4.31", "jax.shard_map, or jax.vmap"),
+    "jax.experimental.loops": ("0.3.16", "jax.lax.fori_loop"),
+    "jax.experimental.PartitionSpec": ("0.4.11", "jax.sharding.PartitionSpec"),
+    "jax.config.config": ("0.4.25", "jax.config"),
 }
 _WORDS = frozenset(name.rpartition(".")[2] for name in _GONE)
 _HOMES = frozenset(name.rpartition(".")[0] for name in _GONE)
@@ -60,17 +61,24 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         base = context.flow.resolve(context.flow.here(event.base, event.scope)).value
         name = f"{base.name}.{event.node.attr}" if isinstance(base, Ref) else ""
-        if name in _GONE and not _tried(context, event.node, event.scope) and not _asked_for(event.statement):
+        if not _gone(context, name, event.scope) or _tried(context, event.node, event.scope):
+            continue
+        if not _asked_for(event.statement):
             found.setdefault((event.scope.module, name), []).append((event.scope, event.node))
     for module in context.asked.modules:
         for statement in module.imports:
             if isinstance(statement, ast.ImportFrom) and statement.module in _HOMES and not statement.level:
                 for alias in statement.names:
                     name = f"{statement.module}.{alias.name}"
-                    if name in _GONE and not _tried(context, statement, module.scope):
+                    if _gone(context, name, module.scope) and not _tried(context, statement, module.scope):
                         found.setdefault((module, name), []).append((module.scope, statement))
     for (_, name), places in found.items():
-        yield from once(RULE.code, places, f"JAX has no {name} any more", f"write {_GONE[name]}")
+        yield from once(RULE.code, places, f"JAX has no {name} any more", f"write {_GONE[name][1]}")
+
+
+def _gone(context: Context, name: str, scope: Scope) -> bool:
+    """Say whether some JAX that the project allows is without a name."""
+    return name in _GONE and not context.options.older_jax(scope.module.source.path, _GONE[name][0])
 
 
 def _tried(context: Context, node: ast.AST, scope: Scope) -> bool:
@@ -93,7 +101,8 @@ RULE = lint_rule(
     "a name that JAX took away long ago",
     why="""\
 Code written for older releases of JAX uses names that no release has any more which Flax NNX runs on: an AttributeError
-or ImportError. Reading a name under `try`, or after asking for it with `hasattr`, is left alone.
+or ImportError. Reading a name under `try`, or after asking for it with `hasattr`, is left alone, and so are projects
+whose pins or locks allow only releases of JAX that have it, unless `--to` asks for a Flax.
 """,
     source="changelog of JAX; found by asking JAX 0.4.35, 0.6.2 and 0.10.2 for every name",
     severity="error",

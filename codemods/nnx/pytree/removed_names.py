@@ -45,6 +45,9 @@ def _report(context: Context, event: AttrEvent) -> Iterator[Finding]:
         new = f"{event.scope.module.source.text(event.node.value)}.tree_map"
     else:
         return
+    gone = "0.3.16" if name == "tree_multimap" else "0.6.0"
+    if not _with_flax(context) and context.options.older_jax(event.scope.module.source.path, gone):
+        return  # what it is pinned to has the name, and there is no Flax that needs a newer one
     source = event.scope.module.source
     # of `jax.tree_map` only the last part changes, so that comments and line ends before it stay
     edit = replace(source, event.node, new) if _one_line(event.node) else None
@@ -55,6 +58,16 @@ def _report(context: Context, event: AttrEvent) -> Iterator[Finding]:
         f"JAX has no {base.name}.{name} any more",
         f"write {new}",
         Fix(((source.path, edit),)) if edit is not None else None,
+    )
+
+
+def _with_flax(context: Context) -> bool:
+    """Say whether some file of the project imports Flax."""
+    return any(
+        name.partition(".")[0] == "flax"
+        for module in context.project.modules
+        for one in module.imports
+        for name in ([one.module or ""] if isinstance(one, ast.ImportFrom) else [alias.name for alias in one.names])
     )
 
 
