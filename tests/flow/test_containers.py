@@ -47,3 +47,14 @@ def test_fields_of_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = [end - start for start, end in zip(questions, [*questions[1:], looks], strict=True)]
     assert asked
     assert max(asked) < 1_000
+
+
+@pytest.mark.parametrize("call", ["add(x, y)", "insert(0, x)", "append(x)", "setdefault('a', x)"])
+@pytest.mark.parametrize("start", ["from helpers import {0}", "items = make()\n{0} = items.{0}"])
+def test_names_of_methods(call: str, start: str) -> None:
+    """A function called as a method of a list or set is no method: nothing is put anywhere."""
+    name = call.partition("(")[0]
+    helper = f"def {name}(*args):\n    return args\n"
+    main = f"import jax\n{start.format(name)}\nx, y = jax.numpy.ones(2)\nz = {call}\n"
+    analysis = look({"main.py": main, "helpers.py": helper}, Options(origin="0.12", targets=("0.12",), lint=True))
+    assert not analysis.failures

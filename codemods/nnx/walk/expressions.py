@@ -72,9 +72,9 @@ class Expressions(Definitions):
             isinstance(callee, Attr)
             and callee.name in FILLING
             and len(args) > FILLING[callee.name]
+            and isinstance(node.func, ast.Attribute)  # not: put = queue.put; put(x)
             and not _library(callee.base)
         ):
-            assert isinstance(node.func, ast.Attribute)
             self.change(node.func.value, Changed(node, callee.base, args[FILLING[callee.name]]))
         elif (
             isinstance(callee, Attr)
