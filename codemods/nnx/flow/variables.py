@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -68,8 +69,8 @@ class Variables:
             values = tuple(dict.fromkeys(scope.bindings[name]))
             objects = [v for v in values if not (isinstance(v, Const) and v.value is None)]
             final = scope.env.get(name)
-            if len(values) == 1:
-                held = values[0]
+            if len(values) == 1 or _wrapped(scope, name):
+                held = values[-1]
             elif len(objects) > 1 and (name in scope.rebound or name in scope.remote):
                 held = Either(scope.node, values)
             else:
@@ -111,3 +112,31 @@ class Variables:
             if found is not None and not (isinstance(found.value, Ref) and found.value.name.startswith("builtins.")):
                 return found
         return None
+
+
+def _wrapped(scope: Scope, name: str) -> bool:
+    """Say whether a function is replaced by what a call made of it before anything can run it: ``f = jit(f)``."""
+    values, body = scope.bindings[name], getattr(scope.node, "body", None)
+    if name in scope.remote or not isinstance(body, list) or not isinstance(values[0], Function):
+        return False
+    statements = iter(body)
+    if not any(statement is values[0].facts.node for statement in statements):
+        return False
+    found = 1
+    for statement in statements:
+        wrapping = _wrapping(statement)
+        if not wrapping and not isinstance(statement, ast.FunctionDef):
+            break
+        found += wrapping == name
+    return found == len(values)
+
+
+def _wrapping(statement: ast.stmt) -> str:
+    """Return the name that a statement gives to what a call made of its function; empty if it does something else."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return ""
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or len(statement.targets) > 1:
+        return ""
+    given = statement.value.args
+    return target.id if any(isinstance(one, ast.Name) and one.id == target.id for one in given) else ""
