@@ -226,7 +226,7 @@ def _collectives(context: Context) -> Iterator[Finding]:
         axis = event.value.argument(_OVER_AXES[last(name)], "axis_name")
         if not isinstance(axis, Const) or not isinstance(axis.value, str):
             continue
-        if tracing.sites or function_of(event.scope.parent):  # what encloses or calls it may name the axis
+        if tracing.sites or function_of(event.scope.parent) in context.traced:  # which may name the axis
             if context.shared(_other_words).get(axis.value, 0) == 0 and _closed(context, tracing, 0):
                 yield finding(
                     RULE.code,
@@ -300,7 +300,7 @@ def _closed(context: Context, tracing: Tracing, depth: int) -> bool:
             return False
     around = [frame.caller.function if frame.caller is not None else None for frame in tracing.sites]
     outer = function_of(tracing.function.scope.parent)
-    if outer is not None:
+    if outer in context.traced or (outer is not None and not tracing.roots):
         around.append(outer)
     found = [context.traced.get(function) for function in around]
     if not tracing.roots and not found:
