@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
-from codemods.nnx.lint.syntax import Path, behind, inside, names_in, own_nodes, paths
+from codemods.nnx.lint.syntax import Path, behind, handles, inside, names_in, own_nodes, paths
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import Project
 
@@ -50,9 +50,9 @@ class Bodies:
         return self._behind[scope].get(node, ())
 
     def guarded(self, node: ast.AST, scope: Scope) -> bool:
-        """Say whether a node stands in a ``try`` that handles its errors, or where an error is expected."""
+        """Say whether a node stands in a ``try`` that goes on after its errors, or where an error is expected."""
         return any(
-            (isinstance(block, ast.Try) and arm == "body")
+            (isinstance(block, ast.Try) and arm == "body" and handles(block))
             or (isinstance(block, ast.With) and arm == "body" and any(_called(i) in EXPECTING for i in block.items))
             for block, arm in self.paths(scope).get(node, ())
         )

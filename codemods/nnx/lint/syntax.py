@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, FunctionNode
-from codemods.nnx.nodes import children
+from codemods.nnx.nodes import children, last_word
 from codemods.nnx.source import Source
 
 Path = tuple[tuple[ast.AST, str], ...]
@@ -42,7 +42,7 @@ def paths(function: FunctionNode | ast.Module) -> dict[ast.AST, Path]:
         found[node] = path
         if isinstance(node, _SCOPES):
             continue
-        if not isinstance(node, _BLOCKS):
+        if not isinstance(node, _BLOCKS) or (isinstance(node, ast.Try) and not node.handlers):  # one way through it
             stack += [(child, path) for child in children(node)]
             continue
         for name, value in ast.iter_fields(node):
@@ -53,6 +53,29 @@ def paths(function: FunctionNode | ast.Module) -> dict[ast.AST, Path]:
                 if isinstance(child, ast.AST)
             ]
     return found
+
+
+# what ends a program or an iteration is no answer to a mistake
+_NO_MISTAKES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration", "Empty", "EOFError"})
+
+
+def handles(block: ast.Try) -> bool:
+    """Say whether a ``try`` goes on after an error in its body, and does not only tell of it and raise again."""
+    return any(
+        not (handler.type is not None and names_of_types(handler.type) <= _NO_MISTAKES) and not _raises(handler)
+        for handler in block.handlers
+    )
+
+
+def names_of_types(node: ast.expr) -> set[str]:
+    """Return the last words of the exceptions that a handler takes."""
+    return {last_word(one) for one in (node.elts if isinstance(node, ast.Tuple) else [node])}
+
+
+def _raises(handler: ast.ExceptHandler) -> bool:
+    """Say whether a handler always ends with an error."""
+    leaving = (ast.Return, ast.Continue, ast.Break)
+    return isinstance(handler.body[-1], ast.Raise) and not any(isinstance(n, leaving) for n in ast.walk(handler))
 
 
 def innermost_loop(event: CallEvent) -> ast.For | ast.While | None:
