@@ -189,6 +189,8 @@ def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool
     value = function.scope.module.values.get(node)
     if not isinstance(value, Free) or value.scope.function in context.traced or _untouched(context, function, value):
         return False
+    if _only_now(context, function, value):
+        return False
     if kinds_of(context, value, function.scope) == {Object.MODULE} and _stays(context, value, function.scope):
         return False
     return bool(kinds_of(context, value, function.scope) & NNX_OBJECTS) and _used(context, function, node)
@@ -252,6 +254,32 @@ def _untouched(context: Context, function: FunctionFacts, value: Free) -> bool:
     if not any(isinstance(n, ast.Name) and n.id == value.name and isinstance(n.ctx, ast.Load) for n in nodes):
         return True
     return not context.bodies.paths(scope).get(function.node) and not _later(context, function, value.name, scope)
+
+
+_LOWERING = frozenset({"convert", "export", "lower", "trace", "make_jaxpr", "eval_shape"})
+_CHANGING = frozenset({"update", "train", "eval", "set_attributes"})
+
+
+def _only_now(context: Context, function: FunctionFacts, value: Free) -> bool:
+    """Say whether a function is made anew in each call of another one, which converts it or calls it, keeps it nowhere,
+    and does not touch the captured object behind it: it has the values of that moment."""
+    scope, name = value.scope, getattr(function.node, "name", "")
+    if not name or scope.function is None or len(scope.bindings.get(value.name, ())) > 1 or value.name in scope.rebound:
+        return False
+    if not all(root.scope is scope for root in context.traced.known[function].roots):
+        return False
+    calls = [event.node for event in context.bodies.calls.get(scope, ())]
+    taking = {part for call in calls if last_word(call.func) in _LOWERING for part in call.args}
+    taking |= {call.func for call in calls}
+    taking |= {func.value for func in set(taking) if isinstance(func, ast.Attribute) and func.attr in _LOWERING}
+    nodes = context.bodies.nodes(scope)
+    if any(isinstance(n, ast.For | ast.While | ast.Yield) for n in nodes):
+        return False
+    if any(isinstance(n, ast.Name) and n.id == name and n not in taking for n in nodes):
+        return False
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING for call in calls):
+        return False
+    return not _later(context, function, value.name, scope)
 
 
 def _later(context: Context, function: FunctionFacts, name: str, scope: Scope) -> bool:

@@ -19,7 +19,8 @@ from codemods.nnx.values import Attr, Free, Ref
 _PATHS = frozenset({"pathlib.Path"})
 _ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink"})
 _OPENING = frozenset({"builtins.open", "open", "io.open"})
-_LOADING = frozenset({"pickle.load", "json.load", "wandb.Api"})
+_LOADING = frozenset({"pickle.load", "json.load", "wandb.Api", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt",
+                      "jax.numpy.load"})  # fmt: skip
 _SETTINGS = frozenset({"os.getenv", "os.environ.get"})
 _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
                          "random.Random", "random.SystemRandom"})  # fmt: skip

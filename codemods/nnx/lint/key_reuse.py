@@ -150,6 +150,8 @@ def _related(one: Use, two: Use) -> bool:
     """Say whether two uses may draw the same numbers; the same helper with the same arguments is called for that."""
     if one.helper and two.helper and one.name != two.name and _undone(one.name) == _undone(two.name):
         return False  # what is done with a key is undone with it
+    if one.helper and two.helper and _adversaries(one.name, two.name):
+        return False  # both steps may see the same samples
     if not (one.helper and two.helper) or one.name != two.name:
         return not _meant(one) and not (two.helper and _compared(one, two)) if one.helper else True
     if one.gradient or two.gradient:
@@ -208,6 +210,19 @@ def _whole(use: Use) -> str:
     return (
         last_word(node.args[0]) if isinstance(node, ast.Call) and last_word(node.func) == "split" and node.args else ""
     )
+
+
+_GENERATOR = frozenset({"g", "gen", "generator"})
+_CRITIC = frozenset({"d", "disc", "dis", "discriminator", "critic"})
+
+
+def _adversaries(one: str, two: str) -> bool:
+    """Say whether two functions are told apart by one word: they are of a generator and of its discriminator."""
+    first, second = (last(name).lower().strip("_").split("_") for name in (one, two))
+    if len(first) != len(second) or len(first) < 2:
+        return False
+    unlike = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]
+    return len(unlike) == 1 and any(a in _GENERATOR and b in _CRITIC for a, b in (unlike[0], unlike[0][::-1]))
 
 
 _INVERSE = re.compile(r"(^|_)(inverse_|inv_|reverse_|un_?|de_?|en_?)")
@@ -339,7 +354,11 @@ _INIT = frozenset({"init", "init_with_output", "lazy_init", "eval_shape", "tabul
 def _example(context: Context, use: Use) -> bool:
     """Say whether what is drawn is only an example of shapes for the initialization of a model."""
     statement = use.event.statement
-    if use.helper or not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+    if use.helper:
+        return False
+    if _stands_in(use):
+        return True
+    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
         return False
     if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name) or last(use.name) == "split":
         return False
@@ -353,6 +372,23 @@ def _example(context: Context, use: Use) -> bool:
         for argument in (*event.node.args[1:], *(k.value for k in event.node.keywords))
     }
     return bool(reads) and reads <= given
+
+
+_INITIALIZING = re.compile(r"(^|_)init(_|$)")
+
+
+def _stands_in(use: Use) -> bool:
+    """Say whether a draw is given, behind the key, to a function that initializes something: only its shape counts."""
+    for call in ast.walk(use.event.statement):
+        if not isinstance(call, ast.Call):
+            continue
+        called = last_word(call.func)
+        if called == "scan" and call.args:
+            called = last_word(call.args[0])
+        if _INITIALIZING.search(called) and last(use.name) != "split":
+            if use.event.node in call.args[1:] or any(k.value is use.event.node for k in call.keywords):
+                return True
+    return False
 
 
 _LABELS = re.compile(r"(^|_)(labels?|targets?|classes)(_|$)|^ys?(_|$)")

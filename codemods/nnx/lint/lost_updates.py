@@ -154,6 +154,8 @@ def _unread(context: Context) -> Iterator[Finding]:
         calls = context.bodies.calls.get(event.scope, ())
         if not any(last_word(call.node.func) in {"update", "apply_updates"} for call in calls):
             continue  # where nothing is updated, the loss alone is wanted
+        if any(call is not event and ast.dump(call.node.func) == ast.dump(event.node.func) for call in calls):
+            continue  # it is learned from in another place; this one asks what has come out
         made = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee)
         name = context.flow.calls.callee_name(made) if isinstance(made.value, Call) else ""
         if name in {"jax.value_and_grad", "flax.nnx.value_and_grad"}:

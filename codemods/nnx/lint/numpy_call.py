@@ -13,6 +13,7 @@ from codemods.nnx.imports import spell_name
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import NUMPY_ALLOWED, STATIC_RESULTS, last
 from codemods.nnx.lint.places import (
+    callers_of,
     differentiated_calls,
     fix,
     in_test,
@@ -48,6 +49,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in (*traced_calls(context, level=0), *differentiated_calls(context)):
         if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
             continue
+        if name and name.startswith("numpy.") and _on_host(context, event.scope):
+            continue
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
         if not (numpy or name.startswith(_HOST)) or (numpy and last(name) in NUMPY_ALLOWED):
             continue
@@ -61,6 +64,23 @@ def _check(context: Context) -> Iterator[Finding]:
                 "use jax.scipy, or jax.pure_callback" if name.startswith("scipy.") else "use jax.numpy",
                 _fix(context, event, name) if not name.startswith("scipy.") else None,
             )
+
+
+def _on_host(context: Context, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a body runs an environment of Gymnasium, which nothing traces, or is called in such bodies only."""
+    for event in context.bodies.calls.get(scope, ()):
+        func = event.node.func
+        if not isinstance(func, ast.Attribute) or not isinstance(event.statement, ast.Assign):
+            continue
+        target = event.statement.targets[0]
+        parts = len(target.elts) if isinstance(target, ast.Tuple) and event.statement.value is event.node else 0
+        words = [k.arg for k in event.node.keywords]
+        if func.attr == "step" and parts == 5 and len(event.node.args) == 1 and not words:
+            return True
+        if func.attr == "reset" and parts == 2 and not event.node.args and "seed" in words:
+            return True
+    callers = callers_of(context, scope.function) if scope.function is not None and depth == 0 else []
+    return bool(callers) and all(_on_host(context, caller.scope, 1) for caller in callers)
 
 
 def _tables(context: Context) -> Iterator[Finding]:

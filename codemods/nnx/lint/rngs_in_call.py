@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keys import binds
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign, given_to, in_test
@@ -74,6 +75,10 @@ def _wanted(context: Context, event: CallEvent, function: FunctionFacts) -> bool
         paths = context.bodies.paths(event.scope).get(event.node, ())
         if names & set(function.params) and any(isinstance(block, ast.If) for block, _ in paths):
             return True
+        loops = (n for n in context.bodies.nodes(event.scope) if isinstance(n, ast.For | ast.While))
+        behind = [loop for loop in loops if loop.lineno > statement.lineno]
+        if not _ANEW.search(function.name.lower()) and any(binds(loop, name) for loop in behind for name in names):
+            return True  # where an iteration begins, which goes on to a solution
     if function.owner is not None:
         if function.name == "__call__" or "flax.nnx.Module" in context.flow.classes.mro(function.owner)[1]:
             return False
@@ -93,6 +98,8 @@ def _anew(context: Context, event: CallEvent) -> bool:
         return False
     if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
         return False
+    if _EVALUATING.match(_outermost(function).name.lower()):
+        return False  # whose numbers are to be the same each time
     if not all(_constant(context, event, v) for v in values):
         return False
     return context.flow.calls.name(event) in _SEEDS and not _fixed(context, event)
@@ -108,6 +115,16 @@ def key_anew(context: Context, node: ast.AST) -> bool:
         and not _wanted(context, event, event.scope.function)
         for event in context.bodies.named("key", "PRNGKey")
     )
+
+
+_EVALUATING = re.compile(r"_*(eval|valid|test_)")
+
+
+def _outermost(function: FunctionFacts) -> FunctionFacts:
+    scope = function.scope.parent
+    while scope is not None:
+        function, scope = scope.function or function, scope.parent
+    return function
 
 
 def _constant(context: Context, event: CallEvent, node: ast.expr) -> bool:
