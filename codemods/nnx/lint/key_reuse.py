@@ -329,6 +329,10 @@ def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tup
         if again and node.lineno > (second.end_lineno or second.lineno):
             continue
         way = paths.get(two.event.node, ())
+        read = paths.get(node, ())
+        behind = node.lineno > (second.end_lineno or second.lineno)
+        if apart(way, read, scope.node) if behind else apart(read, way, scope.node):
+            continue
         if any(opposed(way, ((guard, "orelse"),), scope.node) for guard in context.bodies.behind(node, scope)):
             continue  # the function has ended where the second draw is reached
         return False

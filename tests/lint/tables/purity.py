@@ -637,7 +637,7 @@ from pathlib import Path
 @jax.jit
 def f(x):
     Path("log.txt").write_text("called")  # NNX806
-    return x * np.load("scale.npy")  # NNX806
+    return x * np.load("scale.npy")
 """,
             """\
 rng = np.random.default_rng(0)
