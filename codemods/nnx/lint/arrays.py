@@ -161,13 +161,23 @@ class Arrays:
                 whole_of = whole_of.base
             if isinstance(whole_of, Param) and whole_of.function in self._context.shared(batched):
                 return UNKNOWN  # a part of what is in there
+            if isinstance(inner, Indexed):
+                whole = self._found(Bound(inner.base, found.frame), inner, depth + 1)
+                if whole.axes is not None or self._array(Bound(inner.base, found.frame)):
+                    return _indexed(whole, inner.index.value)  # whatever was put into parts of it
             return self._agreed(found, depth)
         if inner is value:
             return UNKNOWN
         if isinstance(inner, Round | Each):
-            whole = self.of_bound(Bound(inner.base, found.frame), depth + 1)
+            whole = self._found(Bound(inner.base, found.frame), inner, depth + 1)
             return replace(whole, axes=whole.axes - 1, weak=False) if whole.axes else UNKNOWN
         return self.of_bound(found, depth + 1)
+
+    def _array(self, found: Bound) -> bool:
+        """Say whether a value may be what a function of NumPy or JAX makes, of however many axes."""
+        callee = self._context.flow.calls.callee_name
+        made = (one for one in self._context.sources.originals(found) if isinstance(one.value, Call))
+        return any(callee(one).startswith(("numpy.", "jax.")) for one in made)
 
     def _argument(self, found: Bound, depth: int) -> Array:
         """Return what all calls of a function give for a parameter, if they agree."""

@@ -10,6 +10,7 @@ from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
+from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Param
@@ -19,6 +20,8 @@ _ARRAYS = frozenset({"Array", "ndarray", "ArrayLike", "Float", "Int", "DeviceArr
 
 def _check(context: Context) -> Iterator[Finding]:
     for cls in context.asked.classes():
+        if in_test(cls.scope):
+            continue  # which asks what becomes of such a class
         for node, name in _hidden(context, cls):
             yield finding(
                 RULE.code,
