@@ -100,7 +100,8 @@ def _variable(context: Context, event: AttrEvent) -> bool:
         return bool(stores) and all(Kind.VARIABLE in context.kinds.of(bound) for bound in stores)
     if name in _LIBRARY and isinstance(base.value, Call | Attr):
         callee = flow.calls.callee_name(base) if isinstance(base.value, Call) else ""
-        return callee.startswith("flax.nnx.") and Kind.MODULE in context.kinds.of(base)
+        if callee.startswith("flax.nnx.") and Kind.MODULE in context.kinds.of(base):
+            return True
     if name in _LIBRARY and not isinstance(base.value, Call):
         sources = context.sources.originals(base)
         if sources and all(flow.calls.callee_name(source) in _LAYERS for source in sources):

@@ -16,7 +16,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Function, Sequence, Unknown, Value
 
 _WEIGHT = re.compile(
-    r"log_?std|log_(sigma|scale|var|alpha|temp(erature)?)|kernel|weights?|bias|gamma|beta|cls(_token)?|class_token|"
+    r"log_?std|log_(sigma|scale|var|alpha|temp(erature)?)|kernel|weights?|bias|gamma|beta|cls(_token)?|class_token|pos|"
     r"mask_token|pos_emb(ed(ding)?s?)?|position(al)?_emb(ed(ding)?s?)?|pos_embedding|embeddings?|codebook|queries|"
     r"query_tokens|alpha|temperature|prototypes|centroids|(layer_|res(idual)?_|logit_|learned_)?(scale|gain|shift|slope)|"
     r"g_(in|out)|(layer|input|output)_(kernel|weights?|bias|gamma|beta)"
@@ -75,7 +75,11 @@ def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[F
         if not isinstance(value, Call) or len(context.flow.fields.stores().get(name, ())) > 1:
             continue
         short = _SHORT.fullmatch(name) is not None and not _fixed_features(cls)
-        initialized = not _FIXED.search(name) and not _fixed_features(cls) and _by_initializer(context, value, init)
+        initialized = (
+            not _FIXED.search(name)
+            and not _fixed_features(cls)
+            and (_by_initializer(context, value, init) or _by_stream(value))
+        )
         if not (short or initialized or _WEIGHT.fullmatch(name)):
             continue
         made = context.flow.calls.callee_name(context.flow.here(value, init.scope))
@@ -114,6 +118,12 @@ def _by_initializer(context: Context, value: Call, init: FunctionFacts) -> bool:
     if not isinstance(made.value, Call):
         return False
     return context.flow.calls.callee_name(made).startswith(("flax.nnx.initializers.", "jax.nn.initializers."))
+
+
+def _by_stream(value: Call) -> bool:
+    """Say whether an array is drawn by a key of the stream of parameters, as ``normal(rngs.params(), shape)``."""
+    key = value.args[0] if value.args else value.keyword("key")
+    return isinstance(key, Call) and isinstance(key.callee, Attr) and key.callee.name == "params" and not key.args
 
 
 def _scaled(value: Value, init: FunctionFacts) -> Value:
