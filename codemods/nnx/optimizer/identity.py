@@ -7,7 +7,7 @@ place, may be handed to ``update`` in its stead.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.facts import Env, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
@@ -39,12 +39,18 @@ _WAYS = 200  # how many call chains it may try
 
 
 class Identity:
-    """Proofs of identity between models and the optimizers made for them."""
+    """Proofs of identity between models and the optimizers made for them.
 
-    def __init__(self, origins: Origins) -> None:
+    Attributes:
+        compiled: says whether a function runs in compiled code.
+        taken: names that plans of any group introduce.
+    """
+
+    def __init__(self, origins: Origins, compiled: Callable[[FunctionFacts], bool] = lambda _: False) -> None:
         self.origins = origins
+        self.compiled = compiled
         self.flow: Flow = origins.flow
-        self.taken: dict[FunctionFacts | ModuleFacts, set[str]] = {}  # names that plans of any group introduce
+        self.taken: dict[FunctionFacts | ModuleFacts, set[str]] = {}
         self._ways = 0
         self._presuming = False
 
@@ -330,15 +336,26 @@ class Spellings:
         target = self.flow.here(value, scope)
         for hint in hints:
             found = evaluate(hint, env, scope)
-            if found is not None and self.identity.presumed(self.flow.here(found, scope), target):
+            if found is None or self._its_own(self.flow.here(found, scope), target):
+                continue
+            if self.identity.presumed(self.flow.here(found, scope), target):
                 return ast.unparse(hint)
-        if hints or taken is None:
+        if hints or taken is None or self._its_own(taken, target):
             return None
         for text, candidate in (*self._paths(taken, scope, env), *self.candidates(optimizer, value, scope, env, [])):
             bound = self.flow.here(candidate, scope)
             if self.flow.identity.same(bound, taken) and self.identity.presumed(bound, target):
                 return text
         return None
+
+    def _its_own(self, model: Bound, optimizer: Bound) -> bool:
+        """Say whether a model is read of its optimizer, which tells of none since Flax 0.11."""
+        read = self.flow.resolve(model)
+        return (
+            isinstance(read.value, Attr)
+            and read.value.name == "model"
+            and self.flow.identity.same(self.flow.with_value(read, read.value.base), self.flow.resolve(optimizer))
+        )
 
     def _paths(self, wanted: Bound, scope: Scope, env: Env) -> Iterator[tuple[str, Value]]:
         """Yield expressions that take an attribute of a name as a value does."""
@@ -382,13 +399,29 @@ class Spellings:
             if key is not None:
                 for name, container in self._names(scope, env, outer):
                     yield f"{name}[{ast.unparse(index)}]", Item(container, key)
-        names = list(self._names(scope, env, outer))
+        names = [
+            (name, held) for name, held in self._names(scope, env, outer) if not self._closed_over(held, value, scope)
+        ]
         names.sort(key=lambda pair: "model" not in pair[0])
         yield from names
         for name, holder in names:
             instance = self.flow.resolve(self.flow.here(holder, scope))
             for field in self.identity.origins.fields(instance):
                 yield f"{name}.{field}", Attr(holder, field)
+
+    def _closed_over(self, held: Value, optimizer: Value, scope: Scope) -> bool:
+        """Say whether compiled code sees an object from outside, unlike its optimizer, which it gets as an argument.
+
+        What a method reads of ``self`` is a constant of the compiled code, of which nothing may be changed there,
+        unless ``self`` is a module.
+        """
+        bound = self.flow.resolve(self.flow.here(held, scope))
+        me, root = bound.value, _root(self.flow.resolve(self.flow.here(optimizer, scope)).value)
+        if not isinstance(me, Param) or me is not me.function.self_param or me.function.owner is None or root is me:
+            return False
+        if any(base.startswith("flax.nnx.") for base in self.flow.classes.mro(me.function.owner)[1]):
+            return False
+        return isinstance(root, Param) and self.identity.compiled(me.function)
 
     def _from_outside(self, optimizer: ast.expr, env: Env) -> bool:
         """Say whether an optimizer is a variable of an enclosing scope, so that its model may be one too."""

@@ -50,7 +50,7 @@ def migrate(context: Context) -> Iterator[Finding]:
                 for update in group.updates:
                     yield from _swapped(flow, update)
         return
-    identity = Identity(origins)
+    identity = Identity(origins, lambda function: function in context.traced)
     collected = Groups(origins)
     groups = collected.collect()
     _doubt(flow, groups, collected.unanswered)
