@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Callee
 from codemods.nnx.frames import Bound, Frame
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.state.copies import applies
-from codemods.nnx.state.events import Invoke, Log
+from codemods.nnx.state.events import HANDED, Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing
 from codemods.nnx.state.replay import Replay
 from codemods.nnx.values import Call, Class, Const, Function, Sequence
@@ -229,24 +229,33 @@ class Calls:
             frame = frame.closure
         return found
 
-    def handed(self, node: ast.expr, things: set[Thing]) -> set[Thing]:
-        """Return what a function gets that a transform of NNX runs: up to 0.10 a copy of a state."""
+    def handed(self, node: ast.expr, things: set[Thing], scope: Scope | None = None) -> set[Thing]:
+        """Return what a function gets that a transform of NNX runs: up to 0.10 a copy of a state.
+
+        Args:
+            node: the argument.
+            things: what it holds.
+            scope: the scope in which it stands, if that is not the one that runs.
+        """
+        run, scope = self.run, scope or self.run.scope
         found: set[Thing] = set()
         for thing in things:
-            if thing.kind is Kind.STATE or (thing.unknown and self._state(node)):
-                self.run.read({thing}, node)
-                inner = self.run.library.copied(thing)
-                self.run.share(Share(node, self.run.scope, False, {thing}, {inner}, handed=True))
+            if thing.given and (thing.kind is Kind.STATE or (thing.unknown and self._state(node, scope))):
+                later = Thing(kind=Kind.STATE, given=True)  # the caller knows what is in it
+                found.add(run.log.invoked(Invoke(node, HANDED, set(), [{thing}], {}, later, scope)))
+            elif thing.kind is Kind.STATE:
+                run.read({thing}, node)
+                inner = run.library.copied(thing)
+                run.share(Share(node, scope, False, {thing}, {inner}, handed=True))
                 found.add(inner)
             else:
                 found.add(thing)
         return found
 
-    def _state(self, node: ast.expr) -> bool:
+    def _state(self, node: ast.expr, scope: Scope) -> bool:
         """Say whether an argument is a state, going by all that the project ever puts there."""
-        run = self.run
-        value = run.scope.module.values.get(node)
-        return value is not None and run.context.kinds.of(run.flow.here(value, run.scope)) == {Kind.STATE}
+        value = scope.module.values.get(node)
+        return value is not None and self.run.context.kinds.of(self.run.flow.here(value, scope)) == {Kind.STATE}
 
     def wrappers(self, call: Bound) -> Iterator[str]:
         """Yield the names of the transforms around the function that a call reaches."""

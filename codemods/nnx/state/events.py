@@ -9,6 +9,7 @@ from itertools import zip_longest
 from codemods.nnx.facts import Scope
 from codemods.nnx.state.heap import Share, Thing, above, overlap
 
+HANDED = "handed"  # the method of an Invoke that hands a state to what a transform of NNX runs
 _NOTED = 2
 
 
@@ -73,7 +74,7 @@ class Shared:
 class Invoke:
     """A method of objects was called that only the caller knows, or a function of Flax in a scope."""
 
-    node: ast.Call
+    node: ast.expr
     method: str
     receiver: set[Thing]
     args: list[set[Thing]]
@@ -224,6 +225,7 @@ def visible(summary: Summary, events: list[Event]) -> None:
         summary.sharing = bool(kept or called)  # only the caller knows what is called, and whether that changes it
         kept |= {id(share) for share in called}
         _visible(shares, kept, mine | asked, changed | asked)
+    summary.sharing |= any(isinstance(event, Invoke) and event.method == HANDED for event in every)
     mine |= asked
     for share in shares:
         if id(share) in kept:

@@ -156,7 +156,7 @@ def _in_evaluation(context: Context, model: Bound) -> bool:
         and not event.node.args
         and not event.node.keywords
         and event.statement in event.scope.module.source.tree.body
-        and all(s.node.lineno > event.node.lineno for s in named["split"] if s.scope.module is event.scope.module)
+        and all(s.scope.module is event.scope.module and s.node.lineno > event.node.lineno for s in named["split"])
         and set(context.sources.originals(context.flow.here(callee.base, event.scope))) == set(made)
         for event in named["eval"]
     )

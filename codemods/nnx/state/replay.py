@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codemods.nnx.state.events import (
+    HANDED,
     Bind,
     Event,
     Invoke,
@@ -95,9 +96,13 @@ class Replay:
         elif isinstance(event, Invoke):
             args = [self.things(things) for things in event.args]
             keywords = {name: self.things(things) for name, things in event.keywords.items()}
-            if event.scope is not None:
+            if event.method == HANDED:
+                found = run.calls.handed(event.node, args[0], event.scope)
+            elif event.scope is not None:
+                assert isinstance(event.node, ast.Call)
                 found = run.library.again(event.method, event.scope, event.node, args, keywords)
             else:
+                assert isinstance(event.node, ast.Call)
                 found = run.calls.invoke(event.method, event.node, self.things(event.receiver), args, keywords)
             self._now[event.result] = found
         else:
