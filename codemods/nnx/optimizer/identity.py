@@ -113,9 +113,21 @@ class Identity:
             return False
         one, two = flow.sites.open_param(model), flow.sites.open_param(optimizer)
         if one is not None and two is not None:
-            return one.function is two.function
+            return one.function is two.function and not self._replaced(one.function)
         outer, inner = _root(model.value), _root(optimizer.value)
         return outer is inner and outer is not model.value
+
+    def _replaced(self, function: FunctionFacts) -> bool:
+        """Say whether a decorator of the project stands before a function, which may give it something else."""
+        scope = function.scope.parent
+        for decorator in function.decorators if scope is not None else ():
+            assert scope is not None
+            found = self.flow.resolve(self.flow.here(decorator, scope))
+            if isinstance(found.value, Call):
+                found = self.flow.follow(found, found.value.callee)
+            if isinstance(found.value, Function | Class):
+                return True
+        return False
 
     def _proven(self, model: Bound, optimizer: Bound, level: int) -> bool:
         self._ways += 1
