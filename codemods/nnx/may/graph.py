@@ -51,6 +51,7 @@ _WRAPPING = frozenset(name.rpartition(".")[2] for name in TRANSPARENT | GRADIENT
 _BUILT_IN = frozenset({"abs", "all", "any", "bool", "float", "hasattr", "int", "isinstance", "len", "max", "min",
                        "print", "range", "repr", "round", "str", "sum", "super", "type"})  # fmt: skip
 _MANY = 16  # functions in one field or container that are no longer told apart
+_IMPORTS = 8  # through how many modules a name is followed to its definition
 _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "while_loop"})
 
 
@@ -295,13 +296,16 @@ class Graph:
             return all(self._told(b) for b in bound_to)
         return self._told(callee)
 
-    def _told(self, value: Value) -> bool:
+    def _told(self, value: Value, depth: int = 0) -> bool:
         """Say whether a value is a function or class that its name tells, also one that a library's decorator wraps."""
         if isinstance(value, Call):
             wrapped = not any(isinstance(d.facts, FunctionFacts) for d in self.names.definitions(value.callee))
-            return wrapped and bool(value.args) and self._told(value.args[0])
+            return wrapped and bool(value.args) and self._told(value.args[0], depth)
         if isinstance(value, Attr):
-            return bool(self.names.definitions(value)) or self.names.module_like(value)
+            if not self.names.definitions(value):
+                return self.names.module_like(value)
+            bound = [b for m in self.names.modules(value.base) for b in m.scope.bindings.get(value.name, ())]
+            return depth <= _IMPORTS and all(self._told(b, depth + 1) for b in bound)
         return isinstance(value, Function | Class | ModuleRef)
 
     def _by_name(self, call: Call, callee: Attr) -> None:
