@@ -12,6 +12,7 @@ from codemods.nnx.lint.keys import SAME, Use
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import ModuleRef
 
 _SCRIPT = re.compile(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
 _MAKING = re.compile(
@@ -83,8 +84,9 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
 def _things(use: Use) -> set[str]:
     """Return the variables that a call is about: the object whose method it is, and what it is given but the key."""
     parts = [node for node in _given(use) if node is not use.node]
-    if isinstance(use.event.node.func, ast.Attribute):
-        parts.append(use.event.node.func.value)
+    func = use.event.node.func
+    if isinstance(func, ast.Attribute) and not isinstance(use.event.scope.module.values.get(func.value), ModuleRef):
+        parts.append(func.value)
     return {name for part in parts for name in names_in(part)}
 
 

@@ -15,8 +15,9 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, weak_round
 from codemods.nnx.lint.conditions import apart, opposed
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.keys import SAME, Use, binds, uses, varies
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
+from codemods.nnx.lint.names import NOT_CONSUMING, last
+from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
@@ -73,7 +74,53 @@ def reuses(context: Context) -> list[Reuse]:
             place = Reuse(scope, split.event.node, message, help)
         if place is not None:
             places.append(place)
+    places += _attributes_split_next(context)
     return places
+
+
+def _attributes_split_next(context: Context) -> Iterator[Reuse]:
+    """Yield the draws from a key of an object that is split into its own place, as in the next round again."""
+    for event in context.bodies.named("split"):
+        statement, given = event.statement, event.node.args[0] if event.node.args else None
+        if not isinstance(given, ast.Attribute) or not isinstance(statement, ast.Assign) or in_test(event.scope):
+            continue
+        parts = [n for target in statement.targets if isinstance(target, ast.Tuple) for n in target.elts]
+        text = ast.unparse(given)
+        if text not in map(ast.unparse, parts) or event.scope.module not in context.asked:
+            continue
+        function = event.scope.function
+        again = [] if function is None else context.flow.sites.callers(function)
+        if not (event.loops or any(one.loops for one in again)) or SAME.search(given.attr):
+            continue
+        if context.flow.calls.name(event) != "jax.random.split":
+            continue
+        draw = _drawn_behind(context, event, text)
+        if draw is not None:
+            message = f"`{text}` is split again in the next round after numbers were drawn from it"
+            help = f"draw from the other part: {text}, subkey = jax.random.split({text})"
+            yield Reuse(event.scope, draw.node, message, help)
+
+
+def _drawn_behind(context: Context, split: CallEvent, text: str) -> CallEvent | None:
+    """Return a draw from an attribute in the block of the statement that splits it, behind that."""
+    path = context.bodies.paths(split.scope).get(split.node, ())
+    block = getattr(path[-1][0], path[-1][1], ()) if path else split.scope.node.body  # type: ignore[attr-defined]
+    if not isinstance(block, list) or split.statement not in block:
+        return None
+    calls = context.bodies.calls.get(split.scope, ())
+    for statement in block[block.index(split.statement) + 1 :]:
+        if any(
+            isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and ast.unparse(n) == text
+            for n in ast.walk(statement)
+        ):
+            return None
+        for event in calls:
+            first = event.node.args[0] if event.node.args else None
+            if isinstance(first, ast.Attribute) and ast.unparse(first) == text and inside(event.node, statement):
+                name = context.flow.calls.name(event)
+                if name.startswith("jax.random.") and last(name) not in {"split", *NOT_CONSUMING}:
+                    return event
+    return None
 
 
 def _of_key(
@@ -97,7 +144,7 @@ def _of_key(
                 weak=meant_pair(context, earlier, use),
             )
             continue
-        loops = [loop for loop in use.event.loops if _repeats(use, loop)]
+        loops = [loop for loop in use.event.loops if _repeats(context, use, loop)]
         if loops or _in_each_round(context, use) or _handed_on(context, use):
             yield Reuse(
                 scope,
@@ -179,7 +226,10 @@ def _compared(one: Use, two: Use) -> bool:
         return False
     if any(_MAKING.search(last(use.name).lower()) for use in (one, two)):
         return False
-    given = [{a.id for a in use.event.node.args if isinstance(a, ast.Name) and a is not use.node} for use in (one, two)]
+    given = [
+        {ast.unparse(a) for a in use.event.node.args if isinstance(a, _NAMES) and a is not use.node}
+        for use in (one, two)
+    ]
     if not given[0] & given[1] or one.event.scope is not two.event.scope:
         return False
     first, second = (_results(use) for use in (one, two))
@@ -194,11 +244,16 @@ def _compared(one: Use, two: Use) -> bool:
     return False
 
 
+_NAMES = (ast.Name, ast.Attribute, ast.Subscript)
+
+
 def _results(use: Use) -> list[str]:
-    """Return the names that get what a call gives."""
+    """Return the names, also those of attributes and entries, that get what a call gives."""
     statement = use.event.statement
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
-    return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    keys = [constant_key(part) if isinstance(part, ast.Subscript) else last_word(part) for part in parts]
+    return [key for key in keys if key]
 
 
 def _whole(use: Use) -> str:
@@ -474,7 +529,7 @@ def _paired(one: Use, two: Use) -> bool:
     return len(first) > 1 and len(second) > 1 and ast.dump(first[1]) != ast.dump(second[1])
 
 
-def _repeats(use: Use, loop: ast.AST) -> bool:
+def _repeats(context: Context, use: Use, loop: ast.AST) -> bool:
     """Say whether a loop repeats a draw with the same key."""
     if isinstance(use.key, Attr):  # of an object that keeps it as it is
         return isinstance(use.key.base, Param) and not SAME.search(use.key.name) and not _once(use.event, loop)
@@ -484,7 +539,7 @@ def _repeats(use: Use, loop: ast.AST) -> bool:
         return not inside(use.key.node, use.event.statement)  # made before
     if isinstance(use.node, ast.Name) and isinstance(use.key, Free) and binds(loop, use.node.id):
         return False  # what it was before the first round is not known
-    return not varies(use.key, loop) and not _once(use.event, loop)
+    return not varies(use.key, loop, 0, lambda one: kept(context, one)) and not _once(use.event, loop)
 
 
 def _in_step(use: Use, loop: ast.AST) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
+from codemods.nnx.lint.origins import origin
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Each, Free, Item, Loop, Param, Unknown, Value
 
@@ -56,20 +58,27 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
     for event in context.bodies.named(*DRAWING):
         if not (event.node.args or event.node.keywords):
             continue
-        key = event.value.argument(0, "key")
-        if key is None or not (_trackable(key) or isinstance(key, Attr)):
+        node = event.node.args[0] if event.node.args else event.node.keywords[0].value
+        key = _key(context, event.value.argument(0, "key"), node, event.scope)
+        if key is None:
             continue
         name = context.flow.calls.name(event)
         if not name.startswith("jax.random.") or last(name) in NOT_CONSUMING:
             continue
         if isinstance(key, Attr) and not kept(context, key):
             continue
-        node = event.node.args[0] if event.node.args else event.node.keywords[0].value
         found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
     for users in found.values():
         users.sort(key=_place)
     _through_helpers(context, found)
     return found
+
+
+def _key(context: Context, key: Value | None, node: ast.expr, scope: Scope) -> Value | None:
+    """Return a key that is the same wherever it is equal, if it is no attribute; None for others."""
+    if isinstance(key, Item) and isinstance(node, ast.Subscript):
+        key = origin(context, node, scope)
+    return key if key is not None and (isinstance(key, Attr) or _trackable(key)) else None
 
 
 def _place(use: Use) -> tuple[int, int]:
@@ -94,12 +103,13 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
         done.add(param)
         for event in context.flow.sites.callers(param.function):
             given = _argument(context, event, param)
-            if given is None or not _trackable(given[0]):
+            key = _key(context, given[0], given[1], event.scope) if given is not None else None
+            if given is None or key is None or (isinstance(key, Attr) and not kept(context, key)):
                 continue
             own = found.get((param.function.scope, param), [])
             if own and all(_switched_off(context, use, event, param) for use in own):
                 continue
-            key, node, gradient = given
+            _, node, gradient = given
             users = found.setdefault((event.scope, key), [])
             use = Use(event, key, param.function.name, node, helper=True, gradient=gradient)
             users.append(use)
@@ -238,8 +248,15 @@ def binds(loop: ast.AST, name: str) -> bool:
     return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(loop))
 
 
-def varies(value: Value, loop: ast.AST, depth: int = 0) -> bool:
-    """Say whether a value is, or may be, another one in every round of a loop."""
+def varies(value: Value, loop: ast.AST, depth: int = 0, lasting: Callable[[Attr], bool] | None = None) -> bool:
+    """Say whether a value is, or may be, another one in every round of a loop.
+
+    Args:
+        value: the value.
+        loop: the loop.
+        depth: how many values this one was followed from.
+        lasting: says of an attribute that nothing changes it; without it, each may change.
+    """
     if depth > 12:
         return True
     if isinstance(value, Each | Loop):
@@ -247,20 +264,29 @@ def varies(value: Value, loop: ast.AST, depth: int = 0) -> bool:
         if own is loop:
             return True
         if isinstance(value, Loop):
-            return varies(value.before, loop, depth + 1)
-        return varies(value.base, loop, depth + 1)
+            return varies(value.before, loop, depth + 1, lasting)
+        return varies(value.base, loop, depth + 1, lasting)
     if isinstance(value, Choice):
-        return inside(value.node, loop) or any(varies(o, loop, depth + 1) for o in value.options)
+        return inside(value.node, loop) or any(varies(o, loop, depth + 1, lasting) for o in value.options)
     if isinstance(value, Changed):  # as a counter is
         again = inside(value.node, loop) and not isinstance(getattr(value.node, "value", None), ast.Constant)
-        return again or varies(value.before, loop, depth + 1)
+        return again or varies(value.before, loop, depth + 1, lasting)
     if isinstance(value, Call) and last(getattr(value.callee, "name", "")) in _MAKING:
         if not value.starred and inside(value.node, loop):
             parts = (*value.args, *(part for _, part in value.keywords))
-            return any(not isinstance(p, Const | Param | Free | Call) or varies(p, loop, depth + 1) for p in parts)
+            return any(not _lasts(p) or varies(p, loop, depth + 1, lasting) for p in parts)
     if isinstance(value, Call | Unknown):
         node = value.node
         return isinstance(loop, ast.comprehension) or inside(node, loop)
     if isinstance(value, Item):
-        return varies(value.base, loop, depth + 1) or varies(value.index, loop, depth + 1)
-    return isinstance(value, Attr)
+        return varies(value.base, loop, depth + 1, lasting) or varies(value.index, loop, depth + 1, lasting)
+    return isinstance(value, Attr) and not (lasting is not None and lasting(value))
+
+
+def _lasts(value: Value) -> bool:
+    """Say whether a value is one whose changes :func:`varies` sees: the number of a round is a part of a display."""
+    while isinstance(value, Item) and isinstance(value.index, Const):
+        value = value.base
+        if not isinstance(value, Item | Call):
+            return False
+    return isinstance(value, Const | Param | Free | Call | Attr)

@@ -13,7 +13,9 @@ from codemods.nnx.imports import spell_name
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import constant_key, listed
 from codemods.nnx.lint.places import scopes
+from codemods.nnx.values import Call, Changed, Item, Loop
 
 # functions that are given an array first; those that take sequences, such as stack, are left out
 _ARRAYS = (
@@ -40,7 +42,7 @@ _SEVERAL = {
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*{last(name) for name in (*_ARRAYS, *_SEVERAL)}):
         node = event.node
-        if not any(isinstance(argument, ast.List | ast.Tuple | ast.Name) for argument in node.args):
+        if not any(isinstance(argument, ast.List | ast.Tuple) or _named(argument) for argument in node.args):
             continue
         name = context.flow.calls.name(event)
         word = name.removeprefix("jax.numpy.")
@@ -59,12 +61,12 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make an array of it: jnp.array([...])",
                     _fix(context, event.scope, argument),
                 )
-            elif isinstance(argument, ast.Name) and _is_list(context, argument, event.scope):
+            elif _named(argument) and _is_list(context, argument, event.scope):
                 yield finding(
                     RULE.code,
                     event.scope,
                     node,
-                    f"functions of jax.numpy take no list, and `{argument.id}` is one",
+                    f"functions of jax.numpy take no list, and `{ast.unparse(argument)}` is one",
                     "make an array of it: jnp.array(...) or jnp.stack(...)",
                 )
     for scope in scopes(context):
@@ -95,8 +97,17 @@ def _fix(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     return Fix(tuple((source.path, edit) for edit in edits))
 
 
-def _is_list(context: Context, node: ast.Name, scope: Scope) -> bool:
-    """Say whether a variable of a scope is bound to list displays only."""
+def _named(node: ast.expr) -> bool:
+    """Say whether an expression is a variable, an attribute, or an entry under a constant name."""
+    return isinstance(node, ast.Name | ast.Attribute) or (
+        isinstance(node, ast.Subscript) and constant_key(node) is not None
+    )
+
+
+def _is_list(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression of a scope is a list, as a variable is that is bound to list displays only."""
+    if not isinstance(node, ast.Name):
+        return listed(context, node, scope)
     function = scope.function
     if function is not None and node.id in function.params:
         return False
@@ -107,6 +118,11 @@ def _is_list(context: Context, node: ast.Name, scope: Scope) -> bool:
             targets = one.targets if isinstance(one, ast.Assign) else [one.target]
             made += [one.value for target in targets if isinstance(target, ast.Name) and target.id == node.id]
     stores = [n for n in bound if isinstance(n.ctx, ast.Store)]
+    value = scope.module.values.get(node)
+    while isinstance(value, Loop | Changed):
+        value = value.before
+    if len(stores) == 1 and isinstance(value, Item | Call):  # what a function gives, or a part of that
+        return listed(context, node, scope)
     return bool(made) and len(stores) == len(made) and all(isinstance(m, ast.List | ast.ListComp) for m in made)
 
 

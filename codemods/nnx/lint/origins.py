@@ -1,0 +1,166 @@
+"""What an expression was made of, where a name stands for it, an attribute or an entry of a dict."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ModuleFacts, Scope
+from codemods.nnx.frames import Bound
+from codemods.nnx.values import Attr, Changed, Const, Item, Loop, Mapping, Param, Sequence, Value
+
+_DEPTH = 60  # entries that one body assigns
+
+
+def origin(context: Context, node: ast.expr, scope: Scope) -> Value | None:
+    """Return the value of an expression; of an entry of a dict that only such entries are taken of, what was put there.
+
+    Args:
+        context: the analysis.
+        node: the expression.
+        scope: the scope that it stands in.
+
+    Returns:
+        The value, which an assignment of the entry in a loop makes a :class:`Loop` as that of a variable; None if the
+        expression was not evaluated.
+    """
+    value = scope.module.values.get(node)
+    if not isinstance(value, Item) or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return value
+    key = constant_key(node)
+    if key is None or not context.shared(_Records).plain(node.value.id, scope):
+        return value
+    return context.shared(_Records).entry(value.base, key) or value
+
+
+def made(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
+    """Return where the value of an expression comes from, as :func:`origin` tells it; None if nothing is known of it.
+
+    Args:
+        context: the analysis.
+        node: the expression.
+        scope: the scope that it stands in.
+    """
+    value = origin(context, node, scope)
+    return context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
+
+
+def listed(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is a list display, whatever is added to it, on every way.
+
+    Args:
+        context: the analysis.
+        node: the expression.
+        scope: the scope that it stands in.
+    """
+    value = origin(context, node, scope)
+    if value is None:
+        return False
+    bound = context.flow.here(value, scope)
+    sources = [one for one in context.sources.of(bound) if not _grown(one.value, value)]
+    return bool(sources) and all(
+        isinstance(one.value, Sequence) and isinstance(one.value.node, ast.List) for one in sources
+    )
+
+
+def _grown(value: Value, whole: Value) -> bool:
+    """Say whether a value is the same list after ``append`` or the like."""
+    if not isinstance(value, Changed):
+        return False
+    value, whole = _before(value), _before(whole)
+    if isinstance(value, Attr) and isinstance(whole, Attr):
+        return value.name == whole.name and _of_self(value) and _of_self(whole)
+    return value is whole
+
+
+def _before(value: Value) -> Value:
+    """Return a list before what methods added to it."""
+    for _ in range(_DEPTH):
+        if not isinstance(value, Changed) or not isinstance(value.node, ast.Call):
+            break
+        value = value.before
+    return value
+
+
+def _of_self(value: Attr) -> bool:
+    return isinstance(value.base, Param) and value.base is value.base.function.self_param
+
+
+def constant_key(node: ast.Subscript) -> str | None:
+    """Return the string in ``x["name"]``."""
+    key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return key if isinstance(key, str) else None
+
+
+class _Records:
+    """The dicts that are used as records: by constant names, in one body, and never as a whole."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._others: dict[Scope, set[str]] = {}
+        self._loops: dict[tuple[Loop, str], Value | None] = {}
+
+    def plain(self, name: str, scope: Scope) -> bool:
+        """Say whether nothing but the text of a scope changes the entries of one of its variables."""
+        if (
+            name in scope.globals
+            or name in scope.remote
+            or (scope.function is not None and name in scope.function.params)
+        ):
+            return False
+        if scope not in self._others:
+            self._others[scope] = self._used_as_a_whole(scope)
+        return name not in self._others[scope] and (
+            scope.function is not None or not self._imported(name, scope.module)
+        )
+
+    def _used_as_a_whole(self, scope: Scope) -> set[str]:
+        """Return the names that stand elsewhere than in an entry, or whose entries an inner function assigns."""
+        own = set(self._context.bodies.nodes(scope))
+        entries, names = set(), []
+        for node in ast.walk(scope.node):
+            if isinstance(node, ast.Subscript) and constant_key(node) is not None:
+                if node in own or isinstance(node.ctx, ast.Load):
+                    entries.add(node.value)
+            elif isinstance(node, ast.Name):
+                names.append(node)
+        return {n.id for n in names if n not in entries and not (isinstance(n.ctx, ast.Store) and n in own)}
+
+    def _imported(self, name: str, module: ModuleFacts) -> bool:
+        """Say whether another module may fill a global."""
+        words = name.encode(), module.name.rpartition(".")[2].encode()
+        others = (one.source.data for one in self._context.project.modules if one is not module)
+        return any(all(word in data for word in words) for data in others)
+
+    def entry(self, base: Value, key: str, depth: int = 0) -> Value | None:
+        """Return what stands under a key, by the assignments before; None if that is not known."""
+        while isinstance(base, Changed) and depth < _DEPTH:
+            stored = constant_key(base.node) if isinstance(base.node, ast.Subscript) else None
+            if stored is None:
+                return None
+            if stored == key:
+                return base.value
+            base, depth = base.before, depth + 1
+        if isinstance(base, Loop):
+            return self._in_loop(base, key, depth + 1) if depth < _DEPTH else None
+        if isinstance(base, Mapping):
+            if any(not isinstance(name, Const) for name, _ in base.items):
+                return None
+            return next((one for name, one in reversed(base.items) if name == Const(key)), None)
+        return None
+
+    def _in_loop(self, base: Loop, key: str, depth: int) -> Value | None:
+        if (base, key) in self._loops:
+            return self._loops[base, key]
+        before = self.entry(base.before, key, depth)
+        if before is None or base.again is None or base.again is base:
+            self._loops[base, key] = before
+            return before
+        head = self._loops[base, key] = Loop(base.node, before)
+        again = self.entry(base.again, key, depth)
+        if again is head:
+            self._loops[base, key] = before  # no round assigns it
+        else:
+            head.again = again
+            self._loops[base, key] = head if again is not None else None
+        return self._loops[base, key]
