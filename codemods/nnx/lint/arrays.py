@@ -468,7 +468,10 @@ def made_by_jax(context: Context, value: Value | None, scope: Scope, depth: int 
         values = scope.module.values
         return any(made_by_jax(context, values.get(part), scope, depth + 1) for part in parts)
     if isinstance(value, Item):
-        return made_by_jax(context, value.base, scope, depth + 1)
+        if made_by_jax(context, value.base, scope, depth + 1):
+            return True
+        if not isinstance(value.base, Call) or not isinstance(value.index, Const):
+            return False  # else a part of what a function gives
     if isinstance(value, Call):
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
         if name:

@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
 from codemods.nnx.lint.discarded_copy import discarded_copies
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
+from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import foreign, in_test, position, taken
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
@@ -65,7 +66,9 @@ def _own_steps(context: Context) -> Iterator[Finding]:
     """Yield the calls of compiled functions, in loops, that give changed parameters which nobody takes."""
     for root in context.traced.roots:
         function = root.function
-        if root.transform != "jax.jit" or function.owner is not None or len(function.returns) != 1 or root.bound:
+        if root.transform != "jax.jit" or len(function.returns) != 1 or root.bound:
+            continue
+        if function.owner is not None and (not root.decorator or _sets_attributes(context, function)):
             continue
         params = list(function.params.values())
         changed = [p for p in params if _is_update(context, function, function.returns[0], p)]
@@ -74,18 +77,25 @@ def _own_steps(context: Context) -> Iterator[Finding]:
         for event in context.traced.calls_of(root):
             if event.used or not event.loops or event.scope.module not in context.asked or in_test(event.scope):
                 continue
-            place = params.index(changed[0])
+            place = position(changed[0])
             if event.value.starred or place >= len(event.node.args) or _times(context, event):
                 continue
             given = event.node.args[place]
-            if isinstance(given, ast.Name) and not context.bodies.guarded(event.node, event.scope):
+            if named(given) and not context.bodies.guarded(event.node, event.scope):
+                text = ast.unparse(given)
                 yield finding(
                     RULE.code,
                     event.scope,
                     event.node,
-                    f"`{function.name}` gives the new `{given.id}`, which is thrown away",
-                    f"assign the result: {given.id} = ...",
+                    f"`{function.name}` gives the new `{text}`, which is thrown away",
+                    f"assign the result: {text} = ...",
                 )
+
+
+def _sets_attributes(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a method keeps something in its object."""
+    nodes = context.bodies.nodes(function.scope)
+    return any(isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) for n in nodes)
 
 
 def _never_kept(context: Context) -> Iterator[Finding]:

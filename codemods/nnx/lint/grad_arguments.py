@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import JITS
 from codemods.nnx.lint.syntax import keyword
-from codemods.nnx.values import Attr, Call, Free, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Value
 
 
 def gradient_calls(context: Context, compiled: bool = False) -> list[tuple[CallEvent, Call, str]]:
@@ -48,8 +48,10 @@ def _gradient_calls(context: Context) -> Iterator[tuple[tuple[CallEvent, Call, s
 def _made(context: Context, event: CallEvent) -> tuple[Value, bool]:
     """Return what made the function that is called; of what ``jit`` made of another, what made that, and False."""
     callee = event.value.callee
-    if isinstance(callee, Call) or (
-        isinstance(callee, Free | Attr) and isinstance(event.node.func, ast.Name | ast.Attribute)
+    if (
+        isinstance(callee, Call)
+        or (isinstance(callee, Free | Attr) and isinstance(event.node.func, ast.Name | ast.Attribute))
+        or (isinstance(callee, Item) and isinstance(callee.base, Call) and isinstance(callee.index, Const))
     ):
         found = context.flow.follow(context.flow.here(event.value, event.scope), callee)
         direct, seen = True, set[Value]()

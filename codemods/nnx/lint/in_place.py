@@ -14,6 +14,7 @@ from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS
+from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import fix, scopes
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.values import Attr, Call, Changed, Item, Loop, Param, Unknown, Value
@@ -141,9 +142,13 @@ def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether what an item is assigned to is an array of JAX, or one that is traced."""
     if _is_array(context, node, scope):
         return True
+    value = origin(context, node, scope)
     if not isinstance(node, ast.Name):
-        return False
-    value = scope.module.values.get(node)
+        kept = isinstance(node, ast.Attribute) and isinstance(value, Attr) and bool(own_stores(context, value))
+        entry = isinstance(node, ast.Subscript) and value is not None and value is not scope.module.values.get(node)
+        if value is None or not (kept or entry) or scope.function in context.traced:
+            return False
+        return array_for_certain(context, value, context.flow.here(value, scope))
     if scope.function not in context.traced:
         if value is None or array_for_certain(context, value, context.flow.here(value, scope)):
             return value is not None

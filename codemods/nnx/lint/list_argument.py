@@ -13,7 +13,7 @@ from codemods.nnx.imports import spell_name
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.origins import constant_key, listed
+from codemods.nnx.lint.origins import listed, named
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.values import Call, Changed, Item, Loop
 
@@ -42,7 +42,7 @@ _SEVERAL = {
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named(*{last(name) for name in (*_ARRAYS, *_SEVERAL)}):
         node = event.node
-        if not any(isinstance(argument, ast.List | ast.Tuple) or _named(argument) for argument in node.args):
+        if not any(isinstance(argument, ast.List | ast.Tuple) or named(argument) for argument in node.args):
             continue
         name = context.flow.calls.name(event)
         word = name.removeprefix("jax.numpy.")
@@ -61,7 +61,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     "make an array of it: jnp.array([...])",
                     _fix(context, event.scope, argument),
                 )
-            elif _named(argument) and _is_list(context, argument, event.scope):
+            elif named(argument) and _is_list(context, argument, event.scope):
                 yield finding(
                     RULE.code,
                     event.scope,
@@ -95,13 +95,6 @@ def _fix(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     start, end = source.span(node)
     edits = (Edit(start, start, f"{spelling.text}(".encode()), Edit(end, end, b")"))
     return Fix(tuple((source.path, edit) for edit in edits))
-
-
-def _named(node: ast.expr) -> bool:
-    """Say whether an expression is a variable, an attribute, or an entry under a constant name."""
-    return isinstance(node, ast.Name | ast.Attribute) or (
-        isinstance(node, ast.Subscript) and constant_key(node) is not None
-    )
 
 
 def _is_list(context: Context, node: ast.expr, scope: Scope) -> bool:

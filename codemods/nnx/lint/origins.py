@@ -86,6 +86,46 @@ def _of_self(value: Attr) -> bool:
     return isinstance(value.base, Param) and value.base is value.base.function.self_param
 
 
+def own_stores(context: Context, value: Attr) -> list[Bound]:
+    """Return what the methods of a class assign to an attribute of ``self``, if the constructor does and no other code.
+
+    Args:
+        context: the analysis.
+        value: the attribute, as a method reads it.
+
+    Returns:
+        The values; none if other code may assign to it, or if it is no attribute of the instance.
+    """
+    owner = value.base.function.owner if isinstance(value.base, Param) and _of_self(value) else None
+    if owner is None:
+        return []
+    flow = context.flow
+    family = {*flow.classes.mro(owner)[0], *flow.classes.heirs(owner)}
+    stores = [store for cls in flow.classes.mro(owner)[0] for store in cls.stores.get(value.name, ())]
+    others = any(value.name in cls.stores for cls in family - set(flow.classes.mro(owner)[0]))
+    if others or flow.fields.stores_from_outside(owner, value.name):
+        return []
+    if not any(method.name in {"__init__", "__post_init__", "setup"} for method, _ in stores):
+        return []
+    return [flow.here(stored, method.scope) for method, stored in stores if not _filled(stored, value.name)]
+
+
+def _filled(value: Value, name: str) -> bool:
+    """Say whether a value is an attribute of ``self`` after an item of it was assigned or added."""
+    while isinstance(value, Changed) and isinstance(value.node, ast.Call | ast.Subscript):
+        value = value.before
+        if isinstance(value, Attr) and value.name == name and _of_self(value):
+            return True
+    return False
+
+
+def named(node: ast.expr) -> str:
+    """Return the last name of a variable, an attribute, or an entry under a constant name; empty for others."""
+    if isinstance(node, ast.Subscript):
+        return constant_key(node) or ""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
 def constant_key(node: ast.Subscript) -> str | None:
     """Return the string in ``x["name"]``."""
     key = node.slice.value if isinstance(node.slice, ast.Constant) else None

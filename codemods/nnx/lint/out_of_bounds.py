@@ -12,6 +12,7 @@ from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
+from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import in_test, scopes
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
@@ -38,9 +39,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
                 continue
             indices = _indices(node.slice)
-            if not indices or not isinstance(owner, ast.Name | ast.Call):
+            if not indices or not (isinstance(owner, ast.Call) or named(owner)):
                 continue
-            shape = literal_shape(context, scope.module.values.get(owner), scope)
+            shape = _shape(context, owner, scope)
             for axis, (index, length) in enumerate(zip(indices, shape, strict=False)):
                 if index is not None and length is not None and not -length <= index < length:
                     where = f" along axis {axis}" if len(indices) > 1 else ""
@@ -52,6 +53,19 @@ def _check(context: Context) -> Iterator[Finding]:
                         "use an index within the array",
                     )
                     break
+
+
+def _shape(context: Context, node: ast.expr, scope: Scope) -> tuple[int | None, ...]:
+    """Return the literal shape of an array, also of one that a function gave or an object keeps as it is."""
+    value = origin(context, node, scope)
+    shape = literal_shape(context, value, scope)
+    if shape or not isinstance(value, Attr | Item | Call):
+        return shape
+    if isinstance(value, Attr) and len(own_stores(context, value)) != 1:
+        return ()
+    made = context.flow.resolve(context.flow.here(value, scope)).value
+    home = context.bodies.home(made.node) if isinstance(made, Call) and made is not value else None
+    return literal_shape(context, made, home) if home is not None else ()
 
 
 def _past(context: Context, node: ast.Subscript, scope: Scope) -> bool:

@@ -17,7 +17,7 @@ from codemods.nnx.lint.syntax import outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.values import Attr, Const, Item, Param, Sequence
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence
 
 _PROMISES = re.compile(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
 
@@ -43,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
         target = _target(event)
         if name != "flax.nnx.state" or target is None or in_test(event.scope) or not event.value.args:
             continue
-        if event.node in told:
+        if event.node in told or _of_copy(context, event):
             continue
         if context.traced.get(event.scope.function) is not None or _read(context, event, target):
             if context.options.origin == "0.10" or not _trained_on(context, event, target):
@@ -150,7 +150,7 @@ def _kept(context: Context) -> Iterator[Finding]:
             continue
         kept = next((t for t in _attributes(event) if (function.owner, t.attr) in back), None)
         model = event.node.args[0]
-        if kept is None or not isinstance(model, ast.Name | ast.Attribute):
+        if kept is None or not isinstance(model, ast.Name | ast.Attribute) or _of_copy(context, event):
             continue
         if any(
             _puts_back(context, e, kept.attr) and not _behind_loop(e, event)
@@ -166,6 +166,19 @@ def _kept(context: Context) -> Iterator[Finding]:
                 f"`self.{kept.attr}` is no copy since Flax 0.11: it holds the Variables of the object itself",
                 "copy the object or its state first, with nnx.clone(...)",
             )
+
+
+def _of_copy(context: Context, event: CallEvent) -> bool:
+    """Say whether the state is that of a copy which nothing else uses afterwards."""
+    model, made = event.node.args[0], event.value.args[0]
+    if not isinstance(model, ast.Name) or not isinstance(made, Call):
+        return False
+    if context.flow.calls.callee_name(context.flow.here(made, event.scope)) not in {"flax.nnx.clone", "copy.deepcopy"}:
+        return False
+    return not any(
+        isinstance(n, ast.Name) and n.id == model.id and isinstance(n.ctx, ast.Load) and n.lineno > event.node.lineno
+        for n in ast.walk(event.scope.node)
+    )
 
 
 def _keeper(context: Context, kept: Attr, scope: Scope) -> ClassFacts | None:

@@ -15,9 +15,10 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
+from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Star, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Star, Unknown, Value
 
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
 _DEPTH = 8
@@ -38,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if node in told or not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, _OPERATORS):
                 continue
             parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
-            names = [part for part in parts if isinstance(part, ast.Name) and _TREES.search(part.id)]
+            names = [part for part in parts if _TREES.search(named(part))]
             found: ast.expr | None = next((part for part in names if _dict(context, part, scope)), None)
             what, help = (
                 "a dict or a state" if b"nnx" in data else "a dict",
@@ -66,7 +67,7 @@ def _called(context: Context, scope: Scope) -> Iterator[Finding]:
     """Yield the trees that functions of arrays get."""
     for event in context.bodies.calls.get(scope, ()):
         node = event.node.args[0] if event.node.args else None
-        if not isinstance(node, ast.Name) or not _TREES.search(node.id):
+        if node is None or not _TREES.search(named(node)):
             continue
         name = context.flow.calls.name(event)
         if not name.startswith("jax.numpy.") or not gives_arrays(name) or context.bodies.guarded(event.node, scope):
@@ -76,7 +77,7 @@ def _called(context: Context, scope: Scope) -> Iterator[Finding]:
                 RULE.code,
                 scope,
                 event.node,
-                f"`{name}` takes an array, and `{node.id}` is a tree of arrays",
+                f"`{name}` takes an array, and `{ast.unparse(node)}` is a tree of arrays",
                 "go through its leaves: jax.tree.map(lambda leaf: ..., tree); optax.global_norm gives the norm of all"
                 if "norm" in name
                 else "go through its leaves: jax.tree.map(lambda leaf: ..., tree)",
@@ -99,9 +100,9 @@ def _several(value: Value) -> bool:
     return isinstance(value, Call) and (len(value.args) > 2 or value.starred)
 
 
-def _dict(context: Context, node: ast.Name, scope: Scope) -> bool:
-    value = scope.module.values.get(node)
-    if not isinstance(value, Call | Item | Loop | Changed | Mapping | Param):
+def _dict(context: Context, node: ast.expr, scope: Scope) -> bool:
+    value = origin(context, node, scope)
+    if not isinstance(value, Call | Item | Loop | Changed | Mapping | Param | Attr):
         return False
     return _is_dict(context, context.flow.here(value, scope), 0)
 
@@ -130,9 +131,16 @@ def _is_dict(context: Context, bound: Bound, depth: int) -> bool:
             return True
         returns = _returned(context, bound)
         return bool(returns) and all(_is_dict(context, one, depth + 1) for one in returns)
+    if isinstance(value, Attr):
+        stored = [one for one in own_stores(context, value) if not _operation(one.value)]
+        if stored:
+            return all(not _empty(one.value) and _is_dict(context, one, depth + 1) for one in stored)
     if isinstance(value, Param):
         # what comes of such arithmetic says nothing itself
         given = [one for one in context.sources.originals(bound) if not _operation(one.value)]
+        if any(_empty(one.value) for one in given):  # and was filled before it was given, perhaps
+            entries = flow.sites.entries(value.function)
+            given = [one for entry in entries if (one := flow.argument(entry, value.name)) is not None]
         return bool(given) and all(
             one.value is not value
             and not _empty(one.value)

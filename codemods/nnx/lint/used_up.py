@@ -9,10 +9,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import named, origin
 from codemods.nnx.lint.places import in_test, resolved, scopes
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Const, Item, Mapping, Sequence, Value
 
 # functions of Python that give iterators, and those of them that only hand on what an argument gives
 _ITERATORS = frozenset({"builtins.zip", "builtins.map", "builtins.filter", "builtins.enumerate", "builtins.iter"})
@@ -26,22 +27,15 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         nodes = context.bodies.nodes(scope)
         for inner in nodes:
-            if not isinstance(inner, ast.For) or not isinstance(inner.iter, ast.Name | ast.Attribute) or _left(inner):
+            if not isinstance(inner, ast.For) or not named(inner.iter) or _left(inner):
                 continue
-            name = ast.unparse(inner.iter)
-            home, made = _held(inner.iter, scope) if isinstance(inner.iter, ast.Attribute) else (
-                scope, _made_once(nodes, name))  # fmt: skip
-            if made is None or not _finite(context, made.value, home):
+            path = [block for block, _ in context.bodies.paths(scope).get(inner, ())]
+            outer = [block for block in path if isinstance(block, ast.For | ast.While)]
+            made = _maker(context, inner.iter, scope) if outer else None
+            if made is None:
                 continue
-            outer = [
-                loop
-                for loop in nodes
-                if isinstance(loop, ast.For | ast.While)
-                and loop is not inner
-                and inside(inner, loop)
-                and (home is not scope or not inside(made, loop))
-            ]
-            path = {block for block, _ in context.bodies.paths(scope).get(inner, ())}
+            name, (maker, bound) = ast.unparse(inner.iter), made
+            outer = [loop for loop in outer if not (bound in nodes and inside(bound, loop))]
             if not outer or any(isinstance(b, ast.If | ast.Try) and inside(b, outer[-1]) for b in path):
                 continue
             if _leaves(outer[-1], inner):
@@ -52,8 +46,56 @@ def _check(context: Context) -> Iterator[Finding]:
                 inner.iter,
                 f"`{name}` is used up after the first round of the loop around: later rounds get nothing",
                 "make it anew in every round, or keep a list",
-                related=[(made, "made once, here")],
+                related=[(maker, "made once, here")],
             )
+
+
+def _maker(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.AST, ast.AST] | None:
+    """Return what makes an iterator that ends, and what binds it to the name, attribute or entry that is read."""
+    home, made = scope, None
+    if isinstance(node, ast.Attribute):
+        home, made = _held(node, scope)
+    elif isinstance(node, ast.Name):
+        made = _made_once(context.bodies.nodes(scope), node.id)
+    if made is not None and _finite(context, made.value, home):
+        return made, made
+    if isinstance(node, ast.Subscript):
+        return _entry(context, node, scope)
+    value = scope.module.values.get(node)
+    stores = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == ast.unparse(node)
+              and not isinstance(n.ctx, ast.Load)]  # fmt: skip
+    if len(stores) != 1 or not isinstance(value, Item) or not isinstance(value.base, Call):
+        return None
+    found = _part(context, value.base, value.index, scope)
+    return (found, stores[0]) if found is not None else None
+
+
+def _entry(context: Context, node: ast.Subscript, scope: Scope) -> tuple[ast.AST, ast.AST] | None:
+    """Return the one assignment of an entry of a dict, if that makes an iterator."""
+    if origin(context, node, scope) is scope.module.values.get(node):
+        return None
+    text = ast.unparse(node)
+    made = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == text]
+    return (made[0], made[0]) if len(made) == 1 and _finite(context, made[0].value, scope) else None
+
+
+def _part(context: Context, call: Call, index: Value, scope: Scope) -> ast.expr | None:
+    """Return what makes an iterator that is a part of the tuple or dict which a function gives."""
+    callees = context.flow.calls.invoked(context.flow.here(call, scope))
+    function = callees[0][0].function if len(callees) == 1 else None
+    given = function.returns[0] if function is not None and len(function.returns) == 1 else None
+    if function is None or not isinstance(index, Const) or not isinstance(given, Sequence | Mapping):
+        return None
+    node = given.node
+    part: ast.expr | None = None
+    if isinstance(node, ast.Tuple) and isinstance(index.value, int) and -len(node.elts) <= index.value < len(node.elts):
+        part = node.elts[index.value]
+    elif isinstance(node, ast.Dict):
+        part = next((v for k, v in zip(node.keys, node.values, strict=True) if k and constant(k) == index.value), None)
+    if isinstance(part, ast.Name):
+        made = _made_once(context.bodies.nodes(function.scope), part.id)
+        part = made.value if made is not None else None
+    return part if part is not None and _finite(context, part, function.scope) else None
 
 
 def _held(node: ast.Attribute, scope: Scope) -> tuple[Scope, ast.Assign | None]:

@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import UNKNOWN, Array, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import foreign, in_test, scopes, shown
 from codemods.nnx.lint.variable_condition import variable_conditions
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Const, Item, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
 
 _ELEMENTWISE = frozenset({"abs", "square", "sqrt", "exp", "log", "sin", "cos", "tanh", "isnan", "isfinite", "sign",
                           "logical_not", "logical_and", "logical_or", "negative", "greater", "less",
@@ -66,11 +68,29 @@ def _python(context: Context) -> Iterator[Finding]:
             if not isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
                 continue
             test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-            shown_by = scope.module.values.get(test)
-            compared = getattr(shown_by, "node", None) if isinstance(test, ast.Name) else test
-            if isinstance(compared, ast.Compare) and least_axes(context, compared, scope, _mapped(context, scope)) > 0:
+            home, compared = _compared(context, test, scope)
+            if isinstance(compared, ast.Compare) and least_axes(context, compared, home, _mapped(context, home)) > 0:
                 if not context.bodies.guarded(node, scope):
                     yield _found(scope, test, "Python", f"`{ast.unparse(test)}`")
+
+
+def _compared(context: Context, test: ast.expr, scope: Scope) -> tuple[Scope, ast.AST | None]:
+    """Return the comparison behind a condition, and the scope that it stands in."""
+    value = scope.module.values.get(test)
+    if isinstance(test, ast.Name) and isinstance(value, Unknown):
+        return scope, value.node
+    if not isinstance(test, ast.Name | ast.Attribute | ast.Subscript):
+        return scope, test
+    made: Bound | None = None
+    if isinstance(value, Attr):
+        stores = own_stores(context, value)
+        made = stores[0] if len(stores) == 1 else None
+    elif isinstance(value, Call | Item):
+        value = origin(context, test, scope)
+        made = context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
+    if made is None or not isinstance(made.value, Unknown):
+        return scope, None
+    return made.frame.function.scope if made.frame is not None else scope, made.value.node
 
 
 def _mapped(context: Context, scope: Scope) -> dict[Value, Array]:
