@@ -11,7 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
@@ -118,7 +118,7 @@ def _never_split(context: Context) -> Iterator[Finding]:
     """Yield the mapped functions that are given streams along an axis that nothing gave them."""
     for root in context.traced.roots:
         function = root.function
-        if root.transform != "flax.nnx.vmap" or not root.decorator or in_test(root.scope) or root.bound:
+        if root.transform != "flax.nnx.vmap" or in_test(root.scope) or root.bound or root.partial:
             continue
         if any(_splits(context, value) for value in function.decorators):
             continue
@@ -127,7 +127,7 @@ def _never_split(context: Context) -> Iterator[Finding]:
         for param, axis in zip(function.params.values(), parts, strict=False):
             if axis is not None and not (isinstance(axis, ast.Constant) and type(axis.value) is int):
                 continue
-            calls = [c for c in context.flow.sites.callers(function) if c.node is not root.node]
+            calls = context.traced.calls_of(root)
             place = list(function.params).index(param.name)
             given = [call.value.argument(place, param.name) for call in calls]
             if calls and all(
@@ -143,9 +143,13 @@ def _never_split(context: Context) -> Iterator[Finding]:
                 )
 
 
+_SPLITTING = re.compile(r"split|fork|rngs")
+
+
 def _plain_streams(context: Context, value: Value, call: CallEvent) -> bool:
     """Say whether an argument is an nnx.Rngs as it was made of a seed, outside of a block that splits it."""
-    if any(isinstance(block, ast.With) for block, _ in context.bodies.paths(call.scope).get(call.node, ())):
+    blocks = (block for block, _ in context.bodies.paths(call.scope).get(call.node, ()))
+    if any(_SPLITTING.search(ast.unparse(item)) for b in blocks if isinstance(b, ast.With) for item in b.items):
         return False
     sources = list(context.sources.originals(context.flow.here(value, call.scope)))
     return bool(sources) and all(
@@ -212,14 +216,15 @@ def _captured_key(context: Context, root: Root) -> str | None:
         return None
     for event in context.bodies.calls.get(function.scope, ()):
         for position, value in enumerate(event.value.args):
-            if not isinstance(value, Free) or kinds_of(context, value, function.scope) != {Kind.KEY}:
+            outer = _outer(value)
+            if not outer or kinds_of(context, value, function.scope) != {Kind.KEY}:
                 continue
             name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
             if name:
                 shapes = [n for a in event.node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Attribute)]
                 drawing = name.startswith("jax.random.") and last(name) not in NOT_CONSUMING and position == 0
                 if drawing and any(_shape_of(n, mapped) for n in shapes):
-                    return value.name
+                    return outer
                 continue
             for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, function.scope)):
                 parts = {
@@ -230,8 +235,15 @@ def _captured_key(context: Context, root: Root) -> str | None:
                 for param in callee.function.params.values():
                     given = context.flow.argument(frame, param.name)
                     if given is not None and given.value is value and _noise(context, param, callee.function, parts):
-                        return value.name
+                        return outer
     return None
+
+
+def _outer(value: Value) -> str:
+    """Return the name of a variable of an outer scope, or of an attribute of its value; empty for others."""
+    if isinstance(value, Attr) and isinstance(value.base, Free) and not value.of_global:
+        return f"{value.base.name}.{value.name}"
+    return value.name if isinstance(value, Free) else ""
 
 
 def _only_key(context: Context, root: Root) -> str | None:
@@ -252,12 +264,12 @@ def _only_key(context: Context, root: Root) -> str | None:
 def _same_for_rows(context: Context, root: Root) -> str | None:
     """Return the name of the one key that all members draw with, where all else that they get is the same as well."""
     function = root.function
-    if root.bound or root.partial or function.vararg or option(root, "axis_name") is not None:
+    if root.partial or function.vararg or option(root, "axis_name") is not None:
         return None
     if any(_splits(context, value) for value in function.decorators) or _within(context, root):
         return None
     axes = option(root, "in_axes", 1)
-    params = _given(function, axes)
+    params = _given(root, axes)
     parts: list[ast.expr | None] = [*axes.elts] if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(params)
     if len(parts) != len(params) or not all(part is None or isinstance(part, ast.Constant) for part in parts):
         return None
@@ -282,9 +294,10 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
     return key
 
 
-def _given(function: FunctionFacts, axes: ast.expr | None) -> list[Param]:
+def _given(root: Root, axes: ast.expr | None) -> list[Param]:
     """Return the parameters that a tuple of axes speaks of: those behind it keep their defaults."""
-    params = list(function.params.values())
+    function = root.function
+    params = list(function.params.values())[skipped(root) :]
     if isinstance(axes, ast.Tuple | ast.List) and all(p.name in function.defaults for p in params[len(axes.elts) :]):
         return params[: len(axes.elts)]
     return params
@@ -380,10 +393,10 @@ def _within(context: Context, root: Root) -> bool:
 def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
     """Return a parameter that is not mapped and from which all members draw the same numbers, with what it is."""
     axes = option(root, "in_axes", 1)
-    if not isinstance(axes, ast.Tuple | ast.List) or root.bound or root.partial:
+    if not isinstance(axes, ast.Tuple | ast.List) or root.partial:
         return None
     function = root.function
-    params = _given(function, axes)
+    params = _given(root, axes)
     if len(axes.elts) != len(params) or any(_splits(context, value) for value in function.decorators):
         return None
     unmapped = [p for p, a in zip(params, axes.elts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
@@ -416,12 +429,12 @@ def _drops(context: Context, source: Bound) -> bool:
 def _shared(context: Context, root: Root) -> str | None:
     """Return a parameter with streams or a key that is not mapped, and of which something is made all the same."""
     axes = option(root, "in_axes", 1)
-    if axes is None or root.bound or root.partial:
+    if axes is None or root.partial:
         return None
     function = root.function
     if any(_splits(context, value) for value in function.decorators):
         return None
-    params = list(function.params.values())
+    params = list(function.params.values())[skipped(root) :]
     parts: list[ast.expr] = [axes] * len(params) if not isinstance(axes, ast.Tuple | ast.List) else list(axes.elts)
     unmapped = [p for p, a in zip(params, parts, strict=False) if isinstance(a, ast.Constant) and a.value is None]
     if not any(re.search("rng|stream|key|seed", p.name) or "Rngs" in _note(p) for p in unmapped):
