@@ -17,7 +17,7 @@ from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside
-from codemods.nnx.lint.traced import COMPILED
+from codemods.nnx.lint.traced import COMPILED, Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Function, Item, Mapping, ModuleRef, Ref, Value
 
@@ -290,17 +290,17 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
     roots = context.traced.known[function].roots
     if roots and all(in_test(root.scope) for root in roots):
         return None
-    compiling = {root.scope.function for root in roots}
+    compiling = {root.scope.function for root in roots} - {None}
     for event in flow.fields.stores().get(node.attr, ()):
         writer = event.scope.function
         if writer in context.traced:
             continue
-        if not _later(event) or (writer is not None and writer in compiling):
+        if not _later(event) or (writer in compiling and not _amid_calls(context, function, event, roots)):
             continue
         holder = flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope)))
         if holder is None or holder not in parents:
             continue
-        if _between(context, function, event) or _set_outside(context, function, event):
+        if writer in compiling or _between(context, function, event) or _set_outside(context, function, event):
             return event.node.lineno
     return None
 
@@ -325,8 +325,27 @@ def _between(context: Context, function: FunctionFacts, event: AttrEvent) -> boo
         isinstance(n, ast.Attribute) and n.attr == event.node.attr for n in ast.walk(value)
     ):
         return True
+    return _beside_calls(context, function, event)
+
+
+def _beside_calls(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:
     calls = [e.node.lineno for e in context.flow.sites.callers(function) if e.scope is event.scope]
     return bool(calls) and min(calls) < event.node.lineno < max(calls)
+
+
+def _amid_calls(context: Context, function: FunctionFacts, event: AttrEvent, roots: list[Root]) -> bool:
+    """Say whether an assignment stands between calls of the function, or in a loop with one, in the body that compiles
+    it before."""
+    made = [root.node for root in roots if root.scope is event.scope]
+    if any(getattr(node, "lineno", event.node.lineno) < event.node.lineno for node in made):
+        if _beside_calls(context, function, event):
+            return True
+    calls = [e for e in context.flow.sites.callers(function) if e.scope is event.scope]
+    loops = (b for b, _ in context.bodies.paths(event.scope).get(event.node, ()) if isinstance(b, ast.For | ast.While))
+    return any(
+        any(inside(call.node, loop) for call in calls) and not any(inside(node, loop) for node in made)
+        for loop in loops
+    )
 
 
 def _mentions(node: ast.expr, function: FunctionFacts) -> bool:
