@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import JITS
 from codemods.nnx.lint.syntax import keyword
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
 
 def gradient_calls(context: Context, compiled: bool = False) -> list[tuple[CallEvent, Call, str]]:
@@ -61,4 +61,7 @@ def _made(context: Context, event: CallEvent) -> tuple[Value, bool]:
             seen.add(found.value)
             found, direct = context.flow.follow(found, found.value.args[0]), False
         return found.value, direct
+    if isinstance(callee, Param):  # one that all calls of the function around give
+        given = list(context.sources.originals(context.flow.here(callee, event.scope)))
+        return (given[0].value, True) if len(given) == 1 else (callee, True)
     return callee, True

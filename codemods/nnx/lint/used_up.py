@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named, origin
-from codemods.nnx.lint.places import in_test, resolved, scopes
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.places import in_test, position, resolved, scopes
+from codemods.nnx.lint.syntax import argument, constant, inside
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Item, Mapping, Sequence, Value
+from codemods.nnx.values import Call, Const, Item, Mapping, Param, Sequence, Value
 
 # functions of Python that give iterators, and those of them that only hand on what an argument gives
 _ITERATORS = frozenset({"builtins.zip", "builtins.map", "builtins.filter", "builtins.enumerate", "builtins.iter"})
@@ -62,12 +62,25 @@ def _maker(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.AST, ast
     if isinstance(node, ast.Subscript):
         return _entry(context, node, scope)
     value = scope.module.values.get(node)
+    if isinstance(value, Param):
+        given = [_passed(context, event, value) for event in context.flow.sites.callers(value.function)]
+        return (given[0], value.function.node) if given and None not in given and given[0] is not None else None
     stores = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == ast.unparse(node)
               and not isinstance(n.ctx, ast.Load)]  # fmt: skip
     if len(stores) != 1 or not isinstance(value, Item) or not isinstance(value.base, Call):
         return None
     found = _part(context, value.base, value.index, scope)
     return (found, stores[0]) if found is not None else None
+
+
+def _passed(context: Context, call: CallEvent, param: Param) -> ast.AST | None:
+    """Return what makes the iterator that a call gives for a parameter."""
+    node = argument(call.node, position(param), param.name)
+    if node is None or call.value.starred or in_test(call.scope):
+        return None
+    made = _made_once(context.bodies.nodes(call.scope), node.id) if isinstance(node, ast.Name) else None
+    maker = made.value if made is not None else node
+    return maker if isinstance(maker, ast.Call | ast.GeneratorExp) and _finite(context, maker, call.scope) else None
 
 
 def _entry(context: Context, node: ast.Subscript, scope: Scope) -> tuple[ast.AST, ast.AST] | None:
