@@ -131,9 +131,10 @@ def _in_step(use: Use, loop: ast.For | ast.comprehension) -> bool:
 
 
 def in_script(scope: Scope) -> bool:
-    """Say whether a body is the one of a file, a cell, or a function that runs something to look at it."""
+    """Say whether a body is the one of a file, a cell, or a function that runs something to look at it: one that takes
+    nothing does always the same."""
     function = scope.function
-    return function is None or bool(_SCRIPT.search(function.name.lower()))
+    return function is None or not function.params or bool(_SCRIPT.search(function.name.lower()))
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Indexed
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, weak_round
 from codemods.nnx.lint.conditions import apart, opposed
 from codemods.nnx.lint.define import lint_rule
@@ -128,9 +129,9 @@ def _of_key(
 ) -> Iterator[Reuse]:
     """Yield the uses of a key that was used before, or in the round before."""
     for index, use in enumerate(found):
-        if use.helper and _meant(use):
+        if use.helper and _meant(context, use):
             continue
-        before = (u for u in found[:index] if _together(context, u, use, paths) and _related(u, use))
+        before = (u for u in found[:index] if _together(context, u, use, paths) and _related(context, u, use))
         earlier = next((u for u in before if not harmless_pair(context, u, use)), None)
         if earlier is not None and not (use.helper or earlier.helper) and _timed(context, scope):
             continue
@@ -167,7 +168,9 @@ def _others(
     later = [
         other
         for other in found[found.index(use) + 1 :]
-        if other.event is not use.event and _together(context, earlier, other, paths) and _related(earlier, other)
+        if other.event is not use.event
+        and _together(context, earlier, other, paths)
+        and _related(context, earlier, other)
     ]
     return [(earlier.event.node, "used up here"), *((other.event.node, "and used again here") for other in later)]
 
@@ -183,9 +186,14 @@ def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -
     return None
 
 
-def _meant(use: Use) -> bool:
+def _meant(context: Context, use: Use) -> bool:
     """Say whether a helper may get the same key on purpose, as an evaluation that shall see the same noise."""
-    if SAME.search(_text(use)) or SAME.search(use.name) or use.name.startswith("__") or SAME.search(_whole(use)):
+    if (
+        SAME.search(_text(use))
+        or SAME.search(use.name)
+        or use.name.startswith("__")
+        or SAME.search(_whole(context, use))
+    ):
         return True
     statement = use.event.statement  # what is assigned to `_names` is an example of shapes, as a rule
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
@@ -193,14 +201,14 @@ def _meant(use: Use) -> bool:
     return bool(names) and all(name.startswith("_") for name in names)
 
 
-def _related(one: Use, two: Use) -> bool:
+def _related(context: Context, one: Use, two: Use) -> bool:
     """Say whether two uses may draw the same numbers; the same helper with the same arguments is called for that."""
     if one.helper and two.helper and one.name != two.name and _undone(one.name) == _undone(two.name):
         return False  # what is done with a key is undone with it
     if one.helper and two.helper and _adversaries(one.name, two.name):
         return False  # both steps may see the same samples
     if not (one.helper and two.helper) or one.name != two.name:
-        return not _meant(one) and not (two.helper and _compared(one, two)) if one.helper else True
+        return not _meant(context, one) and not (two.helper and _compared(one, two)) if one.helper else True
     if one.gradient or two.gradient:
         return False  # a loss is differentiated for the noise that it is shown with
     if one.event.node is not two.event.node and _parts(one, two):
@@ -222,7 +230,7 @@ def _compared(one: Use, two: Use) -> bool:
     is fair with the same noise.
     """
     function = two.event.scope.function
-    if function is not None and not _SHOWING.search(function.name):
+    if function is not None and function.params and not _SHOWING.search(function.name):
         return False
     if any(_MAKING.search(last(use.name).lower()) for use in (one, two)):
         return False
@@ -256,10 +264,11 @@ def _results(use: Use) -> list[str]:
     return [key for key in keys if key]
 
 
-def _whole(use: Use) -> str:
-    """Return the name of the key that a key is a part of; empty if it is no part of one."""
-    key = use.key
-    while isinstance(key, Item):
+def _whole(context: Context, use: Use) -> str:
+    """Return the name of the key that a key is a part of, where that was split; empty if it is no part of one."""
+    found = context.sources.originals(context.flow.here(use.key, use.event.scope))
+    key = next(iter(found)).value if len(found) == 1 else use.key
+    while isinstance(key, Item | Indexed):
         key = key.base
     node = key.node if isinstance(key, Call) else None
     return (

@@ -169,7 +169,7 @@ def _changed(context: Context, scope: Scope) -> str | None:
         func = node.func
         method = ""
         if isinstance(func, ast.Attribute):
-            held = _layer(context, func, scope)
+            held = _layer(context, node, func, scope)
             if held:
                 return held
             method, func = func.attr, func.value
@@ -296,7 +296,7 @@ def _own_variable(context: Context, target: ast.expr, method: FunctionFacts) -> 
     return context.kinds.of(context.flow.here(held, method.scope)) == {Kind.VARIABLE}
 
 
-def _layer(context: Context, func: ast.Attribute, scope: Scope) -> str | None:
+def _layer(context: Context, node: ast.Call, func: ast.Attribute, scope: Scope) -> str | None:
     """Return the text of a captured object's layer that is called and changes its state, as ``self.norm(x)``."""
     root: ast.expr = func
     while isinstance(root, ast.Attribute):
@@ -306,7 +306,7 @@ def _layer(context: Context, func: ast.Attribute, scope: Scope) -> str | None:
     made = resolved(context, func, scope)
     if made is None or not isinstance(made.value, Call) or not draws(context, made):
         return None
-    return ast.unparse(func)
+    return ast.unparse(func) if node.keywords or not _off_by_default(context, made) else None
 
 
 def _drawing(context: Context, made: Bound, scope: Scope) -> bool:

@@ -49,7 +49,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             if not _MODEL.search(f"{last_word(target)} {last_word(source)}"):
                 continue
-            if isinstance(target, ast.Name) and _optimized(context, target.id, scope):
+            if _optimized(context, target, scope):
                 continue
             value = scope.module.values.get(source)
             if value is None or _given_only(context, node, source, value, scope):
@@ -59,14 +59,15 @@ def _check(context: Context) -> Iterator[Finding]:
             yield _no_copy(context, scope.module.source.text(target), source, scope)
 
 
-def _optimized(context: Context, name: str, scope: Scope) -> bool:
-    """Say whether an optimizer is made for what a variable holds, or the variable says so: what is trained is no copy
-    that waits for the training of another."""
-    if _TRAINED.search(name):
+def _optimized(context: Context, target: ast.Name | ast.Attribute, scope: Scope) -> bool:
+    """Say whether an optimizer is made for what a variable or an attribute holds, or its name says so: what is trained
+    is no copy that waits for the training of another."""
+    if _TRAINED.search(last_word(target)):
         return True
+    text = ast.unparse(target)
     return any(
         last_word(event.node.func) in {"Optimizer", "ModelAndOptimizer"}
-        and any(isinstance(given, ast.Name) and given.id == name for given in event.node.args[:1])
+        and any(isinstance(given, type(target)) and ast.unparse(given) == text for given in event.node.args[:1])
         for event in context.bodies.calls.get(scope, ())
     )
 

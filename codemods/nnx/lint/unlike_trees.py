@@ -76,8 +76,19 @@ def _keys(context: Context, event: CallEvent, value: Value) -> frozenset[str] | 
     found = context.flow.resolve(context.flow.here(value, event.scope)).value
     if not isinstance(found, Mapping) or not isinstance(found.node, ast.Dict):
         return None
+    if isinstance(value, Item | Attr) and _filled(context, event, value):
+        return None
     keys = [key.value for key in found.node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
     return frozenset(keys) if len(keys) == len(found.node.keys) else None
+
+
+def _filled(context: Context, event: CallEvent, value: Item | Attr) -> bool:
+    """Say whether something is put into a dict, or taken out of it, where it is an entry or an attribute."""
+    name = value.name if isinstance(value, Attr) else getattr(value.index, "value", None)
+    return any(
+        (isinstance(held, Attr) and held.name == name) or (isinstance(held, Item) and held.index == Const(name))
+        for held, _ in event.scope.module.mutated
+    )
 
 
 def _is_none(value: Value) -> bool:
