@@ -66,6 +66,8 @@ class Containers:
             filled = self._stored(base, inner, index)
             if filled is not None:
                 return filled
+        if isinstance(inner, Loop) and isinstance(index.value, Const) and _left_alone(inner, index.value.value):
+            return self.item(self.flow.follow(base, inner.before), index)
         record = self.flow.fields.record(base) if isinstance(index.value, Const) else None
         if record is not None and isinstance(index.value, Const) and isinstance(index.value.value, int):
             held = [*record.values()]
@@ -204,3 +206,30 @@ class Containers:
         elif isinstance(value, Indexed | Round):
             for inner in self._elements(self.flow.with_value(container, value.base), seen):
                 yield from self._elements(inner, seen)
+
+
+def _left_alone(loop: Loop, key: object) -> bool:
+    """Say whether no round of a loop stores anything in a container but under other constant keys than one."""
+    seen: set[int] = set()
+    pending: list[Value] = [loop]
+    while pending:
+        value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Loop) and value.again is not None:
+            pending.append(value.again)
+        if isinstance(value, Changed):
+            node = value.node
+            if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+                return False
+            if node.slice.value == key:
+                return False
+        if isinstance(value, Changed | Loop):
+            if value is not loop:
+                pending.append(value.before)
+        elif isinstance(value, Choice):
+            pending.extend(value.options)
+        else:
+            return False  # another container
+    return True

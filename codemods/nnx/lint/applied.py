@@ -11,7 +11,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call, Class
+from codemods.nnx.values import Attr, Call, Class, Param
 
 # what they make takes the arguments of the function itself
 _KEEPING = TRANSPARENT - {"functools.partial", "functools.partialmethod", "flax.nnx.cached_partial"} | GRADIENTS
@@ -23,6 +23,9 @@ def layers(context: Context, callee: Bound) -> Iterator[Bound]:
     flow = context.flow
     for _ in range(_DEPTH):
         callee = flow.resolve(callee)
+        if isinstance(callee.value, Param):  # all callers give one
+            given = context.sources.originals(callee)
+            callee = next(iter(given)) if len(given) == 1 else callee
         if not isinstance(callee.value, Call):
             return
         yield callee

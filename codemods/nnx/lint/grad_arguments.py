@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.names import JITS
 from codemods.nnx.lint.syntax import keyword
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
+from codemods.nnx.values import Attr, Call, Free, Item, Param, Value
 
 
 def gradient_calls(context: Context, compiled: bool = False) -> list[tuple[CallEvent, Call, str]]:
@@ -25,6 +25,9 @@ def gradient_calls(context: Context, compiled: bool = False) -> list[tuple[CallE
     return [found for found, direct in context.shared(_every) if direct or compiled]
 
 
+_MAKERS = ("grad", "value_and_grad", "jacfwd", "jacrev")
+
+
 def _every(context: Context) -> list[tuple[tuple[CallEvent, Call, str], bool]]:
     return list(_gradient_calls(context))
 
@@ -32,12 +35,16 @@ def _every(context: Context) -> list[tuple[tuple[CallEvent, Call, str], bool]]:
 def _gradient_calls(context: Context) -> Iterator[tuple[tuple[CallEvent, Call, str], bool]]:
     makers = {
         event.value
-        for event in context.bodies.named("grad", "value_and_grad", "jacfwd", "jacrev")
+        for event in context.bodies.named(*_MAKERS)
         if keyword(event.node, "argnums") is None and len(event.value.args) == 1
     }
     if not makers:
         return
+    grads = context.flow.may.made_by({*_MAKERS, "jit"})
     for event in context.asked.calls():
+        callee = event.value.callee
+        if isinstance(callee, Param) and not grads.may_be(callee):
+            continue
         made, direct = _made(context, event)
         if made in makers and isinstance(made, Call):
             name = context.flow.calls.callee_name(context.flow.here(made, event.scope))
@@ -48,12 +55,14 @@ def _gradient_calls(context: Context) -> Iterator[tuple[tuple[CallEvent, Call, s
 def _made(context: Context, event: CallEvent) -> tuple[Value, bool]:
     """Return what made the function that is called; of what ``jit`` made of another, what made that, and False."""
     callee = event.value.callee
-    if (
-        isinstance(callee, Call)
-        or (isinstance(callee, Free | Attr) and isinstance(event.node.func, ast.Name | ast.Attribute))
-        or (isinstance(callee, Item) and isinstance(callee.base, Call) and isinstance(callee.index, Const))
+    if isinstance(callee, Call) or (
+        isinstance(callee, Free | Attr | Item | Param)
+        and isinstance(event.node.func, ast.Name | ast.Attribute | ast.Subscript)
     ):
         found = context.flow.follow(context.flow.here(event.value, event.scope), callee)
+        if isinstance(found.value, Param):  # all callers give one
+            given = context.sources.originals(found)
+            found = next(iter(given)) if len(given) == 1 else found
         direct, seen = True, set[Value]()
         while isinstance(found.value, Call) and found.value.args and context.flow.calls.callee_name(found) in JITS:
             if found.value in seen:  # `self.step = jax.jit(self.step)`
@@ -61,7 +70,4 @@ def _made(context: Context, event: CallEvent) -> tuple[Value, bool]:
             seen.add(found.value)
             found, direct = context.flow.follow(found, found.value.args[0]), False
         return found.value, direct
-    if isinstance(callee, Param):  # one that all calls of the function around give
-        given = list(context.sources.originals(context.flow.here(callee, event.scope)))
-        return (given[0].value, True) if len(given) == 1 else (callee, True)
     return callee, True

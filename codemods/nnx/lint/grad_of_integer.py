@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.arrays import INT, Arrays, made_by_jax
+from codemods.nnx.lint.begun import begun
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
 from codemods.nnx.lint.numbers import numbers
@@ -56,15 +57,15 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _counted(context: Context, event: CallEvent) -> bool:
     """Say whether the first argument is an integer under a name: a constant, or the counter of a ``range``."""
-    first = event.value.args[0]
-    while isinstance(first, Loop):  # in the first round
-        first = first.before
-    found = context.flow.resolve(context.flow.here(first, event.scope))
+    found = begun(context, event.node.args[0], event.scope)
+    if found is None:
+        return False
     value = found.value
     if isinstance(value, Const):
         return type(value.value) is int
     if isinstance(value, Param | Attr | Indexed):
-        known = numbers(context, first, event.scope)
+        first = event.value.args[0]
+        known = numbers(context, first.before if isinstance(first, Loop) else first, event.scope)
         return bool(known) and all(type(one) is int for one in known)
     if not isinstance(value, Round | Each):
         return False
@@ -74,11 +75,9 @@ def _counted(context: Context, event: CallEvent) -> bool:
 
 def _integers(context: Context, event: CallEvent) -> ast.AST | None:
     """Return the call that makes an array of literal integers for the first argument; a parameter gets no others."""
-    first = event.value.args[0]
-    while isinstance(first, Loop):  # in the first round
-        first = first.before
-    given = context.flow.here(first, event.scope)
-    made = context.flow.resolve(given)
+    made = begun(context, event.node.args[0], event.scope)
+    if made is None:
+        return None
     if isinstance(made.value, Param):
         sources = [source for source in context.sources.originals(made) if source.value is not made.value]
         return next(
@@ -86,6 +85,12 @@ def _integers(context: Context, event: CallEvent) -> ast.AST | None:
         )
     if isinstance(made.value, Call) and _whole_array(context, made):
         return made.value.node
+    first = event.value.args[0]
+    while isinstance(first, Loop):  # in the first round
+        first = first.before
+    if made.value is not first and isinstance(made.value, Sequence | Mapping | Call):
+        home = context.bodies.home(made.value.node) or (made.frame.function.scope if made.frame is not None else None)
+        return _part(context, made.value, home) if home is not None else None
     return _part(context, first, event.scope)
 
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import kinds_of
-from codemods.nnx.values import Attr, Call, Const, Item, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const
 
 _VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
 _GRADIENTS = re.compile(r"(^|_)(d?grads?|g|gradients?|gs)(_|$|\d)")
@@ -28,41 +30,59 @@ def _check(context: Context) -> Iterator[Finding]:
         assert isinstance(statement, ast.Assign)
         target = statement.targets[0]
         assert isinstance(target, ast.Tuple)
-        if len(target.elts) != 2 or not isinstance(target.elts[1], ast.Name | ast.Tuple):
+        if len(target.elts) != 2 or not isinstance(target.elts[1], _TARGETS):
             continue
         first, second = map(_name, target.elts)
-        if not _GRADIENTS.search(first) or _GRADIENTS.search(second) or not _valued(context, event.value, event):
+        made = context.flow.here(event.value, event.scope)
+        if not _GRADIENTS.search(first) or _GRADIENTS.search(second) or not _valued(context, made):
             continue
         seen.add(event.node)
         yield _found(event, target)
+    if not any(context.bodies.named("value_and_grad")):
+        return
     for event in context.bodies.named("float"):
-        value = event.value.args[0] if len(event.value.args) == 1 else None
-        if isinstance(value, Call) and value.node not in seen and _pair(context, event, value):
-            seen.add(value.node)
-            yield _whole(event, event.node.args[0], value)
+        made = _made(context, event, 0) if len(event.value.args) == 1 else None
+        if made is not None and isinstance(made.value, Call) and made.value.node not in seen:
+            if _pair(context, event, made):
+                seen.add(made.value.node)
+                yield _whole(event, event.node.args[0], made.value)
     for event in context.bodies.named(*_TAKING):
         func = event.node.func
         word = func.attr if isinstance(func, ast.Attribute) else ""
         for position in _TAKING.get(word, ()):
-            value = event.value.args[position] if position < len(event.value.args) else None
-            if isinstance(value, Call) and value.node not in seen and _pair(context, event, value):
+            made = _made(context, event, position)
+            value = made.value if made is not None else None
+            if made is None or event.scope.module not in context.asked:
+                continue
+            if isinstance(value, Call) and value.node not in seen and _pair(context, event, made):
                 seen.add(value.node)
                 yield _whole(event, event.node.args[position], value)
-            if not isinstance(value, Item) or not isinstance(value.base, Call) or value.index != Const(0):
+            if not isinstance(value, Indexed) or not isinstance(value.base, Call) or value.index.value != Const(0):
                 continue
-            if value.base.node not in seen and _valued(context, value.base, event) and not _metric(context, event):
+            whole = context.flow.with_value(made, value.base)
+            if value.base.node not in seen and _valued(context, whole) and not _metric(context, event):
                 seen.add(value.base.node)
                 yield _found(event, event.node.args[position])
 
 
-def _pair(context: Context, event: CallEvent, value: Call) -> bool:
+_TARGETS = (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple)
+
+
+def _made(context: Context, event: CallEvent, position: int) -> Bound | None:
+    """Return what made an argument: a call, or a part of what it gave."""
+    if position >= len(event.value.args) or event.value.starred:
+        return None
+    return context.flow.resolve(context.flow.here(event.value.args[position], event.scope))
+
+
+def _pair(context: Context, event: CallEvent, made: Bound) -> bool:
     """Say whether a foreign function or method gets what ``value_and_grad`` gives, value and gradients, as one."""
     if event.scope.module not in context.asked:
         return False
     if context.flow.calls.callables(context.flow.here(event.value.callee, event.scope)):
         return False  # a function of the project, which may take both
-    made = context.flow.here(value, event.scope)
-    name = context.flow.calls.callee_name(context.flow.follow(made, value.callee))
+    assert isinstance(made.value, Call)
+    name = context.flow.calls.callee_name(context.flow.follow(made, made.value.callee))
     return name in _VALUED and not _metric(context, event)
 
 
@@ -93,16 +113,18 @@ def _found(event: CallEvent, node: ast.AST) -> Finding:
     )
 
 
-def _name(node: ast.expr | None) -> str:
-    return node.id if isinstance(node, ast.Name) else ""
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Subscript):
+        return str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
+    return last_word(node)
 
 
-def _valued(context: Context, value: Value, event: CallEvent) -> bool:
+def _valued(context: Context, made: Bound) -> bool:
     """Say whether a call gives the value and the gradients of a function."""
-    assert isinstance(value, Call)
+    assert isinstance(made.value, Call)
     return any(
         isinstance(layer.value, Call) and context.flow.calls.wrapper_name(layer, layer.value) in _VALUED
-        for layer in layers(context, context.flow.here(value.callee, event.scope))
+        for layer in layers(context, context.flow.with_value(made, made.value.callee))
     )
 
 
