@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import calls_of, option, skipped
+from codemods.nnx.lint.begun import same_first
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import binds, varies
@@ -152,7 +153,7 @@ def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value
         and n.lineno > end
         and (
             (values.get(n) == value and (not isinstance(value, Loop) or inside(n, value.node)))
-            or _other_name(n, node, value, values.get(n))
+            or _other_name(context, event, n, node, value, values.get(n))
         )  # behind the loop it may be another one
     ]
     harmless = _harmless(context, event) if reads else set()
@@ -235,11 +236,15 @@ def _ends(path: Path, loop: ast.AST, node: ast.AST) -> bool:
     return False
 
 
-def _other_name(read: ast.Name, given: ast.expr, value: Value, found: Value | None) -> bool:
+def _other_name(
+    context: Context, event: CallEvent, read: ast.Name, given: ast.expr, value: Value, found: Value | None
+) -> bool:
     """Say whether another variable has kept what the first round of a loop donates."""
     if not isinstance(value, Loop) or not isinstance(given, ast.Name) or read.id == given.id:
         return False
-    return isinstance(value.before, Call | Item | Mapping | Param) and found is value.before
+    if isinstance(value.before, Call | Item | Mapping | Param) and found is value.before:
+        return True
+    return isinstance(found, Item | Param) and same_first(context, given, read, event.scope)
 
 
 def _leaves(loop: ast.For | ast.While, event: CallEvent) -> bool:
@@ -262,6 +267,9 @@ def _attribute_read(context: Context, event: CallEvent, node: ast.Attribute | as
         return copied
     if _again(context, event, node):
         return node
+    kept = _kept_first(context, event, node)
+    if kept is not None:
+        return kept
     end = (event.statement.end_lineno or 0, event.statement.end_col_offset or 0)
     if isinstance(event.statement, ast.Return) or any(_binds(n, node) for n in ast.walk(event.statement)):
         return None
@@ -283,6 +291,27 @@ def _attribute_read(context: Context, event: CallEvent, node: ast.Attribute | as
             if one not in harmless and paths.get(one, ())[: len(here)] == here:
                 return one
     return None
+
+
+def _kept_first(context: Context, event: CallEvent, node: ast.Attribute | ast.Subscript) -> ast.expr | None:
+    """Return the next read of another attribute or entry that has kept what the first call donates."""
+    if not any(_binds(n, node) for n in ast.walk(event.statement)):
+        return None
+    harmless = _harmless(context, event)
+    return next(
+        (
+            one
+            for one in context.bodies.nodes(event.scope)
+            if isinstance(one, type(node))
+            and isinstance(one.ctx, ast.Load)
+            and one.lineno > (event.statement.end_lineno or 0)
+            and _key(one) != _key(node)
+            and ast.dump(one.value) == ast.dump(node.value)
+            and one not in harmless
+            and same_first(context, node, one, event.scope)
+        ),
+        None,
+    )
 
 
 def _same_place(node: ast.AST, place: ast.Attribute | ast.Subscript) -> bool:

@@ -41,25 +41,25 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(context.bodies.named("value_and_grad")):
         return
     for event in context.bodies.named("float"):
-        made = _made(context, event, 0) if len(event.value.args) == 1 else None
-        if made is not None and isinstance(made.value, Call) and made.value.node not in seen:
-            if _pair(context, event, made):
-                seen.add(made.value.node)
-                yield _whole(event, event.node.args[0], made.value)
+        given = _made(context, event, 0) if len(event.value.args) == 1 else None
+        if given is not None and isinstance(given.value, Call) and given.value.node not in seen:
+            if _pair(context, event, given):
+                seen.add(given.value.node)
+                yield _whole(event, event.node.args[0], given.value)
     for event in context.bodies.named(*_TAKING):
         func = event.node.func
         word = func.attr if isinstance(func, ast.Attribute) else ""
         for position in _TAKING.get(word, ()):
-            made = _made(context, event, position)
-            value = made.value if made is not None else None
-            if made is None or event.scope.module not in context.asked:
+            given = _made(context, event, position)
+            value = given.value if given is not None else None
+            if given is None or event.scope.module not in context.asked:
                 continue
-            if isinstance(value, Call) and value.node not in seen and _pair(context, event, made):
+            if isinstance(value, Call) and value.node not in seen and _pair(context, event, given):
                 seen.add(value.node)
                 yield _whole(event, event.node.args[position], value)
             if not isinstance(value, Indexed) or not isinstance(value.base, Call) or value.index.value != Const(0):
                 continue
-            whole = context.flow.with_value(made, value.base)
+            whole = context.flow.with_value(given, value.base)
             if value.base.node not in seen and _valued(context, whole) and not _metric(context, event):
                 seen.add(value.base.node)
                 yield _found(event, event.node.args[position])
