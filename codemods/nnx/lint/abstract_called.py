@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Function, Item, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Function, Item, Mapping, Sequence, Value
 
 _FILLING = frozenset({"update", "load", "restore", "load_state", "load_weights", "load_params", "set_attributes"})
 
@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
     events = {event.value: event for event in context.project.calls()}
     for event in context.asked.calls():
         callee = event.value.callee
-        if not isinstance(callee, Call | Item | Attr) or not isinstance(event.node.func, ast.Name | ast.Attribute):
+        if not isinstance(callee, Call | Item | Attr) or not isinstance(event.node.func, _CALLED):
             continue
         maker = made.get((event.scope, callee)) if isinstance(callee, Call) else None
         if maker is None and event.node.args and _abstract(context, callee, event.scope, 0):
@@ -45,6 +45,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{ast.unparse(event.node.func)}` is abstract: nnx.eval_shape gives shapes in the place of weights",
                 "give it weights first, with nnx.update(model, state), or merge its graph definition with a state",
             )
+
+
+_CALLED = (ast.Name, ast.Attribute, ast.Subscript)
 
 
 def _uninitialised(context: Context) -> Iterator[Finding]:
@@ -79,6 +82,10 @@ def _abstract(context: Context, value: Value | None, scope: Scope, depth: int) -
     flow = context.flow
     if value is None or depth > 8:
         return False
+    if isinstance(value, Item) and isinstance(value.base, Changed):  # an entry of a dict
+        made = flow.resolve(flow.here(value, scope)).value
+        home = context.bodies.home(made.node) if isinstance(made, Call) else None
+        return home is scope and _abstract(context, made, scope, depth + 1)
     if isinstance(value, Item):
         return _abstract_part(context, value, scope, depth)
     if isinstance(value, Attr):
@@ -113,24 +120,39 @@ def _filled(context: Context, state: Value, scope: Scope) -> bool:
 
 def _function(context: Context, value: Call, scope: Scope) -> FunctionFacts | None:
     """Return the plain function of the project that a call calls, if there is just one."""
-    called = context.flow.resolve(context.flow.here(value.callee, scope)).value
-    return called.facts if isinstance(called, Function) and not called.facts.generator else None
+    called = context.flow.resolve(context.flow.here(value.callee, scope))
+    if isinstance(called.value, Function):
+        return called.value.facts if not called.value.facts.generator else None
+    if not isinstance(called.value, Attr):
+        return None
+    methods = {one.function for one in context.flow.calls.callables(called) if not one.gradient}
+    method = methods.pop() if len(methods) == 1 else None
+    return method if method is not None and not method.generator and not method.decorators else None
 
 
 def _abstract_part(context: Context, value: Item, scope: Scope, depth: int) -> bool:
     """Say whether a part of what a call gives is abstract."""
     index = value.index.value if isinstance(value.index, Const) else None
-    if not isinstance(value.base, Call) or not isinstance(index, int) or value.base.starred:
+    if not isinstance(value.base, Call) or not isinstance(index, int | str) or value.base.starred:
         return False
     name = context.flow.calls.callee_name(context.flow.here(value.base, scope))
     if name == "flax.nnx.split":
-        return index > 0 and bool(value.base.args) and _abstract(context, value.base.args[0], scope, depth + 1)
+        return (
+            isinstance(index, int)
+            and index > 0
+            and bool(value.base.args)
+            and _abstract(context, value.base.args[0], scope, depth + 1)
+        )
     function = None if name else _function(context, value.base, scope)
     if function is None or len(function.returns) != 1:
         return False
     given = function.returns[0]
+    if isinstance(given, Mapping):
+        held = [item for key, item in given.items if isinstance(key, Const) and key.value == index]
+        return len(held) == 1 and _abstract(context, held[0], function.scope, depth + 1)
     return (
         isinstance(given, Sequence)
+        and isinstance(index, int)
         and 0 <= index < len(given.items)
         and _abstract(context, given.items[index], function.scope, depth + 1)
     )
@@ -147,9 +169,9 @@ def _abstract_field(context: Context, value: Attr, scope: Scope, depth: int) -> 
     if not all(_abstract(context, stored, method.scope, depth + 1) for method, stored in stores):
         return False
     return not any(
-        isinstance(node, ast.Attribute) and node.attr == value.name and node in call.node.args
+        isinstance(node, ast.Attribute) and node.attr == value.name and not _looks(context, call, given)
         for call in context.project.calls()
-        for node in call.node.args
+        for node, given in zip(call.node.args, call.value.args, strict=False)
     )
 
 
@@ -157,7 +179,7 @@ def _handed_on(context: Context, maker: CallEvent, call: CallEvent) -> bool:
     """Say whether something may have filled an abstract model in before it is called."""
     for event in context.bodies.calls.get(maker.scope, ()):
         given = (*event.value.args, *(value for _, value in event.value.keywords))
-        if event.node is not call.node and any(value is maker.value for value in given):
+        if event.node is not call.node and maker is not call and any(value is maker.value for value in given):
             if _looks(context, event, maker.value):
                 continue
             name = context.flow.calls.callee_name(context.flow.here(event.value, event.scope))

@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed
 from codemods.nnx.lint.traced import root_param
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Value
+from codemods.nnx.values import Attr, Call, Item, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
 
@@ -38,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 if not _made_again(made, store.scope, model, store.node.lineno):
                     yield _found(store.scope, store.node, event)
                     break
-        first = _made_in_constructor(made, store)
+        first = _made_in_constructor(context, made, store)
         if first is not None and not in_test(store.scope) and not _remade(context, made, store.scope):
             yield _found(store.scope, store.node, first)
         param = root_param(store.base)
@@ -46,6 +46,9 @@ def _check(context: Context) -> Iterator[Finding]:
             replacing.setdefault(param.function, []).append(store)
     for function, changes in replacing.items():
         for caller in context.flow.sites.callers(function):
+            first = _made_elsewhere(context, made, caller, _given(caller, changes[0]))
+            if first is not None:
+                yield _found(caller.scope, caller.node, first)
             for event, model in made.get(caller.scope, ()):
                 if event.node.lineno >= caller.node.lineno or in_test(caller.scope) or event.scope is not caller.scope:
                     continue
@@ -60,18 +63,50 @@ def _check(context: Context) -> Iterator[Finding]:
                         yield _found(caller.scope, caller.node, event)
 
 
-def _made_in_constructor(made: dict[Scope, list[tuple[CallEvent, Value]]], store: AttrEvent) -> CallEvent | None:
-    """Return the optimizer that the constructor of a class makes for the model whose layer a method replaces."""
-    function = store.scope.function
-    if function is None or function.owner is None or function.name == "__init__" or not isinstance(store.base, Attr):
+def _made_elsewhere(
+    context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]], caller: CallEvent, model: Value | None
+) -> CallEvent | None:
+    """Return the optimizer that the constructor, or the function that gave a model, had made for it before."""
+    if model is None or in_test(caller.scope) or caller.scope in made:
         return None
-    base = store.base
+    if isinstance(model, Attr):
+        return _of_constructor(context, made, caller.scope, model) if not _remade(context, made, caller.scope) else None
+    if not isinstance(model, Item) or not isinstance(model.base, Call):
+        return None
+    flow, setup = context.flow, model.base
+    held = flow.resolve(flow.here(model, caller.scope)).value
+    makers = [one.function for one in flow.calls.callables(flow.here(setup.callee, caller.scope))]
+    others = [event for event in context.bodies.calls.get(caller.scope, ()) if event.value is not setup]
+    if len(makers) != 1 or any(_makes(context, made, event) for event in others):
+        return None
+    return next(
+        (e for e, own in made.get(makers[0].scope, ()) if flow.resolve(flow.here(own, e.scope)).value is held), None
+    )
+
+
+def _made_in_constructor(
+    context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]], store: AttrEvent
+) -> CallEvent | None:
+    """Return the optimizer that the constructor of a class makes for the model whose layer a method replaces."""
+    return _of_constructor(context, made, store.scope, store.base) if isinstance(store.base, Attr) else None
+
+
+def _of_constructor(
+    context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]], scope: Scope, base: Attr
+) -> CallEvent | None:
+    """Return the optimizer that the constructor makes for a model which is an attribute, or for what holds it."""
+    function = scope.function
+    if function is None or function.owner is None or function.name == "__init__":
+        return None
     while isinstance(base.base, Attr):
         base = base.base
     init = function.owner.methods.get("__init__")
     if init is None or base.base is not function.self_param:
         return None
+    early = [e.node.lineno for e in context.bodies.calls.get(init.scope, ()) if last_word(e.node.func) == function.name]
     for event, model in made.get(init.scope, ()):
+        if any(line < event.node.lineno for line in early):
+            continue
         if isinstance(model, Attr) and model.base is init.self_param and model.name == base.name:
             return event
         if any(value == model for _, value in function.owner.stores.get(base.name, ())):
@@ -83,11 +118,13 @@ def _remade(context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]], 
     """Say whether a method makes an optimizer, itself or through a function that it calls."""
     if scope in made:
         return True
-    return any(
-        callee.function.scope in made
-        for event in context.bodies.calls.get(scope, ())
-        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))
-    )
+    return any(_makes(context, made, event) for event in context.bodies.calls.get(scope, ()))
+
+
+def _makes(context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]], event: CallEvent) -> bool:
+    """Say whether a call is one of a function that makes an optimizer."""
+    called = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+    return any(callee.function.scope in made for callee, _ in called)
 
 
 def _constructed(store: AttrEvent) -> bool:
