@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.literal_shape import literal_shape
+from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.mapped_trees import uneven
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.owners import owner_class, plain_module
@@ -174,8 +175,8 @@ def _sizes(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Find
             axis: object = 0 if axes is None else constant(axes)
             if isinstance(axis, list | tuple):
                 axis = axis[place] if place < len(axis) else None
-            for part in _leaves(context, argument, event.scope):
-                shape = literal_shape(context, part, event.scope)
+            for part in _leaves(context, context.flow.here(argument, event.scope)):
+                shape = shape_of(context, part)
                 if isinstance(axis, int) and 0 <= axis < len(shape) and (size := shape[axis]) is not None:
                     sizes.setdefault(size, f"{size} of `{ast.unparse(event.node.args[place])}`")
         if len(sizes) > 1:
@@ -221,15 +222,15 @@ def _mapped_at(axes: ast.expr | None, place: int) -> bool:
     return axes is None or (isinstance(axes, ast.Constant) and axes.value == 0 and axes.value is not None)
 
 
-def _leaves(context: Context, value: Value, scope: Scope, depth: int = 0) -> Iterator[Value]:
+def _leaves(context: Context, value: Bound, depth: int = 0) -> Iterator[Bound]:
     """Yield the parts of a dict or tuple that are written there, or a value itself."""
-    found = context.flow.resolve(context.flow.here(value, scope))
-    if found.frame is not None or depth > 3 or not isinstance(found.value, Mapping | Sequence):
+    found = context.flow.resolve(value)
+    if depth > 3 or not isinstance(found.value, Mapping | Sequence):
         yield value
         return
     parts = found.value.items if isinstance(found.value, Sequence) else [part for _, part in found.value.items]
     for part in parts:
-        yield from _leaves(context, part, scope, depth + 1)
+        yield from _leaves(context, context.flow.with_value(found, part), depth + 1)
 
 
 def _numbers(context: Context, root: Root, axes: ast.expr | None) -> Iterator[Finding]:

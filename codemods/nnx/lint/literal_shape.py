@@ -6,6 +6,7 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.values import Attr, Call, Item, Value
 
@@ -16,11 +17,19 @@ _SAMPLED = frozenset(f"jax.random.{name}" for name in ("normal", "uniform", "gum
 
 def literal_shape(context: Context, value: Value | None, scope: Scope) -> tuple[int | None, ...]:
     """Return the shape of an array that is made with a literal one, as far as it is known."""
+    return shape_of(context, context.flow.here(value, scope)) if isinstance(value, Attr | Call | Item) else ()
+
+
+def shape_of(context: Context, bound: Bound) -> tuple[int | None, ...]:
+    """Return the shape of an array as :func:`literal_shape` does, of a value in its activation."""
+    if isinstance(bound.value, Attr | Item):  # that is bound once, as what a constructor or a setup made
+        bound = context.flow.resolve(bound)
+    value = bound.value
     if not isinstance(value, Call) or not value.node.args:
         return ()
     if (written := _written(value)) is not None:
-        return literal_shape(context, written, scope)
-    name = context.flow.calls.callee_name(context.flow.here(value, scope))
+        return shape_of(context, context.flow.with_value(bound, written))
+    name = context.flow.calls.callee_name(bound)
     if name not in _SHAPED | _SAMPLED:
         return ()
     given: ast.expr | None = value.node.args[0]

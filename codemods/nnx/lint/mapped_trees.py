@@ -14,7 +14,19 @@ from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
-from codemods.nnx.values import Call, Changed, Comprehension, Const, Loop, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Changed,
+    Comprehension,
+    Const,
+    Loop,
+    Mapping,
+    Param,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 _FILLING = frozenset({"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full", "jax.numpy.empty"})
 _SAMPLING = frozenset({"jax.random.normal", "jax.random.uniform", "jax.random.truncated_normal"})
@@ -133,6 +145,10 @@ def _filled(context: Context, bound: Bound, depth: int) -> Bound | None:
         if isinstance(before.value, Sequence | Mapping):
             return bound
         return _filled(context, before, depth + 1)
+    if isinstance(value, Attr):
+        held = [flow.resolve(one) for one in flow.fields.field(flow.with_value(bound, value.base), value.name)]
+        made = [one for one in held if not _updated(context, one)]
+        return _filled(context, made[0], depth + 1) if len(made) == 1 else None
     if isinstance(value, Param):
         for entry in flow.sites.entries(value.function):
             argument = flow.argument(entry, value.name)

@@ -9,6 +9,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.begun import begun
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.stale_pair import stale_pairs
@@ -33,6 +34,10 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         own = flow.follow(made, made.value.args[0])
         given = _only(context, flow.here(args[0], event.scope))
+        home = context.bodies.home(made.value.node)
+        if isinstance(own.value, Attr) and isinstance(given.value, Attr) and home is not None:
+            own = begun(context, made.value.node.args[0], home) or own
+            given = begun(context, event.node.args[0], event.scope) or given
         if _different(context, own, given):
             source = event.scope.module.source
             yield finding(
