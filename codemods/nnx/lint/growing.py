@@ -14,7 +14,8 @@ from codemods.nnx.lint.places import compiled_roots, in_test
 from codemods.nnx.lint.sown import never_taken
 from codemods.nnx.lint.static_varies import counted
 from codemods.nnx.lint.syntax import names_in
-from codemods.nnx.values import Call, Changed, Loop, Sequence, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Changed, Loop, Sequence, Value
 
 _GROWING = frozenset({"append", "concatenate", "vstack", "hstack", "stack", "array", "asarray"})
 _HOMES = ("jax.numpy.", "numpy.")
@@ -78,9 +79,22 @@ def _grows(context: Context, value: Value, loop: ast.AST, scope: Scope) -> bool:
     """Say whether a value is an array that a loop makes longer in every round."""
     if isinstance(value, Loop) and value.node is loop and isinstance(value.again, Call):
         return value in _parts(context, value.again, scope)
+    if isinstance(value, Attr):  # an attribute, bound anew in the loop
+        stores = (n for n in ast.walk(loop) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Attribute))
+        for store in stores:
+            made = scope.module.values.get(store.value)
+            if last_word(store.targets[0]) == value.name and isinstance(made, Call):
+                return not _begins(loop, value.name) and value in _parts(context, made, scope)
+        return False
     if isinstance(value, Call):  # of a list to which every round appends
         return any(_appended(part, loop) for part in _parts(context, value, scope))
     return False
+
+
+def _begins(loop: ast.AST, name: str) -> bool:
+    """Say whether a loop binds an attribute more than once, as one that begins anew."""
+    return sum(isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Store)
+               for n in ast.walk(loop)) > 1  # fmt: skip
 
 
 def _parts(context: Context, call: Call, scope: Scope) -> tuple[Value, ...]:

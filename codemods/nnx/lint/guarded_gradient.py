@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, written
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
@@ -31,7 +31,8 @@ def _check(context: Context) -> Iterator[Finding]:
                 places.setdefault(event.scope.function, []).append((event, sharp))
     for event, name in foreign(context, *_ENDS):
         if name.startswith("jax.numpy.") and event.scope.function is not None and event.node.args:
-            if _at_the_end(event.node.args[0], last(name)) and not _handed_in(event.node.args[0], event):
+            operand = written(context, event.node.args[0], event.scope)
+            if _at_the_end(operand, last(name)) and not _handed_in(operand, event):
                 places.setdefault(event.scope.function, []).append((event, event.node))
     behind: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]] = {}
     for event, name in foreign(context, "sqrt", "norm"):
@@ -80,7 +81,7 @@ def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent
 
 def _behind_root(context: Context, event: CallEvent, name: str) -> ast.expr | None:
     """Return the divisor that is a norm or a root of a sum of squares, and a small number."""
-    if name.endswith("sqrt") and not _squares(event.node.args[0]):
+    if name.endswith("sqrt") and not _squares(written(context, event.node.args[0], event.scope)):
         return None
     if name.endswith("norm") and (len(event.node.args) > 1 or any(k.arg == "ord" for k in event.node.keywords)):
         return None
@@ -144,7 +145,7 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
         return None
     guarded: set[str] | None = None
     for way in ways:
-        for node in ast.walk(way):
+        for node in _parts(context, way, event.scope):
             operand = _operand(node)
             if operand is None:
                 continue
@@ -153,6 +154,14 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
             if ast.dump(operand) in guarded and not _safe(context, operand, event):
                 return node if isinstance(node, ast.expr) else way
     return None
+
+
+def _parts(context: Context, way: ast.expr, scope: Scope) -> Iterator[ast.AST]:
+    """Yield the nodes of an expression, and those of what its variables are names of."""
+    for node in ast.walk(way):
+        yield node
+        if isinstance(node, ast.Name) and (made := written(context, node, scope)) is not node:
+            yield from ast.walk(made)
 
 
 def _operand(node: ast.AST) -> ast.expr | None:

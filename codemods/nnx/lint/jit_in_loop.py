@@ -9,8 +9,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test
-from codemods.nnx.lint.syntax import innermost_loop
+from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test, written
+from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Function, Loop, Value
@@ -25,7 +25,7 @@ def _check(context: Context) -> Iterator[Finding]:
         loop = innermost_loop(event)
         if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
             continue
-        bound = _bound_in(loop, event.node) if loop is not None else not _repeated(context, event)
+        bound = _depends(context, event, loop) if loop is not None else not _repeated(context, event)
         if bound and loop is not None and (_counted(loop, event.node) or _handed_on(context, event, loop)):
             bound = False
         if not bound and _fresh(context, event, name):
@@ -173,7 +173,9 @@ def _fresh(context: Context, event: CallEvent, name: str) -> bool:
     if isinstance(event.node.args[0], ast.Attribute):  # a method is bound anew each time it is looked up
         callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
         return bool(callees) and all(one.receiver is not None and one.function.owner is not None for one in callees)
-    return isinstance(inner, Call) and isinstance(event.node.args[0], ast.Call)
+    made = written(context, event.node.args[0], event.scope)
+    loop = innermost_loop(event)
+    return isinstance(inner, Call) and isinstance(made, ast.Call) and (loop is None or inside(made, loop))
 
 
 def _handed_on(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:
@@ -203,14 +205,33 @@ def _counted(loop: ast.For | ast.While, node: ast.Call) -> bool:
 _ROUNDS = frozenset({"epoch", "step", "iteration", "it", "round", "round_", "epoch_idx", "step_idx"})
 
 
-def _bound_in(loop: ast.For | ast.While, node: ast.AST, own: ast.AST | None = None) -> bool:
+def _depends(context: Context, event: CallEvent, loop: ast.For | ast.While) -> bool:
+    """Say whether what a call compiles depends on something that the loop binds, other than steps on the way to it."""
+    pending: list[ast.AST] = [event.node]
+    while pending:
+        node = pending.pop()
+        steps: dict[str, ast.AST] = {}
+        for name in (n for n in ast.walk(node) if isinstance(n, ast.Name)):
+            value = event.scope.module.values.get(name)
+            inner = value.facts.node if isinstance(value, Function) else written(context, name, event.scope)
+            if isinstance(inner, ast.Call | ast.FunctionDef) and inner is not node and inside(inner, loop):
+                steps[name.id] = inner
+        if _bound_in(loop, node, own=node if isinstance(node, ast.FunctionDef) else None, but=frozenset(steps)):
+            return True
+        pending += steps.values()
+    return False
+
+
+def _bound_in(
+    loop: ast.For | ast.While, node: ast.AST, own: ast.AST | None = None, but: frozenset[str] = frozenset()
+) -> bool:
     """Say whether what is compiled depends on something that the loop binds; its own names do not count."""
     inner = set(ast.walk(own)) if own is not None else set()
     bound = {
         n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in inner
     }
     bound |= {n.name for n in ast.walk(loop) if isinstance(n, ast.FunctionDef) and n is not own and n not in inner}
-    return bool(bound & _free(node))
+    return bool((bound - but) & _free(node))
 
 
 def _free(node: ast.AST) -> set[str]:

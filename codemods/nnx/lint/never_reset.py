@@ -12,8 +12,8 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, position, receiver, unchanged
-from codemods.nnx.lint.syntax import argument, innermost_loop, inside, outermost_loop
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, position, receiver, unchanged, written
+from codemods.nnx.lint.syntax import argument, innermost_loop, inside, names_in, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param, Value
 
@@ -56,7 +56,7 @@ def _sums(context: Context) -> Iterator[Finding]:
         every = next((b for b in blocks if inside(b, loop) and _modulo(b.test)), None)
         if every is None:
             continue
-        read = {n.id for n in ast.walk(event.node.args[1]) if isinstance(n, ast.Name)}
+        read = names_in(written(context, event.node.args[1], event.scope))
         for node in ast.walk(loop):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and not inside(node, every):
                 name = node.targets[0].id

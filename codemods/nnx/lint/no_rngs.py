@@ -152,6 +152,9 @@ def _draws(context: Context, event: CallEvent) -> bool:
     if keyword(event.node, "deterministic") is not None and draws is not False:
         return False
     statement = event.statement
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):  # that a chain is made of
+        chains = (one for one in context.bodies.calls.get(event.scope, ()) if event.value in one.value.args)
+        statement = next((one.statement for one in chains if last_word(one.node.func) == "Sequential"), statement)
     targets = statement.targets if isinstance(statement, ast.Assign) and _is_or_chains(statement.value, event) else []
     if len(targets) != 1 or not isinstance(targets[0], ast.Name | ast.Attribute):
         return draws is False
@@ -172,7 +175,10 @@ def _draws(context: Context, event: CallEvent) -> bool:
 def _is_or_chains(value: ast.expr, event: CallEvent) -> bool:
     """Say whether a value is a layer, or an nnx.Sequential of layers among which it is."""
     if isinstance(value, ast.Call) and last_word(value.func) == "Sequential":
-        return event.node in value.args
+        named = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
+        return event.node in value.args or any(
+            isinstance(one, ast.Name) and isinstance(named, ast.Name) and one.id == named.id for one in value.args
+        )
     return value is event.node
 
 

@@ -12,11 +12,11 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Call, Changed, Loop, Param, Value
+from codemods.nnx.values import Attr, Call, Changed, Loop, Param, Unknown, Value
 
 NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Kind.STREAM})
 
@@ -187,6 +187,28 @@ def resolved(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
     return context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
 
 
+def written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return the expression of which a variable is the name, if what that reads is still the same; others themselves.
+
+    So a rule that looks at ``jnp.sqrt(jnp.sum(x**2))`` also knows ``total = jnp.sum(x**2); jnp.sqrt(total)``.
+
+    Args:
+        context: the analysis.
+        node: an expression.
+        scope: the body that it stands in.
+    """
+    value = scope.module.values.get(node) if isinstance(node, ast.Name) else None
+    made = value.node if isinstance(value, Call | Unknown) else None
+    if not isinstance(made, ast.expr) or isinstance(made, ast.Name) or made.lineno > node.lineno:
+        return node
+    if made not in context.bodies.paths(scope):
+        return node  # of a function around it
+    read = names_in(made)
+    between = (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id in read)
+    last = made.end_lineno or made.lineno
+    return node if any(isinstance(n.ctx, ast.Store) and last < n.lineno < node.lineno for n in between) else made
+
+
 def compiled_roots(context: Context) -> Iterator[Root]:
     """Yield the applications of ``jit`` and ``pmap``."""
     return (root for root in context.traced.roots if root.transform in COMPILING)
@@ -197,6 +219,9 @@ def jit_of(context: Context, event: CallEvent) -> tuple[Root, ...]:
     flow = context.flow
     call = flow.here(event.value, event.scope)
     callee = flow.follow(call, event.value.callee)
+    if isinstance(callee.value, Attr):  # a method under a decorator
+        methods = {one.function for one in flow.calls.callables(callee)}
+        return tuple(r for r in compiled_roots(context) if r.decorator and r.function in methods) if methods else ()
     if not isinstance(callee.value, Call):
         return ()
     node = callee.value.node

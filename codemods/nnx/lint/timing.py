@@ -29,8 +29,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if not started:
             continue
         for node in context.bodies.nodes(scope):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Name):
-                lines = [line for line in started.get(node.right.id, ()) if line < node.lineno]
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, _NAMES):
+                lines = [line for line in started.get(ast.unparse(node.right), ()) if line < node.lineno]
                 if not lines or _progress(context, scope, max(lines), node):
                     continue
                 if clock(context, node.left, scope) and _unfinished(context, scope, max(lines), node):
@@ -41,6 +41,9 @@ def _check(context: Context) -> Iterator[Finding]:
                         "the time is taken before the compiled code is done",
                         "call jax.block_until_ready(result) first, and once before the first time to compile",
                     )
+
+
+_NAMES = (ast.Name, ast.Attribute, ast.Subscript)
 
 
 def clock(context: Context, node: ast.expr, scope: Scope) -> bool:
@@ -58,7 +61,7 @@ def _progress(context: Context, scope: Scope, start: int, node: ast.AST) -> bool
 
 
 def starts(context: Context, scope: Scope) -> dict[str, list[int]]:
-    """Return the lines in which names get a time."""
+    """Return the lines in which variables, attributes or entries get a time, by their text."""
     found: dict[str, list[int]] = {}
     for event in context.bodies.calls.get(scope, ()):
         statement = event.statement
@@ -71,8 +74,8 @@ def starts(context: Context, scope: Scope) -> dict[str, list[int]]:
         ):
             if clock(context, event.node, scope):
                 for target in statement.targets:
-                    if isinstance(target, ast.Name):
-                        found.setdefault(target.id, []).append(statement.lineno)
+                    if isinstance(target, _NAMES):
+                        found.setdefault(ast.unparse(target), []).append(statement.lineno)
     return found
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.define import lint_rule
@@ -16,7 +16,21 @@ from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.tree_fields import untraceable_field
-from codemods.nnx.values import Call, Class, Const, Each, Function, Loop, Mapping, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Class,
+    Const,
+    Each,
+    Function,
+    Loop,
+    Mapping,
+    Param,
+    Ref,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 # decorators that leave a class as it is, as far as trees are concerned
 _PLAIN = frozenset({"dataclasses.dataclass", "functools.total_ordering", "typing.final"})
@@ -55,9 +69,10 @@ def _check(context: Context) -> Iterator[Finding]:
             if context.bodies.guarded(event.node, event.scope):
                 continue
             method = root.function.owner is not None and root.function.binding == "instance" and not root.bound
-            if method and root.decorator:
+            params = list(root.function.params)
+            if method and root.decorator and (params[0] not in root.static or not _on_object(context, event)):
                 continue  # NNX802 and others speak of methods
-            params = list(root.function.params)[int(root.bound) :]
+            params = params[int(root.bound or method) :] if root.bound or root.decorator else params
             given: list[tuple[str, Value, int]] = [
                 (name, value, i) for i, (name, value) in enumerate(zip(params, event.value.args, strict=False))
             ]
@@ -80,6 +95,14 @@ def _check(context: Context) -> Iterator[Finding]:
                         else f'make it static, static_argnames="{name}", or register its class: '
                         "jax.tree_util.register_dataclass",
                     )
+
+
+def _on_object(context: Context, event: CallEvent) -> bool:
+    """Say whether a call calls a method of an object, so that its arguments are those behind `self`."""
+    callee = event.value.callee
+    if not isinstance(callee, Attr):
+        return False
+    return not isinstance(context.flow.resolve(context.flow.here(callee.base, event.scope)).value, Class)
 
 
 def _given_back(context: Context) -> Iterator[Finding]:
