@@ -6,9 +6,10 @@ import ast
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
-from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.origins import origin
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Mapping, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Loop, Mapping, Param, Sequence
 
 _DEPTH = 40
 
@@ -21,7 +22,7 @@ def begun(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
         node: the expression.
         scope: the body that it stands in.
     """
-    value = scope.module.values.get(node)
+    value = origin(context, node, scope)
     return _first(context, context.flow.here(value, scope), node) if value is not None else None
 
 
@@ -69,33 +70,8 @@ def _before(context: Context, found: Bound, node: ast.expr) -> Bound | None:
     value = found.value
     if isinstance(value, Loop):
         return context.flow.with_value(found, value.before)
-    if isinstance(value, Indexed) and isinstance(value.index.value, Const):
-        entry = _entry(context, value.base, value.index.value.value)
-        return context.flow.with_value(found, entry) if entry is not None else None
     if isinstance(value, Attr) and isinstance(value.base, Param):
         return made_first(context, value, node)
-    return None
-
-
-def _entry(context: Context, container: Value, key: object) -> Value | None:
-    """Return what a container holds under a constant key before the loops that change it."""
-    for _ in range(_DEPTH):
-        if context.flow.identity.is_distrusted(container):
-            return None
-        if isinstance(container, Loop):
-            container = container.before
-        elif isinstance(container, Changed):
-            node = container.node
-            if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
-                return None
-            if node.slice.value == key:
-                return container.value
-            container = container.before
-        elif isinstance(container, Mapping):
-            found = [item for name, item in container.items if isinstance(name, Const) and name.value == key]
-            return found[-1] if found and all(isinstance(name, Const) for name, _ in container.items) else None
-        else:
-            return None
     return None
 
 

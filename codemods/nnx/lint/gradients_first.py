@@ -13,8 +13,8 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import kinds_of
-from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const
 
 _VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
@@ -32,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
         assert isinstance(target, ast.Tuple)
         if len(target.elts) != 2 or not isinstance(target.elts[1], _TARGETS):
             continue
-        first, second = map(_name, target.elts)
+        first, second = map(named, target.elts)
         made = context.flow.here(event.value, event.scope)
         if not _GRADIENTS.search(first) or _GRADIENTS.search(second) or not _valued(context, made):
             continue
@@ -111,12 +111,6 @@ def _found(event: CallEvent, node: ast.AST) -> Finding:
         "value_and_grad gives the value first: this takes the value for the gradients",
         "unpack it as `loss, grads = ...`, or `(loss, aux), grads = ...` with has_aux",
     )
-
-
-def _name(node: ast.expr) -> str:
-    if isinstance(node, ast.Subscript):
-        return str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
-    return last_word(node)
 
 
 def _valued(context: Context, made: Bound) -> bool:
