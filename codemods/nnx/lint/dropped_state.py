@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, position, shown
 from codemods.nnx.lint.stuck_eval import reach
 from codemods.nnx.lint.syntax import outermost_loop
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Free, Sequence
+from codemods.nnx.values import Attr, Free, Item, Sequence
 
 
 def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
@@ -153,12 +154,31 @@ def _evaluated(context: Context, event: CallEvent, loop: ast.For | ast.While, na
         place = position(param)
         given = caller.node.args[place] if place < len(caller.node.args) else None
         named = next((k.value for k in caller.node.keywords if k.arg == name), given)
-        if isinstance(named, ast.Name) and not caller.value.starred and not in_test(caller.scope):
-            if _bound_again(context, caller.scope, named.id, caller.statement.lineno):
+        if named is not None and _stays(context, named, caller.scope) and not caller.value.starred:
+            text = ast.unparse(named)
+            if in_test(caller.scope) or _bound_again(context, caller.scope, text, caller.statement.lineno):
                 continue
-            if _runs(context, caller.scope, named.id, _end(caller.node)):
+            if _runs(context, caller.scope, text, _end(caller.node)):
                 return True
     return False
+
+
+def _stays(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an argument is a variable, an attribute that only its constructor assigns, or an entry of a dict that
+    this body alone fills."""
+    value = scope.module.values.get(node)
+    if isinstance(node, ast.Attribute):
+        return isinstance(value, Attr) and len(own_stores(context, value)) == 1
+    return isinstance(node, ast.Name) or (
+        isinstance(node, ast.Subscript) and isinstance(value, Item) and origin(context, node, scope) is not value
+    )
+
+
+def _is(node: ast.AST, text: str) -> bool:
+    """Say whether an expression is the variable, attribute or entry of a text."""
+    if isinstance(node, ast.Name):
+        return node.id == text
+    return isinstance(node, ast.Attribute | ast.Subscript) and ast.unparse(node) == text
 
 
 def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
@@ -168,7 +188,10 @@ def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
 def _bound_again(context: Context, scope: Scope, name: str, line: int) -> bool:
     """Say whether a body gives a name another value from a line on."""
     return any(
-        isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) and n.lineno >= line
+        isinstance(n, ast.Name | ast.Attribute | ast.Subscript)
+        and not isinstance(n.ctx, ast.Load)
+        and n.lineno >= line
+        and _is(n, name)
         for n in context.bodies.nodes(scope)
     )
 
@@ -179,10 +202,10 @@ def _runs(context: Context, scope: Scope, name: str, end: tuple[int, int]) -> bo
         if (event.node.lineno, event.node.col_offset) < end:
             continue
         func = event.node.func
-        if isinstance(func, ast.Name) and func.id == name:
+        if _is(func, name):
             return True
         nodes = [*event.node.args, *(k.value for k in event.node.keywords)]
-        if any(isinstance(n, ast.Name) and n.id == name for n in nodes):
+        if any(_is(n, name) for n in nodes):
             functions = list(reach(context, event, 0, set()))
             words = {last_word(one.node.func) for f in functions for one in context.bodies.calls.get(f.scope, ())}
             if functions and not words & {"grad", "value_and_grad", "split", "update", "merge"}:

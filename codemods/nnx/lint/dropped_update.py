@@ -79,12 +79,12 @@ def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: 
     """Return the parameters that a call gives to a function which changes them and does not return them."""
     found: set[Param] = set()
     for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
-        if callee.function is function or callee.function.owner is not None:
+        if callee.function is function or callee.function.binding == "class":
             continue
         returned = _returned(context, callee.function)
         for inner in changed(context, callee.function, depth + 1):
             given = context.flow.argument(frame, inner.name)
-            value = original(given).value if given is not None else None
+            value = original(given).value if given is not None and inner is not callee.function.self_param else None
             if isinstance(value, Param) and value.function is function and inner.name not in returned:
                 found.add(value)
     return found

@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
@@ -71,11 +72,11 @@ def _kept(loop: ast.For) -> Iterator[tuple[ast.Lambda | ast.FunctionDef, str]]:
         kept = ""
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             func = statement.value.func
-            if isinstance(func, ast.Attribute) and func.attr == "append" and isinstance(func.value, ast.Name):
-                value, kept = next(iter(statement.value.args), None), func.value.id
+            if isinstance(func, ast.Attribute) and func.attr == "append" and named(func.value):
+                value, kept = next(iter(statement.value.args), None), ast.unparse(func.value)
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-            if isinstance(statement.targets[0].value, ast.Name):
-                value, kept = statement.value, statement.targets[0].value.id
+            if named(statement.targets[0].value):
+                value, kept = statement.value, ast.unparse(statement.targets[0].value)
         value = _inner(value)
         if isinstance(value, ast.Lambda):
             yield value, kept
@@ -89,7 +90,13 @@ def _read(nodes: tuple[ast.AST, ...], name: str, loop: ast.For) -> bool:
               and n.func.attr == "append"}  # fmt: skip
     stores |= {n.targets[0].value for n in ast.walk(loop) if isinstance(n, ast.Assign)
                and isinstance(n.targets[0], ast.Subscript)}  # fmt: skip
-    return any(isinstance(n, ast.Name) and n.id == name and n not in stores and inside(n, loop) for n in nodes)
+    return any(
+        isinstance(n, ast.Name | ast.Attribute | ast.Subscript)
+        and n not in stores
+        and inside(n, loop)
+        and ast.unparse(n) == name
+        for n in nodes
+    )
 
 
 RULE = lint_rule(

@@ -9,22 +9,24 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import compiled_roots, in_test, shown
+from codemods.nnx.lint.origins import named, origin, own_stores
+from codemods.nnx.lint.places import compiled_roots, in_test, position, shown
 from codemods.nnx.lint.syntax import argument, innermost_loop
+from codemods.nnx.values import Attr
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for root in compiled_roots(context):
         function = root.function
-        if function.scope.module not in context.asked or in_test(function.scope) or function.owner is not None:
+        if function.scope.module not in context.asked or in_test(function.scope):
             continue
-        if root.transform not in {"jax.jit", "flax.nnx.jit"} or root.partial:
+        if root.transform not in {"jax.jit", "flax.nnx.jit"} or root.partial or root.bound:
             continue
         said: set[str] = set()
         for node, name in _changed(context, function):
-            if name in said or _leaves(function, name):
+            if name in said or _leaves(function, name) or function.params[name] is function.self_param:
                 continue
-            place = list(function.params).index(name)
+            place = position(function.params[name])
             if any(_read(context, event, place, name) for event in context.traced.calls_of(root)):
                 said.add(name)
                 yield finding(
@@ -65,11 +67,18 @@ def _read(context: Context, event: CallEvent, place: int, name: str) -> bool:
     """Say whether a caller gives one dict again and again, without taking it back."""
     given = argument(event.node, place, name)
     loop = innermost_loop(event)
-    if not isinstance(given, ast.Name) or loop is None or event.value.starred or in_test(event.scope):
+    if given is None or not named(given) or loop is None or event.value.starred or in_test(event.scope):
         return False
+    value = event.scope.module.values.get(given)
+    if isinstance(given, ast.Attribute) and not (isinstance(value, Attr) and len(own_stores(context, value)) == 1):
+        return False
+    if isinstance(given, ast.Subscript) and origin(context, given, event.scope) is value:
+        return False
+    text = ast.unparse(given)
     return not any(
-        (isinstance(n, ast.Name) and n.id == given.id and isinstance(n.ctx, ast.Store))
-        or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == given.id)
+        isinstance(n, ast.Name | ast.Attribute | ast.Subscript)
+        and isinstance(n.ctx, ast.Store)
+        and text in {ast.unparse(n), ast.unparse(n.value) if isinstance(n, ast.Subscript) else ""}
         for n in ast.walk(loop)
     )
 

@@ -29,8 +29,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for node in _functions(context, event, name):
             value = event.scope.module.values.get(node)
-            if isinstance(node, ast.Call) and isinstance(value, Call) and _result(context, event, value):
-                yield _found(event, node, name, f"give it the function: {ast.unparse(node.func)}")
+            if isinstance(node, ast.Call | ast.Name) and isinstance(value, Call) and _result(context, event, value):
+                yield _found(event, node, name, f"give it the function: {ast.unparse(value.node.func)}")
                 break
             if name in _BRANCHED and _number(context, event, value):
                 yield _found(event, node, name, f"give it a function: lambda *_: {ast.unparse(node)}")

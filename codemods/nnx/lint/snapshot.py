@@ -76,16 +76,25 @@ def _followed(context: Context) -> Iterator[tuple[CallEvent, str]]:
         for target in _names(event):
             if (_PROMISES.search(target.id) and not _filtered(event)) or _returned(context, event, target):
                 wanted[event] = f"`{target.id}`"
-        if _collected(event) and not _filtered(event):
+        if _collected(context, event) and not _filtered(event):
             wanted[event] = "what the list collects"
     if wanted:
         follow = {alias.node for alias in aliases(context) if alias.forward and not alias.told_apart}
         yield from ((event, kept) for event, kept in wanted.items() if event.node in follow)
 
 
-def _collected(event: CallEvent) -> bool:
+def _collected(context: Context, event: CallEvent) -> bool:
     """Say whether a loop appends the state that a call gives to a list."""
     statement = event.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+    if isinstance(target, ast.Name) and event.loops:
+        return any(
+            last_word(other.node.func) == "append"
+            and other.loops == event.loops
+            and len(other.node.args) == 1
+            and event.scope.module.values.get(other.node.args[0]) is event.value
+            for other in context.bodies.calls.get(event.scope, ())
+        )
     outer = statement.value if isinstance(statement, ast.Expr) and event.loops else None
     return isinstance(outer, ast.Call) and last_word(outer.func) == "append" and outer.args == [event.node]
 
