@@ -62,7 +62,7 @@ def _relative(context: Context, source: Bound, depth: int) -> bool:
     if isinstance(value, Call):
         name = context.flow.calls.callee_name(source)
         if name == "os.path.join" and len(value.args) > 1:
-            if not all(_piece(node) for node in value.node.args[1:]):
+            if value.starred or not all(map(_is_piece, value.node.args[1:], value.args[1:])):
                 return False
         elif not (name in _PATHS or name in {"builtins.str", "os.fspath"}) or len(value.args) != 1:
             return False
@@ -87,6 +87,12 @@ def _relative(context: Context, source: Bound, depth: int) -> bool:
 
 def _starts(text: object) -> bool:
     return isinstance(text, str) and bool(text) and not _WHOLE.match(text)
+
+
+def _is_piece(node: ast.expr, value: Value) -> bool:
+    """Say the same of an argument, also of one that has a name."""
+    made = getattr(value, "node", None) if isinstance(node, ast.Name) else node
+    return _starts(value.value) if isinstance(value, Const) else isinstance(made, ast.expr) and _piece(made)
 
 
 def _piece(node: ast.expr) -> bool:

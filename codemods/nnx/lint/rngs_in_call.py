@@ -94,7 +94,11 @@ def _anew(context: Context, event: CallEvent) -> bool:
     """Say whether a call makes streams or a key of a fixed seed, in a function that is called often."""
     function = event.scope.function
     values = [*event.node.args, *(k.value for k in event.node.keywords)]
-    if function is None or not values or not all(isinstance(v, ast.Constant | ast.Name) for v in values):
+    if (
+        function is None
+        or not values
+        or not all(isinstance(v, ast.Constant | ast.Name | ast.Attribute) for v in values)
+    ):
         return False
     if event.scope.module not in context.asked or in_test(event.scope) or not _often(context, function):
         return False
@@ -128,11 +132,14 @@ def _outermost(function: FunctionFacts) -> FunctionFacts:
 
 
 def _constant(context: Context, event: CallEvent, node: ast.expr) -> bool:
-    """Say whether a seed is a literal number or text, by a name of the module too."""
+    """Say whether a seed is a literal number or text, by a name of the module or a field of its configuration too."""
     if isinstance(node, ast.Constant):
         return True
     value = event.scope.module.values.get(node)
-    if not isinstance(value, Free):
+    root = value
+    while isinstance(root, Attr):
+        root = root.base
+    if value is None or not isinstance(root, Free) or (isinstance(value, Attr) and not root.of_global):
         return False
     return isinstance(context.flow.resolve(context.flow.here(value, event.scope)).value, Const)
 
