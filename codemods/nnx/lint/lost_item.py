@@ -6,13 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import compiled_roots, in_test, position, shown
 from codemods.nnx.lint.syntax import argument, innermost_loop
+from codemods.nnx.lint.traced import free_params
 from codemods.nnx.values import Attr
+
+_HELPERS = 3  # through how many functions an argument is followed
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -22,24 +25,56 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if root.transform not in {"jax.jit", "flax.nnx.jit"} or root.partial or root.bound:
             continue
-        said: set[str] = set()
-        for node, name in _changed(context, function):
-            if name in said or _leaves(function, name) or function.params[name] is function.self_param:
+        for name, param in function.params.items():
+            lost = _lost(context, function, name, 0) if param is not function.self_param else None
+            place = position(param)
+            if lost is None or not any(_read(context, event, place, name) for event in context.traced.calls_of(root)):
                 continue
-            place = position(function.params[name])
-            if any(_read(context, event, place, name) for event in context.traced.calls_of(root)):
-                said.add(name)
-                yield finding(
-                    RULE.code,
-                    function.scope,
-                    node,
-                    f"{shown(function)} is compiled and gets a copy of `{name}`: the caller's stays as it is",
-                    f"return `{name}`, and assign the result",
-                )
+            scope, change = lost
+            yield finding(
+                RULE.code,
+                scope,
+                change,
+                f"{shown(function)} is compiled and gets a copy of `{name}`: the caller's stays as it is",
+                f"return `{name}`, and assign the result",
+            )
 
 
-def _changed(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.AST, str]]:
-    """Yield the entries of arguments that are set to something that is computed of them, with the argument."""
+def _lost(context: Context, function: FunctionFacts, name: str, depth: int) -> tuple[Scope, ast.AST] | None:
+    """Return where an argument is changed that goes no other way out of a function; None if nothing is lost."""
+    nodes = list(ast.walk(function.node))
+    reads = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
+    bases = {n.value for n in nodes if isinstance(n, ast.Subscript)}
+    handed = {n for n in reads if n not in bases}
+    found: tuple[Scope, ast.AST] | None = None
+    for event in context.bodies.calls.get(function.scope, ()) if handed and depth < _HELPERS else ():
+        given = handed & {*event.node.args, *(k.value for k in event.node.keywords)}
+        if not given:
+            continue
+        inner = _of_helper(context, event, name, depth)
+        if inner is None:
+            return None
+        found, handed = found or inner, handed - given
+    if handed:
+        return None
+    changed = _changed(context, function, name)
+    return (function.scope, changed) if changed is not None else found
+
+
+def _of_helper(context: Context, event: CallEvent, name: str, depth: int) -> tuple[Scope, ast.AST] | None:
+    """Return where the one function of the project that a call runs changes an argument, and loses it."""
+    invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+    if len(invoked) != 1 or event.value.starred:
+        return None
+    callee = invoked[0][0]
+    names = free_params(callee)
+    pairs = [*zip(names, event.node.args, strict=False), *((k.arg or "", k.value) for k in event.node.keywords)]
+    taken = [param for param, node in pairs if isinstance(node, ast.Name) and node.id == name]
+    return _lost(context, callee.function, taken[0], depth + 1) if len(taken) == 1 else None
+
+
+def _changed(context: Context, function: FunctionFacts, name: str) -> ast.AST | None:
+    """Return where an entry of an argument is set to something that is computed of it."""
     for node in context.bodies.nodes(function.scope):
         if isinstance(node, ast.Assign):
             target: ast.expr = node.targets[0]
@@ -50,17 +85,9 @@ def _changed(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.AS
             continue
         if not running or not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
             continue
-        if not isinstance(target.slice.value, str) or not isinstance(target.value, ast.Name):
-            continue
-        if target.value.id in function.params:
-            yield node, target.value.id
-
-
-def _leaves(function: FunctionFacts, name: str) -> bool:
-    """Say whether an argument is used in any other way than by its entries, or is another one at times."""
-    nodes = list(ast.walk(function.node))
-    bases = {n.value for n in nodes if isinstance(n, ast.Subscript)}
-    return any(isinstance(n, ast.Name) and n.id == name and n not in bases for n in nodes)
+        if isinstance(target.slice.value, str) and isinstance(target.value, ast.Name) and target.value.id == name:
+            return node
+    return None
 
 
 def _read(context: Context, event: CallEvent, place: int, name: str) -> bool:

@@ -11,11 +11,13 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.static_flag import flags_of
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.tree_fields import untraceable_field
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -63,20 +65,17 @@ def _check(context: Context) -> Iterator[Finding]:
                 "jax.tree_util.register_dataclass",
             )
             continue
-        for event in context.traced.calls_of(root):
+        for event in (*context.traced.calls_of(root), *_partials(context, root)):
             if event.value.starred or event.scope.module not in context.asked:
                 continue
-            if context.bodies.guarded(event.node, event.scope):
-                continue
+            if context.bodies.guarded(event.node, event.scope) or context.flow.calls.name(event) in BODIES:
+                continue  # of which a loop or condition runs compiled code, the arguments stand elsewhere
             method = root.function.owner is not None and root.function.binding == "instance" and not root.bound
             params = list(root.function.params)
             if method and root.decorator and (params[0] not in root.static or not _on_object(context, event)):
                 continue  # NNX802 and others speak of methods
             params = params[int(root.bound or method) :] if root.bound or root.decorator else params
-            given: list[tuple[str, Value, int]] = [
-                (name, value, i) for i, (name, value) in enumerate(zip(params, event.value.args, strict=False))
-            ]
-            for name, value, place in given:
+            for name, value, node in _given(params, event):
                 while isinstance(value, Loop):  # in the first round
                     value = value.before
                 what = _kind(context, context.flow.here(value, event.scope)) if name not in root.static else ""
@@ -87,7 +86,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     yield finding(
                         RULE.code,
                         event.scope,
-                        event.node.args[place],
+                        node,
                         f"`{name}` of {shown(root.function)} is traced, and gets {what}"
                         + ("" if leaf else ", which is no array and no tree"),
                         "make the field a part of the structure: pytree_node=False, static=True or meta_fields"
@@ -103,6 +102,29 @@ def _on_object(context: Context, event: CallEvent) -> bool:
     if not isinstance(callee, Attr):
         return False
     return not isinstance(context.flow.resolve(context.flow.here(callee.base, event.scope)).value, Class)
+
+
+def _given(params: list[str], event: CallEvent) -> Iterator[tuple[str, Value, ast.expr]]:
+    """Yield what a call of compiled code, or ``partial(compiled, ...)``, gives for its parameters."""
+    first = int(last_word(event.node.func) == "partial")
+    yield from zip(params, event.value.args[first:], event.node.args[first:], strict=False)
+    for keyword, (name, value) in zip(event.node.keywords, event.value.keywords, strict=True):
+        if name in params:
+            yield name, value, keyword.value
+
+
+def _partials(context: Context, root: Root) -> Iterator[CallEvent]:
+    """Yield the calls of ``functools.partial`` that give compiled code some of its arguments before."""
+    if root.function.owner is not None:
+        return
+    for event in context.bodies.named("partial"):
+        if not event.value.args or context.flow.calls.name(event) != "functools.partial":
+            continue
+        held = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+        if (isinstance(held.value, Function) and root.decorator and held.value.facts is root.function) or (
+            isinstance(held.value, Call) and root.node in {held.value.node, held.value.node.func}
+        ):
+            yield event
 
 
 def _given_back(context: Context) -> Iterator[Finding]:
@@ -248,6 +270,8 @@ def _text(context: Context, found: Bound) -> bool:
     """Say whether a value is a text, or one of several that a loop goes through."""
     if isinstance(found.value, Const):
         return isinstance(found.value.value, str)
+    if isinstance(found.value, Attr):
+        return _option(context, found.value.name, context.flow.follow(found, found.value.base))
     if not isinstance(found.value, Round | Each):
         return False
     over = context.flow.follow(found, found.value.base).value
@@ -256,6 +280,28 @@ def _text(context: Context, found: Bound) -> bool:
         and bool(over.items)
         and all(isinstance(item, Const) and isinstance(item.value, str) for item in over.items)
     )
+
+
+def _option(context: Context, name: str, read: Bound) -> bool:
+    """Say whether an attribute is an option of the command line that is a text, by the call that adds it."""
+    made = read.value
+    if not isinstance(made, Call) or not isinstance(made.callee, Attr) or made.callee.name != "parse_args":
+        return False
+    options = [
+        event.node
+        for event in context.bodies.named("add_argument")
+        if any(constant(a) in {f"--{name}", f"--{name.replace('_', '-')}"} for a in event.node.args)
+    ]
+    return bool(options) and all(_of_text(option) for option in options)
+
+
+def _of_text(option: ast.Call) -> bool:
+    """Say whether an option of the command line is a text, whoever calls the program."""
+    said = {k.arg: k.value for k in option.keywords}
+    kind = said.get("type")
+    if said.keys() & {"action", "nargs", "dest"} or not (kind is None or ast.unparse(kind) == "str"):
+        return False
+    return isinstance(constant(said.get("default")), str) or constant(said.get("required")) is True
 
 
 def _registered(context: Context, cls: ClassFacts) -> bool:
