@@ -169,8 +169,19 @@ class Library:
         if call is not None and isinstance(call, Call):
             for body in run.flow.calls.bodies(run.flow.here(call, self.scope), running):
                 for callee in run.flow.calls.callables(body):
-                    found |= run.calls.enter(node, callee.function, operands, {}, set())
+                    bound = callee.receiver is not None and callee.function.binding == "instance"
+                    mine = self._holder(node, callee.function.name) if bound else set()
+                    skipped = [set[Thing]()] if bound and not mine else []
+                    found |= run.calls.enter(node, callee.function, [*skipped, *operands], {}, mine)
         return found | {thing for things in given for thing in things}
+
+    def _holder(self, node: ast.Call, method: str) -> set[Thing]:
+        """Return the object whose method a call is given to run, as in ``fori_loop(0, n, self.body, x)``."""
+        if self.scope is not self.run.scope:
+            return set()
+        given = [*node.args, *(k.value for k in node.keywords)]
+        bases = [one.value for one in given if isinstance(one, ast.Attribute) and one.attr == method]
+        return self.run.expressions.value(bases[0]) if bases else set()
 
     def _cloned(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
         things = args[0] if args else set()
