@@ -120,7 +120,16 @@ class _Plan:
         """Say whether a constructed dict is assigned to an attribute at once."""
         statement = event.statement
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        return getattr(statement, "value", None) is event.node and all(isinstance(t, ast.Attribute) for t in targets)
+        if getattr(statement, "value", None) is not event.node:
+            return False
+        return all(isinstance(t, ast.Attribute) and not self.of_plain_class(t, event.scope) for t in targets)
+
+    def of_plain_class(self, target: ast.Attribute, scope: Scope) -> bool:
+        """Say whether an attribute belongs to an object of the project that is no node."""
+        value = scope.module.values.get(target.value)
+        held = self.flow.resolve(self.flow.here(value, scope)) if value is not None else None
+        cls = self.flow.classes.class_of(held) if held is not None else None
+        return cls is not None and not any(b.startswith("flax.nnx.") for b in self.flow.classes.mro(cls)[1])
 
     def field_edits(self, event: CallEvent) -> _Edits:
         call, source = event.node, event.scope.module.source

@@ -71,7 +71,13 @@ class Calls:
             return found
         callees = run.flow.calls.callables(callee)
         if callees:
-            return self._resolved(bound, callees, node, receiver, args, keywords)
+            found = self._resolved(bound, callees, node, receiver, args, keywords)
+            if isinstance(func, ast.Attribute) and any(
+                callee.args or callee.keywords or _closure(callee.function) for callee in callees
+            ):
+                held = {thing for thing in receiver if thing.given and thing.cls is not None}
+                found |= self.invoke(method, node, held, args, keywords)  # whoever made it has what it holds
+            return found
         record = self._record(callee, args, keywords)
         if record is not None:
             return {record}
@@ -138,7 +144,9 @@ class Calls:
                 elif target.partial is not None:
                     known = True
                     for callee in run.flow.calls.callables(target.partial[0]):
-                        found |= self.enter(node, callee.function, [*target.partial[1], *args], keywords, set())
+                        bound = callee.receiver is not None and callee.function.binding == "instance"
+                        given = [*([set[Thing]()] if bound else []), *target.partial[1], *args]
+                        found |= self.enter(node, callee.function, given, keywords, set())
         return found, known
 
     def method(
@@ -345,6 +353,12 @@ class Calls:
             rest = {name: things for name, things in keywords.items() if name not in function.params and things}
             given[function.kwarg] = {Thing(fields=rest)} if rest else set()
         return Replay(self.run, summary, site, given, captured or {}).results()
+
+
+def _closure(function: FunctionFacts) -> bool:
+    """Say whether a function is defined in another one, whose variables it may use."""
+    outer = function.scope.parent
+    return outer is not None and outer.function is not None
 
 
 def _super(node: ast.Call) -> bool:

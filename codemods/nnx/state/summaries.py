@@ -10,7 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts, FunctionNode, ModuleFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
-from codemods.nnx.state.events import Summary, visible
+from codemods.nnx.state.events import Put, Summary, flat, visible
 from codemods.nnx.state.heap import Change, Thing
 from codemods.nnx.state.stateful import class_may_change
 from codemods.nnx.values import Class
@@ -89,7 +89,9 @@ class Summaries:
             summary.params[name] = thing
             run.names[run.scope, name] = {thing}
         self.complete(run, lambda: self._body(run, node))
-        for inner in {part for result in run.results for part in result.inside() if part.function is not None}:
+        stored = {thing for event in flat(run.log.events) if isinstance(event, Put) for thing in event.things}
+        leaving = {part for thing in run.results | stored for part in thing.inside()}
+        for inner in {part for part in leaving if part.function is not None}:
             self._capture(run, inner)
         summary.results = run.results
         visible(summary, run.log.events)
