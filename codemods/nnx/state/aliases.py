@@ -16,6 +16,7 @@ from codemods.nnx.state.execution import Execution
 from codemods.nnx.state.heap import Change, Share, Thing
 from codemods.nnx.state.relevance import Part, Relevance
 from codemods.nnx.state.summaries import Summaries
+from codemods.nnx.values import Attr, ModuleRef
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _follow(summaries: Summaries, relevance: Relevance) -> None:
         todo += relevance.listing(part)
     for part in seen:
         if isinstance(part, ModuleFacts):
-            _run_module(summaries, part)
+            _run_module(summaries, part, [m for m in _imports(summaries, part) if m in relevance.sharing])
     for cls in classes:
         _live(summaries, cls)
 
@@ -129,9 +130,28 @@ def _around(function: FunctionFacts) -> Iterator[FunctionFacts]:
         scope = scope.parent
 
 
-def _run_module(summaries: Summaries, module: ModuleFacts) -> None:
+def _imports(summaries: Summaries, module: ModuleFacts) -> list[ModuleFacts]:
+    """Return the modules of the project that a module takes names from."""
+    bases = [
+        value.base
+        for values in module.scope.bindings.values()
+        for value in values
+        if isinstance(value, Attr) and isinstance(value.base, ModuleRef)
+    ]
+    found = [summaries.context.flow.project.find(base.name, base.importer) for base in bases]
+    return [other for other in dict.fromkeys(found) if other is not None and other is not module]
+
+
+def _run_module(summaries: Summaries, module: ModuleFacts, before: list[ModuleFacts]) -> None:
+    """Run a module, behind those whose globals are shared states that it imports."""
     run = Execution(summaries, module.scope)
-    summaries.complete(run, lambda: run.statements.block(module.source.tree.body))
+
+    def body() -> None:
+        for part in (*before, module):
+            run.enter(part.scope)
+            run.statements.block(part.source.tree.body)
+
+    summaries.complete(run, body)
 
 
 def _live(summaries: Summaries, cls: ClassFacts) -> None:

@@ -248,12 +248,14 @@ class Calls:
         run, scope = self.run, scope or self.run.scope
         found: set[Thing] = set()
         for thing in things:
-            if thing.given and (thing.kind is Kind.STATE or (thing.unknown and self._state(node, scope))):
+            state = thing.kind is Kind.STATE or (thing.unknown and self._state(node, scope))
+            if state and thing.given and run.scope.parent is not None:
                 later = Thing(kind=Kind.STATE, given=True)  # the caller knows what is in it
                 found.add(run.log.invoked(Invoke(node, HANDED, set(), [{thing}], {}, later, scope)))
-            elif thing.kind is Kind.STATE:
+            elif state:
                 run.read({thing}, node)
                 inner = run.library.copied(thing)
+                inner.kind = Kind.STATE
                 run.share(Share(node, scope, False, {thing}, {inner}, handed=True))
                 found.add(inner)
             else:

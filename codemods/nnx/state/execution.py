@@ -19,7 +19,7 @@ from codemods.nnx.state.library import Library
 from codemods.nnx.state.methods import Methods
 from codemods.nnx.state.statements import Statements
 from codemods.nnx.state.summaries import Summaries
-from codemods.nnx.values import Class, Const, Function, ModuleRef, Ref
+from codemods.nnx.values import Attr, Class, Const, Function, ModuleRef, Ref
 
 
 class Exhausted(Exception):
@@ -69,6 +69,10 @@ class Execution:
 
     # -- variables ----------------------------------------------------------------------------------
 
+    def enter(self, scope: Scope) -> None:
+        """Go on in another module."""
+        self.scope = self.library.scope = scope
+
     def variable(self, name: str) -> tuple[Scope, str]:
         """Return the variable that a name means where it is bound."""
         scope = self.scope
@@ -95,12 +99,28 @@ class Execution:
             if found is not None:
                 return found
             if name in scope.bindings and name not in scope.globals:
-                return self.around((scope, name)) if scope is not self.scope else set()
+                origin = self.imported((scope, name))
+                return self.around(origin) if scope is not self.scope or origin[0] is not scope else set()
             scope = scope.parent
         return set()
 
+    def imported(self, variable: tuple[Scope, str]) -> tuple[Scope, str]:
+        """Return the variable of another module that a name was imported from; the variable itself otherwise."""
+        for _ in range(_IMPORTS):
+            scope, name = variable
+            values = scope.bindings.get(name, ())
+            only = values[0] if len(values) == 1 else None
+            if not isinstance(only, Attr) or not isinstance(only.base, ModuleRef):
+                break
+            module = self.flow.project.find(only.base.name, only.base.importer)
+            if module is None or only.name not in module.scope.bindings:
+                break
+            variable = module.scope, only.name
+        return variable
+
     def around(self, variable: tuple[Scope, str]) -> set[Thing]:
         """Return what a variable of a scope around the function holds, which only the caller knows."""
+        variable = self.imported(variable)
         found = self.names.get(variable)
         if found is None:
             values = variable[0].bindings.get(variable[1], ())
@@ -296,6 +316,7 @@ class Execution:
 
 
 _DEPTH = 5  # how deep in an unknown object its parts are told apart
+_IMPORTS = 5  # through how many modules a name is followed to where it is bound
 _STEPS = 3_000  # how much work one function or module may take
 #: Attributes that are no objects.
 _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "sharding", "addressable_shards", "devices", "platform"})
