@@ -324,7 +324,9 @@ class Arrays:
             return Array(FLOAT, 0)
         if word not in _ELEMENTWISE and word not in _OVER_CLASSES:
             return UNKNOWN
-        axes = [self.of(argument, scope, depth).axes for argument in value.args[:2]]
+        given = dict(value.keywords)
+        named = [given[name] for name in _COMPARED if name in given]
+        axes = [self.of(argument, scope, depth).axes for argument in [*value.args, *named][:2]]
         first = axes[0] if axes else None
         if word in _OVER_CLASSES:
             return Array(FLOAT, first - 1 if first else None)
@@ -549,9 +551,13 @@ def _literal(value: object) -> Array:
     return Array(FLOAT, 0, weak=True) if isinstance(value, float) else UNKNOWN
 
 
+# what a loss of optax compares, by keyword: the predictions first
+_COMPARED = ("logits", "predictions", "labels", "targets")
+
+
 def _joined(axes: list[int | None]) -> int | None:
     known = [n for n in axes if n is not None]
-    return max(known) if len(known) == len(axes) else None
+    return max(known) if known and len(known) == len(axes) else None
 
 
 def _product(left: int | None, right: int | None) -> int | None:

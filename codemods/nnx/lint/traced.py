@@ -383,14 +383,19 @@ class Traced:
                     self._mark(nested, level, queue)
 
     def _called_back(self, event: CallEvent) -> set[FunctionFacts]:
-        """Return the functions that a call has run on the host, with values."""
-        if not event.value.args or last_word(event.node.func) not in _CALLBACK_WORDS:
+        """Return the functions that a call has run on the host, with values; also of ``partial(callback, f)``."""
+        word = last_word(event.node.func)
+        if not event.value.args or (word not in _CALLBACK_WORDS and word != "partial"):
             return set()
         flow = self._flow
         call = flow.here(event.value, event.scope)
-        if flow.calls.callee_name(call) not in HOST_CALLBACKS:
+        name, place = flow.calls.callee_name(call), 0
+        if name == "functools.partial" and len(event.value.args) > 1:
+            held, place = flow.follow(call, event.value.args[0]).value, 1
+            name = held.name if isinstance(held, Ref) else ""
+        if name not in HOST_CALLBACKS:
             return set()
-        return {c.function for c in flow.calls.callables(flow.with_value(call, event.value.args[0]))}
+        return {c.function for c in flow.calls.callables(flow.with_value(call, event.value.args[place]))}
 
     def _follow_call(self, event: CallEvent, level: int, queue: list[FunctionFacts], first: bool) -> None:
         """Mark what a call in traced code reaches."""

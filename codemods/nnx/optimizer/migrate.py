@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
+from codemods.nnx.kinds import Kind
 from codemods.nnx.optimizer.compatible import CompatibleForm
 from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, gradients, hints
@@ -19,7 +20,7 @@ from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.options import OptimizerForm
 from codemods.nnx.rewrite import RewriteError, insert_first
-from codemods.nnx.values import Class, Ref, Value
+from codemods.nnx.values import Call, Class, Ref, Value
 
 
 def family(code: str) -> Callable[[Context], Iterator[Finding]]:
@@ -69,7 +70,7 @@ def migrate(context: Context) -> Iterator[Finding]:
     for group in groups:
         if group.constructors and all(c.kind == COMPATIBLE for c in group.constructors):
             taken[group] = "compatible"
-        yield from _misused(flow, origins, group, context.options.targets == ("0.12",))
+        yield from _misused(context, origins, group)
         if any(c.kind == OLD for c in group.constructors) or any(
             origins.optimizer_base(c) == OLD for c in group.subclasses
         ):
@@ -276,10 +277,10 @@ def _unseen(flow: Flow, event: CallEvent, offer: bool) -> Finding:
 # -- uses that are wrong on every version ---------------------------------------------------------
 
 
-def _misused(flow: Flow, origins: Origins, group: Group, newest: bool) -> Iterator[Finding]:
+def _misused(context: Context, origins: Origins, group: Group) -> Iterator[Finding]:
     for update in group.updates:
-        yield from _swapped(flow, update)
-        yield from _filtered(flow, origins, update, newest)
+        yield from _swapped(context.flow, update)
+        yield from _filtered(context, origins, update)
 
 
 def _swapped(flow: Flow, update: Update) -> Iterator[Finding]:
@@ -305,15 +306,16 @@ def _below_param(flow: Flow, made: Constructor) -> bool:
     return value == Ref("flax.nnx.LoRAParam")
 
 
-def _filtered(flow: Flow, origins: Origins, update: Update, newest: bool) -> Iterator[Finding]:
+def _filtered(context: Context, origins: Origins, update: Update) -> Iterator[Finding]:
     """Report gradients of other Variables than the optimizer updates, on whichever ways lead there."""
+    flow, newest = context.flow, context.options.targets == ("0.12",)
     call, scope = update.event.value, update.event.scope
     grads = call.args[-1] if call.args else call.keyword("grads")
     found = gradients(flow, flow.here(grads, scope)) if grads is not None else []
     made = [m for m in origins.of(flow.here(update.value, scope)) if isinstance(m, Constructor)]
     if not found or not made or any(m.cls is not None for m in made):
         return
-    taken = {_taken(flow, one) for one in found}
+    taken = {_taken(context, one) for one in found}
     kinds = {_updated(flow, member) for member in made}
     if "" in taken | kinds or taken & kinds:  # one flag may choose both
         return
@@ -330,11 +332,17 @@ def _filtered(flow: Flow, origins: Origins, update: Update, newest: bool) -> Ite
     )
 
 
-def _taken(flow: Flow, found: Gradient | None) -> str:
+def _taken(context: Context, found: Gradient | None) -> str:
     """Return the name of the class that gradients were taken of; empty if it is not known."""
-    if found is None or not of_nnx(flow, found):
+    if found is None or not of_nnx(context.flow, found):
         return ""
-    return _class_name(flow, found.filter, found) if found.filter is not None else "flax.nnx.Param"
+    if found.filter is not None:
+        return _class_name(context.flow, found.filter, found)
+    call = found.call.value
+    of = call.args[found.argument] if isinstance(call, Call) and found.argument < len(call.args) else None
+    if of is not None and Kind.STATE in context.kinds.of(context.flow.with_value(found.call, of)):
+        return ""  # gradients of a state are taken of all that is in it
+    return "flax.nnx.Param"
 
 
 def _updated(flow: Flow, made: Constructor) -> str:
