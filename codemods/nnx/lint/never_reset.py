@@ -12,7 +12,17 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, position, receiver, unchanged, written
+from codemods.nnx.lint.places import (
+    callers_of,
+    foreign,
+    in_test,
+    kinds_of,
+    passed,
+    position,
+    receiver,
+    unchanged,
+    written,
+)
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside, names_in, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param, Value
@@ -115,7 +125,7 @@ def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
         return isinstance(metric, Param) and _logged(context, metric)
     return any(
         caller.loops and isinstance(caller.loops[-1], ast.For | ast.While) and not _fresh(caller, metric)
-        for caller in context.flow.sites.callers(function)[:_CALLERS]
+        for caller in callers_of(context, function)[:_CALLERS]
         if not in_test(caller.scope)
     )
 
@@ -124,7 +134,7 @@ def _logged(context: Context, metric: Param) -> bool:
     """Say whether a function that only reads a metric is called behind the loop that updates it, in every epoch."""
     function = metric.function
     place = position(metric)
-    for caller in context.flow.sites.callers(function)[:_CALLERS]:
+    for caller in callers_of(context, function)[:_CALLERS]:
         if in_test(caller.scope) or caller.value.starred or len(caller.loops) != 1:
             continue
         given = argument(caller.node, place, metric.name)

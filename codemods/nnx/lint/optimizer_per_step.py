@@ -11,7 +11,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, given_to, in_test, passed, receiver, unchanged
+from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, passed, receiver, unchanged
 from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
@@ -124,7 +124,7 @@ def _through_helper(context: Context, event: CallEvent) -> list[tuple[CallEvent,
     if isinstance(model, Attr) and model.base is function.self_param:
         return [
             (caller, Attr(caller.value.callee.base, model.name))
-            for caller in context.flow.sites.callers(function)
+            for caller in callers_of(context, function)
             if isinstance(caller.value.callee, Attr) and _target(caller) and not in_test(caller.scope)
         ]
     if not isinstance(model, Param):
@@ -132,7 +132,7 @@ def _through_helper(context: Context, event: CallEvent) -> list[tuple[CallEvent,
     if model.function is not function or model is function.self_param:
         return []
     found = []
-    for caller in context.flow.sites.callers(function):
+    for caller in callers_of(context, function):
         given = None if caller.value.starred else passed(caller, model)
         if given is not None and _target(caller) and not in_test(caller.scope):
             found.append((caller, given))
@@ -263,7 +263,7 @@ def _called_in_loop(context: Context, event: CallEvent, model: Value) -> bool:
     function = event.scope.function
     if function is None:
         return False
-    callers = [c for c in context.flow.sites.callers(function) if not in_test(c.scope)]
+    callers = [c for c in callers_of(context, function) if not in_test(c.scope)]
     for caller in callers:
         loop = innermost_loop(caller)
         if loop is None:

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, kept, uses
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import callers_of, in_test, shown
 from codemods.nnx.lint.rngs_in_call import key_anew
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Value
 
 _SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # what is made once, or the same on purpose
@@ -29,6 +29,7 @@ _SHOWING = re.compile(
     r"(^|[._])(plt|plot\w*|imshow|savefig|imsave|image_grid|make_grid|save_image\w*|fromarray|wandb)([._]|$)"
 )
 _DEPTH = 3
+_SCRIPT = re.compile(r"main|run")
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -163,7 +164,8 @@ def _repeated(context: Context, function: FunctionFacts, depth: int) -> bool:
             continue
         caller = event.scope.function
         if caller is not None and (SAME.search(caller.name) or (_ONCE.search(caller.name) and depth)):
-            continue
+            if not _SCRIPT.fullmatch(caller.name) or not _trains(context, event):
+                continue
         if any(isinstance(loop, ast.For | ast.While | ast.comprehension) for loop in event.loops):
             return True
         if caller is None or depth >= _DEPTH or caller is function:
@@ -173,6 +175,18 @@ def _repeated(context: Context, function: FunctionFacts, depth: int) -> bool:
         ):
             return True
     return False
+
+
+def _trains(context: Context, event: CallEvent) -> bool:
+    """Say whether a loop of a script goes on from what its last round gave, as a training does."""
+    loops = {loop for loop in event.loops if isinstance(loop, ast.For | ast.While)}
+    values = [*event.value.args, *(value for _, value in event.value.keywords)]
+    given = {ast.unparse(node) for node in event.node.args if isinstance(node, ast.Attribute)}
+    return any(isinstance(value, Loop) and value.node in loops and value.again is not None for value in values) or any(
+        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node) in given
+        for loop in loops
+        for node in ast.walk(loop)
+    )
 
 
 RULE = lint_rule(

@@ -14,7 +14,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed, scopes
+from codemods.nnx.lint.places import callers_of, foreign, in_test, kinds_of, passed, scopes
 from codemods.nnx.lint.syntax import innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
@@ -325,7 +325,7 @@ def _kept_again(context: Context, scope: Scope, value: Param, depth: int) -> boo
     function = scope.function
     if function is None or value.function is not function or function.name in _MAKING or depth > 2:
         return False
-    for caller in context.flow.sites.callers(function)[:20]:
+    for caller in callers_of(context, function)[:20]:
         given = passed(caller, value)
         if given is None or caller.value.starred or in_test(caller.scope):
             continue
