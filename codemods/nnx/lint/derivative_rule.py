@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
@@ -37,10 +37,12 @@ def _check(context: Context) -> Iterator[Finding]:
                         forward, value, "the forward rule returns the result and what the backward rule needs"
                     )
                     break
-        if backward is not None and primal is not None and _is_vjp(context, primal):
-            yield from _order(primal, backward)
-            yield from _traced(context, primal)
-            wanted = _wanted(primal)
+        plain = primal is not None and primal.self_param is None and not primal.decorators
+        made = _made(context, owner, event) if owner is not None and plain else None
+        if backward is not None and primal is not None and (made is not None or _is_vjp(context, primal)):
+            yield from _order(primal, backward, made)
+            yield from _traced(context, primal, made)
+            wanted = _wanted(primal, made)
             for value in backward.returns:
                 given = _length(value) if isinstance(value, Sequence) else None
                 if wanted is not None and given is not None and given != wanted:
@@ -52,9 +54,23 @@ def _check(context: Context) -> Iterator[Finding]:
                     break
 
 
-def _order(primal: FunctionFacts, backward: FunctionFacts) -> Iterator[Finding]:
+def _made(context: Context, owner: Value, event: CallEvent) -> ast.Call | None:
+    """Return the call of ``custom_vjp`` that made a function of a plain one."""
+    found = context.flow.resolve(context.flow.here(owner, event.scope))
+    named = isinstance(found.value, Call) and context.flow.calls.callee_name(found) == "jax.custom_vjp"
+    return found.value.node if named and isinstance(found.value, Call) and found.value.node.args else None
+
+
+def _options(function: FunctionFacts, made: ast.Call | None) -> list[ast.Call]:
+    """Return the calls that may tell which arguments are not differentiated."""
+    if made is not None or isinstance(function.node, ast.Lambda):
+        return [made] if made is not None else []
+    return [one for one in function.node.decorator_list if isinstance(one, ast.Call)]
+
+
+def _order(primal: FunctionFacts, backward: FunctionFacts, made: ast.Call | None) -> Iterator[Finding]:
     """Yield a backward rule that takes what is not differentiated elsewhere than first."""
-    fixed = _nondiff(primal)
+    fixed = _nondiff(primal, made)
     names = list(backward.params)
     if not fixed or len(names) != len(fixed) + 2 or backward.vararg is not None:
         return
@@ -69,9 +85,9 @@ def _order(primal: FunctionFacts, backward: FunctionFacts) -> Iterator[Finding]:
         )
 
 
-def _traced(context: Context, primal: FunctionFacts) -> Iterator[Finding]:
+def _traced(context: Context, primal: FunctionFacts, made: ast.Call | None) -> Iterator[Finding]:
     """Yield the calls that give a traced array for an argument of nondiff_argnums."""
-    fixed = _nondiff(primal)
+    fixed = _nondiff(primal, made)
     order = list(primal.params)
     for event in context.flow.sites.callers(primal) if fixed else ():
         if event.value.starred or event.scope.module not in context.asked:
@@ -87,14 +103,13 @@ def _traced(context: Context, primal: FunctionFacts) -> Iterator[Finding]:
                 )
 
 
-def _nondiff(function: FunctionFacts) -> list[str]:
+def _nondiff(function: FunctionFacts, made: ast.Call | None) -> list[str]:
     """Return the parameters that ``nondiff_argnums`` names."""
     names = list(function.params)
-    for decorator in function.node.decorator_list if not isinstance(function.node, ast.Lambda) else ():
-        if isinstance(decorator, ast.Call):
-            numbers = constant(keyword(decorator, "nondiff_argnums"))
-            chosen = numbers if isinstance(numbers, tuple | list) else (numbers,)
-            return [names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)]
+    for call in _options(function, made)[:1]:
+        numbers = constant(keyword(call, "nondiff_argnums"))
+        chosen = numbers if isinstance(numbers, tuple | list) else (numbers,)
+        return [names[n] for n in chosen if isinstance(n, int) and 0 <= n < len(names)]
     return []
 
 
@@ -136,20 +151,19 @@ def _is_vjp(context: Context, function: FunctionFacts) -> bool:
     return names == ["jax.custom_vjp"]
 
 
-def _wanted(function: FunctionFacts) -> int | None:
+def _wanted(function: FunctionFacts, made: ast.Call | None) -> int | None:
     """Return how many gradients the backward rule of a function gives; None if that is not known."""
     if function.vararg is not None or isinstance(function.node, ast.Lambda):
         return None
     left = len(function.params)
-    for decorator in function.node.decorator_list:
-        if isinstance(decorator, ast.Call):
-            given = keyword(decorator, "nondiff_argnums")
-            if keyword(decorator, "nondiff_argnames") is not None:
-                return None
-            numbers = constant(given) if given is not None else ()
-            if not isinstance(numbers, tuple | list | int):
-                return None
-            left -= 1 if isinstance(numbers, int) else len(numbers)
+    for call in _options(function, made):
+        given = keyword(call, "nondiff_argnums")
+        if keyword(call, "nondiff_argnames") is not None:
+            return None
+        numbers = constant(given) if given is not None else ()
+        if not isinstance(numbers, tuple | list | int):
+            return None
+        left -= 1 if isinstance(numbers, int) else len(numbers)
     return left
 
 

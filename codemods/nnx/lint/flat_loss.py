@@ -109,7 +109,7 @@ class _Depends:
     def _called(self, node: ast.Call) -> int:
         """Return how the result of a call of the project's own function depends on the parameter."""
         value = self._scope.module.values.get(node)
-        if self._depth > 3 or not isinstance(value, Call) or value.starred or value.keywords:
+        if self._depth > 3 or not isinstance(value, Call) or value.starred:
             return SMOOTH
         callees = self._context.flow.calls.callables(self._context.flow.here(value.callee, self._scope))
         function = callees[0].function if len(callees) == 1 and not callees[0].gradient else None
@@ -120,6 +120,9 @@ class _Depends:
         if len(node.args) > len(names):
             return SMOOTH
         given = [(name, self.of(argument)) for name, argument in zip(names, node.args, strict=False)]
+        given += [(k.arg, self.of(k.value)) for k in node.keywords if k.arg in names]
+        if len(given) != len(node.args) + len(node.keywords):
+            return SMOOTH
         return max(
             (min(how, _Depends(self._context, function, name, self._depth + 1).of(body)) for name, how in given if how),
             default=NONE,

@@ -162,7 +162,7 @@ def _linen(context: Context, event: CallEvent) -> bool:
 
 def _unused_setup(context: Context) -> Iterator[Finding]:
     """Yield the ``setup`` methods that nothing calls, of modules without a constructor."""
-    called = any(True for _ in context.bodies.named("setup"))
+    called = any(isinstance(event.node.func, ast.Attribute) for event in context.bodies.named("setup"))
     for cls in context.asked.classes() if not called else ():
         setup = cls.methods.get("setup")
         bases = context.flow.classes.mro(cls)[1]

@@ -229,7 +229,8 @@ def _lost_in_loop(event: CallEvent, name: str, dropped: ast.expr) -> bool:
     target = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
     if loop is None or not isinstance(dropped, ast.Name) or not isinstance(target, ast.Tuple):
         return False
-    given = {node.id for node in event.node.args if isinstance(node, ast.Name)}
+    nodes = (*event.node.args, *(k.value for k in event.node.keywords))
+    given = {node.id for node in nodes if isinstance(node, ast.Name)}
     kept = given & {one.id for one in target.elts if isinstance(one, ast.Name)}
     return bool(kept) and not _read_in(loop, dropped.id) and not _bound_in(loop, name)
 
@@ -247,7 +248,8 @@ def _lost_in_attribute(
     if not stores or not all(_first_state(store) for store in stores):
         return False
     target = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
-    read = {ast.unparse(node) for node in event.node.args if isinstance(node, ast.Attribute)}
+    nodes = (*event.node.args, *(k.value for k in event.node.keywords))
+    read = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
     if isinstance(target, ast.Tuple) and read & {ast.unparse(one) for one in target.elts}:
         return True
     changes = context.bodies.calls.get(function.scope, ())

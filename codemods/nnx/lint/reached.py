@@ -81,7 +81,8 @@ class Reach:
                 if reached and not any(isinstance(a, Star) for a in event.value.args):
                     yield from self._reached(called, reached, depth + 1)
             for called in self._mapped.get(event, ()):
-                leaves = zip(called.params, event.node.args[1:], strict=False)
+                free = list(called.params)[int(called.self_param is not None) :]  # of a bound method
+                leaves = zip(free, event.node.args[1:], strict=False)
                 reached = frozenset(name for name, node in leaves if mentions(node, names))
                 if reached and called is not function:
                     yield from self._reached(called, reached, depth + 1)
@@ -123,7 +124,10 @@ def _mapped(context: Context) -> dict[CallEvent, list[FunctionFacts]]:
     for event, name in foreign(context, *sorted(last(one) for one in _MAPS), everywhere=True):
         if name in _MAPS and event.value.args and not event.value.starred:
             callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
-            found[event] = [one.function for one in callees if not one.args and one.receiver is None]
+            found[event] = [
+                one.function for one in callees
+                if not one.args and (one.receiver is None or one.function.binding == "instance")
+            ]  # fmt: skip
     return found
 
 
