@@ -175,7 +175,7 @@ def _made_again(made: dict[Scope, list[tuple[CallEvent, Value]]], scope: Scope, 
 def _given(caller: CallEvent, change: AttrEvent) -> Value | None:
     """Return what a call gives for the parameter whose layer the function replaces."""
     param = root_param(change.base)
-    if param is None or caller.value.starred:
+    if param is None or param is param.function.self_param or caller.value.starred:
         return None
     return passed(caller, param)
 
