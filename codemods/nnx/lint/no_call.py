@@ -10,9 +10,10 @@ from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import named, origin
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.uncallable import called_optimizers
-from codemods.nnx.values import Attr, Call, Free, Item, Param
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
 _BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"})
 
@@ -26,10 +27,12 @@ def _check(context: Context) -> Iterator[Finding]:
         return
     made = context.flow.may.made_of(lacking)
     for event in context.asked.calls():
-        callee = event.value.callee
-        if not isinstance(callee, Call | Attr | Param) or not made.may_be(callee) or in_test(event.scope):
+        callee: Value | None = event.value.callee
+        if isinstance(callee, Item) and isinstance(callee.index, Const):
+            callee = origin(context, event.node.func, event.scope)
+        if not isinstance(callee, Call | Attr | Param | Item) or not made.may_be(callee) or in_test(event.scope):
             continue
-        if context.bodies.guarded(event.node, event.scope) or not isinstance(event.node.func, ast.Name | ast.Attribute):
+        if context.bodies.guarded(event.node, event.scope) or not named(event.node.func):
             continue
         sources = list(context.sources.originals(context.flow.here(callee, event.scope)))
         found = {context.flow.classes.class_of(source) for source in sources}

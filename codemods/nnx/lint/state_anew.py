@@ -11,7 +11,8 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import callers_of, in_test, kinds_of
+from codemods.nnx.lint.places import callers_of, in_test, kinds_of, position
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.values import Attr, Call, Loop, Param, Value
 
 _STATELESS = frozenset({"sgd", "scale", "identity", "set_to_zero", "sign_sgd"})
@@ -62,7 +63,19 @@ def _in_step(context: Context, update: CallEvent, state: Call) -> bool:
         given = next((a for a in event.value.args if isinstance(a, Loop) and a.node in event.loops), None)
         if given is not None and given.again is not None and _from(given.again, event.value):
             return True
+        if event.loops and _taken_back(event, params):
+            return True
     return False
+
+
+def _taken_back(event: CallEvent, params: Param) -> bool:
+    """Say whether a call gives an attribute or entry for a parameter that gets its result, or a part of it."""
+    statement = event.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    kept = {ast.unparse(part) for part in parts if isinstance(part, ast.Attribute | ast.Subscript)}
+    given = argument(event.node, position(params), params.name)
+    return given is not None and not event.value.starred and ast.unparse(given) in kept
 
 
 def _from(value: Value, call: Call) -> bool:
