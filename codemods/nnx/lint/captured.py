@@ -275,6 +275,11 @@ def _only_now(context: Context, function: FunctionFacts, value: Free) -> bool:
     nodes = context.bodies.nodes(scope)
     if any(isinstance(n, ast.For | ast.While | ast.Yield) for n in nodes):
         return False
+    compiling = {root.node for root in context.traced.known[function].roots}
+    for node in nodes:  # `predict = jax.jit(predict)`, which compiles it under its own name
+        if isinstance(node, ast.Assign) and node.value in compiling and isinstance(node.value, ast.Call):
+            if all(isinstance(target, ast.Name) and target.id == name for target in node.targets):
+                taking |= {*node.targets, *node.value.args[:1]}
     if any(isinstance(n, ast.Name) and n.id == name and n not in taking for n in nodes):
         return False
     if any(isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING for call in calls):
