@@ -14,7 +14,7 @@ from codemods.nnx.lint.places import foreign, written
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Item, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Unknown, Value
 
 # functions whose derivative is infinite or not a number where their value is guarded
 _SHARP = frozenset({"sqrt", "log", "log2", "log10", "arccos", "arcsin", "acos", "asin", "arccosh", "reciprocal", "norm",
@@ -206,6 +206,8 @@ def _safe(context: Context, operand: ast.expr, event: CallEvent) -> bool:
     settled = value.function.defaults.get(value.name) if isinstance(value, Param) else value
     if isinstance(settled, Const) and settled.value:  # a number that the condition compares with, as in Huber's loss
         return True
+    if isinstance(value, Attr) and isinstance(value.base, Param) and value.base is value.base.function.self_param:
+        return True  # a setting of the object, as a width that distances are compared with
     if not isinstance(value, Call):
         return False
     name = context.flow.calls.callee_name(context.flow.here(value, event.scope))
