@@ -66,6 +66,9 @@ _FIRST = (
     "46 projects were read by another reader then: 105 findings, 57 right, 26 of no use (13 of them names that JAX",
     "took away, in a project that asks for a JAX which has them), 22 false (12 of them in one function, which reshapes",
     "arrays of NumPy). One of them brought the analysis into an endless loop, which is mended.",
+    "",
+    "24 projects that nobody had linted were read by a third reader when that was mended: 94 findings, 56 right, 29 of",
+    "no use (13 of them names that JAX took away, in a project whose container pins a JAX that has them), 9 false.",
 )
 
 

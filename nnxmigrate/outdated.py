@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 _FOLDERS = re.compile(
-    r"_*(outdated|deprecated|deprec|legacy|old(_\w+)?|archived?|obsolete|attic|trash)_*", re.IGNORECASE
+    r"_*((?i:outdated|deprecated|deprec|legacy|old(_\w+)?|archived?|obsolete|attic|trash)|[oO]ld[A-Z]\w*)_*"
 )
 _FILES = re.compile(r".*_(legacy|old|deprecated|obsolete|backup|bak)\.\w+", re.IGNORECASE)
 

@@ -14,9 +14,10 @@ REUSED = "import jax\n\ndef f(key):\n    return jax.random.normal(key) + jax.ran
 
 def test_put_away() -> None:
     """Folders that are named as outdated are left alone, unless they alone are looked at."""
-    assert put_away(["p/a.py", "p/legacy/b.py", "p/old_tests/c.py", "p/folder/older.py"]) == {
+    assert put_away(["p/a.py", "p/legacy/b.py", "p/old_tests/c.py", "p/folder/older.py", "p/oldTests/d.py"]) == {
         "p/legacy/b.py",
         "p/old_tests/c.py",
+        "p/oldTests/d.py",
     }
     assert not put_away(["/old/p/a.py", "/old/p/b.py"])
     assert not put_away(["p/archive/a.py"])
