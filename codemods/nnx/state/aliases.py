@@ -132,12 +132,9 @@ def _around(function: FunctionFacts) -> Iterator[FunctionFacts]:
 
 def _imports(summaries: Summaries, module: ModuleFacts) -> list[ModuleFacts]:
     """Return the modules of the project that a module takes names from."""
-    bases = [
-        value.base
-        for values in module.scope.bindings.values()
-        for value in values
-        if isinstance(value, Attr) and isinstance(value.base, ModuleRef)
-    ]
+    values = [value for values in module.scope.bindings.values() for value in values]
+    named = [value.base if isinstance(value, Attr) else value for value in values]
+    bases = [base for base in named if isinstance(base, ModuleRef)]
     found = [summaries.context.flow.project.find(base.name, base.importer) for base in bases]
     return [other for other in dict.fromkeys(found) if other is not None and other is not module]
 
