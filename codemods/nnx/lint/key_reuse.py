@@ -416,6 +416,7 @@ def _thrown(use: Use) -> bool:
     return value is use.event.node
 
 
+_INITIALIZING = re.compile(r"(^|_)init(_|$)")
 _INIT = frozenset({"init", "init_with_output", "lazy_init", "eval_shape", "tabulate"})
 
 
@@ -436,13 +437,11 @@ def _example(context: Context, use: Use) -> bool:
     given = {  # behind the key; what stands first are weights that an optimizer begins with
         argument
         for event in context.bodies.calls.get(scope, ())
-        if isinstance(event.node.func, ast.Attribute) and event.node.func.attr in _INIT
+        if (isinstance(event.node.func, ast.Attribute) and event.node.func.attr in _INIT)
+        or _INITIALIZING.search(last_word(event.node.func))
         for argument in (*event.node.args[1:], *(k.value for k in event.node.keywords))
     }
     return bool(reads) and reads <= given
-
-
-_INITIALIZING = re.compile(r"(^|_)init(_|$)")
 
 
 def _stands_in(use: Use) -> bool:
