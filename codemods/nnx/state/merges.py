@@ -141,8 +141,39 @@ def _changing(context: Context, event: CallEvent) -> bool:
     flow = context.flow
     callee = event.value.callee
     graphdef = callee.base if applies(event.node) and isinstance(callee, Attr) else event.value.args[0]
-    whole = flow.calls.split_object(flow.resolve(flow.here(graphdef, event.scope)))
-    return whole is None or may_change(context, whole, _in_evaluation(context, whole))
+    given = flow.resolve(flow.here(graphdef, event.scope))
+    known = flow.calls.split_object(given)
+    found = [known] if known is not None else [flow.calls.split_object(one) for one in context.sources.originals(given)]
+    return not found or any(
+        whole is None
+        or may_change(context, whole, _evaluated(context, event) or (whole is known and _in_evaluation(context, whole)))
+        for whole in found
+    )
+
+
+def _evaluated(context: Context, event: CallEvent) -> bool:
+    """Say whether a merged model is put into evaluation as soon as it has its name, and stays so."""
+    statement, path = event.statement, context.bodies.paths(event.scope).get(event.node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is event.node else None
+    if not isinstance(target, ast.Name):
+        return False
+    modes = [
+        (call.node, call.node.func.attr)
+        for call in context.bodies.named("eval", *_MODES)
+        if call.scope is event.scope
+        and isinstance(call.node.func, ast.Attribute)
+        and isinstance(call.node.func.value, ast.Name)
+        and call.node.func.value.id == target.id
+    ]
+    if not modes or any(word != "eval" for _, word in modes):
+        return False
+    first = min((node for node, _ in modes), key=lambda node: node.lineno)
+    used = [
+        n.lineno
+        for n in context.bodies.nodes(event.scope)
+        if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno >= target.lineno
+    ]
+    return not first.args and context.bodies.paths(event.scope).get(first) == path and first.lineno == min(used)
 
 
 def _in_evaluation(context: Context, model: Bound) -> bool:
