@@ -66,6 +66,11 @@ class Callee:
         self.gradient = gradient
         self.traced = traced
 
+    @property
+    def on_instance(self) -> bool:
+        """Whether it is a method that is bound to an instance, which fills its first parameter."""
+        return self.receiver is not None and self.function.binding == "instance"
+
 
 class Calls:
     """Follows calls to the project's functions, also through transforms, partial applications and methods."""

@@ -44,7 +44,7 @@ def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
         callee = event.value.callee
         if method and isinstance(callee, Attr) and callee.name == root.function.name:
             # an object's method stays an attribute: what is decorated is behind every call of it
-            if not isinstance(flow.resolve(flow.here(callee.base, event.scope)).value, Class):
+            if on_object(context, event):
                 yield event
             continue  # by the class, the object is the first of the arguments
         for layer in layers(context, flow.here(event.value.callee, event.scope)):
@@ -53,6 +53,14 @@ def calls_of(context: Context, root: Root) -> Iterator[CallEvent]:
             if node is root.node or (root.decorator and root.node in (node, node.func)):
                 yield event
                 break
+
+
+def on_object(context: Context, event: CallEvent) -> bool:
+    """Say whether a call calls a method of an object, and not of a class: its arguments are those behind `self`."""
+    callee = event.value.callee
+    if not isinstance(callee, Attr):
+        return False
+    return not isinstance(context.flow.resolve(context.flow.here(callee.base, event.scope)).value, Class)
 
 
 def option(root: Root, name: str, position: int | None = None) -> ast.expr | None:

@@ -25,10 +25,12 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if root.transform not in {"jax.jit", "flax.nnx.jit"} or root.partial or root.bound:
             continue
-        for name, param in function.params.items():
-            lost = _lost(context, function, name, 0) if param is not function.self_param else None
-            place = position(param)
-            if lost is None or not any(_read(context, event, place, name) for event in context.traced.calls_of(root)):
+        calls = [event for event in context.traced.calls_of(root) if innermost_loop(event) is not None]
+        for name, param in function.params.items() if calls else ():
+            if param is function.self_param or not any(_read(context, e, position(param), name) for e in calls):
+                continue
+            lost = _lost(context, function, name, 0)
+            if lost is None:
                 continue
             scope, change = lost
             yield finding(

@@ -62,12 +62,12 @@ _NO_MISTAKES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "S
 def handles(block: ast.Try) -> bool:
     """Say whether a ``try`` goes on after an error in its body, and does not only tell of it and raise again."""
     return any(
-        not (handler.type is not None and names_of_types(handler.type) <= _NO_MISTAKES) and not _raises(handler)
+        not (handler.type is not None and _names_of_types(handler.type) <= _NO_MISTAKES) and not _raises(handler)
         for handler in block.handlers
     )
 
 
-def names_of_types(node: ast.expr) -> set[str]:
+def _names_of_types(node: ast.expr) -> set[str]:
     """Return the last words of the exceptions that a handler takes."""
     return {last_word(one) for one in (node.elts if isinstance(node, ast.Tuple) else [node])}
 

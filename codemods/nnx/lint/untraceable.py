@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Round
+from codemods.nnx.lint.applied import on_object
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import BODIES, last
@@ -72,7 +73,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue  # of which a loop or condition runs compiled code, the arguments stand elsewhere
             method = root.function.owner is not None and root.function.binding == "instance" and not root.bound
             params = list(root.function.params)
-            if method and root.decorator and (params[0] not in root.static or not _on_object(context, event)):
+            if method and root.decorator and (params[0] not in root.static or not on_object(context, event)):
                 continue  # NNX802 and others speak of methods
             params = params[int(root.bound or method) :] if root.bound or root.decorator else params
             for name, value, node in _given(params, event):
@@ -96,14 +97,6 @@ def _check(context: Context) -> Iterator[Finding]:
                     )
 
 
-def _on_object(context: Context, event: CallEvent) -> bool:
-    """Say whether a call calls a method of an object, so that its arguments are those behind `self`."""
-    callee = event.value.callee
-    if not isinstance(callee, Attr):
-        return False
-    return not isinstance(context.flow.resolve(context.flow.here(callee.base, event.scope)).value, Class)
-
-
 def _given(params: list[str], event: CallEvent) -> Iterator[tuple[str, Value, ast.expr]]:
     """Yield what a call of compiled code, or ``partial(compiled, ...)``, gives for its parameters."""
     first = int(last_word(event.node.func) == "partial")
@@ -117,14 +110,21 @@ def _partials(context: Context, root: Root) -> Iterator[CallEvent]:
     """Yield the calls of ``functools.partial`` that give compiled code some of its arguments before."""
     if root.function.owner is not None:
         return
-    for event in context.bodies.named("partial"):
-        if not event.value.args or context.flow.calls.name(event) != "functools.partial":
-            continue
-        held = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
-        if (isinstance(held.value, Function) and root.decorator and held.value.facts is root.function) or (
-            isinstance(held.value, Call) and root.node in {held.value.node, held.value.node.func}
+    for event, held in context.shared(_partial_calls):
+        if (isinstance(held, Function) and root.decorator and held.facts is root.function) or (
+            isinstance(held, Call) and root.node in {held.node, held.node.func}
         ):
             yield event
+
+
+def _partial_calls(context: Context) -> list[tuple[CallEvent, Value]]:
+    """Return the calls of ``functools.partial``, each with the function that it is given."""
+    calls = [e for e in context.bodies.named("partial") if e.value.args]
+    return [
+        (event, context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value)
+        for event in calls
+        if context.flow.calls.name(event) == "functools.partial"
+    ]
 
 
 def _given_back(context: Context) -> Iterator[Finding]:

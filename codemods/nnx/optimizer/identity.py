@@ -120,8 +120,8 @@ class Identity:
     def _replaced(self, function: FunctionFacts) -> bool:
         """Say whether a decorator of the project stands before a function, which may give it something else."""
         scope = function.scope.parent
-        for decorator in function.decorators if scope is not None else ():
-            assert scope is not None
+        assert scope is not None  # of a definition
+        for decorator in function.decorators:
             found = self.flow.resolve(self.flow.here(decorator, scope))
             if isinstance(found.value, Call):
                 found = self.flow.follow(found, found.value.callee)

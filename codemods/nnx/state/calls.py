@@ -144,8 +144,7 @@ class Calls:
                 elif target.partial is not None:
                     known = True
                     for callee in run.flow.calls.callables(target.partial[0]):
-                        bound = callee.receiver is not None and callee.function.binding == "instance"
-                        given = [*([set[Thing]()] if bound else []), *target.partial[1], *args]
+                        given = [*([set[Thing]()] if callee.on_instance else []), *target.partial[1], *args]
                         found |= self.enter(node, callee.function, given, keywords, set())
         return found, known
 
@@ -208,7 +207,7 @@ class Calls:
             captured = {key: things for thing in receiver if thing.function for key, things in thing.fields.items()}
         for callee in callees[:_WAYS]:
             mine: set[Thing] = set()
-            if callee.function.binding == "instance" and callee.receiver is not None:
+            if callee.on_instance:
                 mine = run.receiver if _super(node) else receiver
                 if isinstance(node.func, ast.Attribute) and callee.function.name == "__call__" != node.func.attr:
                     mine = run.attribute(receiver, node.func.attr)

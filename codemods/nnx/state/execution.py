@@ -19,7 +19,7 @@ from codemods.nnx.state.library import Library
 from codemods.nnx.state.methods import Methods
 from codemods.nnx.state.statements import Statements
 from codemods.nnx.state.summaries import Summaries
-from codemods.nnx.values import Attr, Class, Const, Function, ModuleRef, Ref
+from codemods.nnx.values import Attr, Class, Const, Function, ModuleRef, Ref, Value
 
 
 class Exhausted(Exception):
@@ -109,14 +109,18 @@ class Execution:
         for _ in range(_IMPORTS):
             scope, name = variable
             values = scope.bindings.get(name, ())
-            only = values[0] if len(values) == 1 else None
-            if not isinstance(only, Attr) or not isinstance(only.base, ModuleRef):
+            origin = self.of_module(values[0]) if len(values) == 1 else None
+            if origin is None:
                 break
-            module = self.flow.project.find(only.base.name, only.base.importer)
-            if module is None or only.name not in module.scope.bindings:
-                break
-            variable = module.scope, only.name
+            variable = origin
         return variable
+
+    def of_module(self, value: Value | None) -> tuple[Scope, str] | None:
+        """Return the global of another module that a value is, as ``module.name`` or imported; None for others."""
+        if not isinstance(value, Attr) or not isinstance(value.base, ModuleRef):
+            return None
+        module = self.flow.project.find(value.base.name, value.base.importer)
+        return (module.scope, value.name) if module is not None and value.name in module.scope.bindings else None
 
     def around(self, variable: tuple[Scope, str]) -> set[Thing]:
         """Return what a variable of a scope around the function holds, which only the caller knows."""

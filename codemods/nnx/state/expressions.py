@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from codemods.nnx.state.events import Yielded
 from codemods.nnx.state.heap import ANY, Thing
 from codemods.nnx.state.statements import VALUE
-from codemods.nnx.values import Attr, Function, ModuleRef
+from codemods.nnx.values import Function
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -30,7 +30,8 @@ class Expressions:
         if isinstance(node, ast.Attribute):
             base = self.value(node.value)
             if not base:
-                return self._of_module(node)
+                variable = run.of_module(run.scope.module.values.get(node))
+                return run.around(variable) if variable is not None else base
             if node.attr in VALUE:
                 run.read(base, node)
                 return set()
@@ -88,17 +89,6 @@ class Expressions:
             if isinstance(child, ast.expr):
                 run.read(self.value(child), child)
         return set()
-
-    def _of_module(self, node: ast.Attribute) -> set[Thing]:
-        """Return what a global of another module holds; nothing for other attributes."""
-        run = self.run
-        value = run.scope.module.values.get(node)
-        if not isinstance(value, Attr) or not isinstance(value.base, ModuleRef):
-            return set()
-        module = run.flow.project.find(value.base.name, value.base.importer)
-        if module is None or value.name not in module.scope.bindings:
-            return set()
-        return run.around((module.scope, value.name))
 
     def _display(self, node: ast.Tuple | ast.List | ast.Set) -> Thing:
         whole = Thing(display=True)

@@ -169,9 +169,8 @@ class Library:
         if call is not None and isinstance(call, Call):
             for body in run.flow.calls.bodies(run.flow.here(call, self.scope), running):
                 for callee in run.flow.calls.callables(body):
-                    bound = callee.receiver is not None and callee.function.binding == "instance"
-                    mine = self._holder(node, callee.function.name) if bound else set()
-                    skipped = [set[Thing]()] if bound and not mine else []
+                    mine = self._holder(node, callee.function.name) if callee.on_instance else set()
+                    skipped = [set[Thing]()] if callee.on_instance and not mine else []
                     found |= run.calls.enter(node, callee.function, [*skipped, *operands], {}, mine)
         return found | {thing for things in given for thing in things}
 

@@ -31,7 +31,7 @@ def differentiated(context: Context) -> dict[FunctionFacts, frozenset[str] | Non
         name = flow.calls.callee_name(call)
         if event.value.args and name in _GRADIENTS:
             for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
-                bound = callee.receiver is not None and callee.function.binding == "instance"
+                bound = callee.on_instance
                 _note(found, callee.function, _untouched(flow, callee.function, name, call, bound))
     for function in context.project.functions():
         outer = function.scope.parent
