@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import AttrEvent
+from codemods.nnx.facts import AttrEvent, ClassFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
@@ -64,14 +64,48 @@ def _first(event: AttrEvent) -> bool:
 def _array(context: Context, event: AttrEvent, stored: Value) -> bool:
     if context.kinds.only(context.flow.here(stored, event.scope)) is Kind.ARRAY:
         return True
+    if isinstance(stored, Call):
+        return _computed(context, stored, event)
     if not isinstance(stored, Unknown) or not isinstance(stored.node, ast.BinOp):
         return False
     # arithmetic on the Variable gives an array
-    text = ast.dump(event.node.value)
-    return any(
-        isinstance(n, ast.Attribute) and n.attr == event.node.attr and ast.dump(n.value) == text
-        for side in _operands(stored.node)
-        for n in (side.value if isinstance(side, ast.Attribute) and side.attr == "value" else side,)
+    return any(_same(side, event.node) for side in _operands(stored.node))
+
+
+def _same(node: ast.expr, variable: ast.Attribute) -> bool:
+    """Say whether an expression reads an attribute, or the value of the Variable in it."""
+    if isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Attribute):
+        node = node.func.value if node.func.attr == "get_value" else node
+    elif isinstance(node, ast.Subscript):
+        node = node.value if isinstance(node.slice, ast.Constant) and node.slice.value is ... else node
+    elif isinstance(node, ast.Attribute) and node.attr in {"value", "raw_value"}:
+        node = node.value
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == variable.attr
+        and ast.dump(node.value) == ast.dump(variable.value)
+    )
+
+
+def _computed(context: Context, call: Call, event: AttrEvent) -> bool:
+    """Say whether a function of the project is given the Variable and returns what it computes with it."""
+    callees = context.flow.calls.invoked(context.flow.here(call, event.scope))
+    if len(callees) != 1 or call.starred or callees[0][0].gradient or callees[0][0].function.generator:
+        return False
+    function = callees[0][0].function
+    names = [name for name, param in function.params.items() if param is not function.self_param]
+    given = [*zip(names, call.node.args, strict=False), *((k.arg, k.value) for k in call.node.keywords)]
+    taken = {name for name, node in given if _same(node, event.node)}
+    return bool(function.returns) and all(
+        isinstance(value, Unknown)
+        and isinstance(value.node, ast.BinOp)
+        and any(
+            isinstance(side, ast.Name)
+            and side.id in taken
+            and getattr(function.scope.module.values.get(side), "function", None) is function
+            for side in _operands(value.node)
+        )
+        for value in function.returns
     )
 
 
@@ -86,33 +120,44 @@ def _operands(node: ast.expr) -> Iterator[ast.expr]:
 
 def _variable(context: Context, event: AttrEvent) -> bool:
     """Say whether the attribute held a Variable before."""
-    flow = context.flow
-    base = flow.resolve(flow.here(event.base, event.scope))
-    cls = flow.classes.class_of(base)
-    name = event.node.attr
+    base = context.flow.resolve(context.flow.here(event.base, event.scope))
+    name, function = event.node.attr, event.scope.function
+    cls = context.flow.classes.class_of(base)
     if cls is not None:
-        function = event.scope.function
-        stores = [
-            Bound(value, flow.open_frame(method.scope))
-            for parent in flow.classes.mro(cls)[0]
-            for method, value in parent.stores.get(name, ())
-            if method.name in {"__init__", "setup", "__post_init__"}
-        ]
-        if function is not None and function.name == "__init__" and isinstance(event.base, Param):
-            return False
-        return bool(stores) and all(Kind.VARIABLE in context.kinds.of(bound) for bound in stores)
+        own = function is not None and function.name == "__init__" and isinstance(event.base, Param)
+        return not own and _holds(context, cls, name)
     if name in _LIBRARY and isinstance(base.value, Call | Attr):
-        callee = flow.calls.callee_name(base) if isinstance(base.value, Call) else ""
+        callee = context.flow.calls.callee_name(base) if isinstance(base.value, Call) else ""
         if callee.startswith("flax.nnx.") and Kind.MODULE in context.kinds.of(base):
             return True
-    if name in _LIBRARY and not isinstance(base.value, Call):
-        sources = context.sources.originals(base)
-        if sources and all(flow.calls.callee_name(source) in _LAYERS for source in sources):
-            return True
+    if isinstance(base.value, Call):
+        return False
+    sources = context.sources.originals(base)
+    if sources and all(_layer(context, source, name) for source in sources):
+        return True
     if name in _LIBRARY and isinstance(base.value, Param):
-        classes = [getattr(bound.value, "name", None) for bound in flow.classes.annotated(base.value)]
+        classes = [getattr(bound.value, "name", None) for bound in context.flow.classes.annotated(base.value)]
         return bool(classes) and all(c in _LAYERS for c in classes)
     return False
+
+
+def _layer(context: Context, source: Bound, name: str) -> bool:
+    """Say whether an object is a layer whose attribute of a name is a Variable."""
+    cls = context.flow.classes.class_of(source)
+    if cls is not None:
+        return _holds(context, cls, name)
+    return name in _LIBRARY and context.flow.calls.callee_name(source) in _LAYERS
+
+
+def _holds(context: Context, cls: ClassFacts, name: str) -> bool:
+    """Say whether the constructors of a class make an attribute that is a Variable."""
+    stores = [
+        Bound(value, context.flow.open_frame(method.scope))
+        for parent in context.flow.classes.mro(cls)[0]
+        for method, value in parent.stores.get(name, ())
+        if method.name in {"__init__", "setup", "__post_init__"}
+    ]
+    return bool(stores) and all(Kind.VARIABLE in context.kinds.of(bound) for bound in stores)
 
 
 def _fix(event: AttrEvent) -> Fix:

@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import binds
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
-from codemods.nnx.lint.places import foreign, given_to, in_test
+from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, kinds_of
 from codemods.nnx.lint.traced import COMPILED
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
@@ -164,28 +164,103 @@ def _each_round(context: Context) -> Iterator[Finding]:
                 )
 
 
-_LAYERS = ("Linear", "Conv", "ConvTranspose", "Embed", "LinearGeneral", "MultiHeadAttention", "Einsum")
+_LAYERS = frozenset(
+    {"Linear", "Conv", "ConvTranspose", "Embed", "LinearGeneral", "MultiHeadAttention", "Einsum", "LSTMCell", "GRUCell",
+     "OptimizedLSTMCell", "SimpleCell", "BatchNorm", "LayerNorm", "RMSNorm", "GroupNorm"}
+)  # fmt: skip
+
+
+_INITIALIZER = re.compile(r"normal|uniform|variance|orthogonal|glorot|xavier|lecun|kaiming|he_")
 
 
 def _layers(context: Context) -> Iterator[Finding]:
     """Yield the layers that the call of a module makes and calls at once: with new weights each time."""
-    calls = [(e, n) for e, n in foreign(context, *_LAYERS) if n.removeprefix("flax.nnx.") in _LAYERS]
-    for event, name in calls:
+    for event in context.asked.calls():
         function = event.scope.function
-        if function is None or function.name != "__call__" or function.owner is None or in_test(event.scope):
+        if function is None or function.name in _CONSTRUCTORS or not any(k.arg == "rngs" for k in event.node.keywords):
             continue
-        if "flax.nnx.Module" not in context.flow.classes.mro(function.owner)[1]:
+        if event.value.starred or not _called_only(context, event) or in_test(event.scope):
             continue
-        if any(isinstance(node, ast.If) for node, _ in context.bodies.paths(event.scope).get(event.node, ())):
-            continue  # made once, on first use
-        if any(call.value.callee is event.value for call in context.bodies.calls.get(event.scope, ())):
+        name = _weighted(context, event)
+        if name and _of_call(context, event, function, 0):
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
-                f"a new `nnx.{name.rpartition('.')[2]}` at every call has new weights each time, which nothing trains",
+                f"a new `{name}` at every call has new weights each time, which nothing trains",
                 "make it in the constructor, as an attribute",
             )
+
+
+_CONSTRUCTORS = frozenset({"__init__", "setup", "__post_init__", "<lambda>"})
+
+
+def _called_only(context: Context, event: CallEvent) -> bool:
+    """Say whether the object that a call makes is called in the same body, and nothing else is done with it."""
+    calls = context.bodies.calls.get(event.scope, ())
+    if not any(call.value.callee is event.value for call in calls):
+        return False
+    if any(event.value in (*call.value.args, *(v for _, v in call.value.keywords)) for call in calls):
+        return False
+    values, kept = event.scope.module.values, event.statement
+    if isinstance(kept, ast.Assign) and not all(isinstance(target, ast.Name) for target in kept.targets):
+        return False
+    return not any(
+        (isinstance(node, ast.Attribute) and values.get(node.value) is event.value)
+        or (isinstance(node, ast.Return) and node.value is not None and values.get(node.value) is event.value)
+        for node in context.bodies.nodes(event.scope)
+    )
+
+
+def _weighted(context: Context, event: CallEvent) -> str:
+    """Return how messages name the class of a layer with weights that a call makes; empty if it makes none."""
+    name = context.flow.calls.name(event)
+    word = name.removeprefix("flax.nnx.")
+    if name:
+        # norms that have no weights, and fixed linear maps
+        plain = word.endswith("Norm") and any(
+            k.arg in {"use_scale", "use_bias"} and _is_false(k.value) for k in event.node.keywords
+        )
+        fixed = any(
+            k.arg in {"kernel_init", "embedding_init"} and not _INITIALIZER.search(ast.unparse(k.value))
+            for k in event.node.keywords
+        )
+        return f"nnx.{word}" if word in _LAYERS and not plain and not fixed else ""
+    bound = context.flow.here(event.value, event.scope)
+    cls = context.flow.classes.class_of(bound)
+    if cls is None or "flax.nnx.Module" not in context.flow.classes.mro(cls)[1]:
+        return ""
+    init = context.flow.classes.method(cls, "__init__")
+    makes = init is not None and any(
+        last_word(call.node.func) in _LAYERS or last_word(call.node.func) == "Param"
+        for call in context.bodies.calls.get(init.scope, ())
+    )
+    # weights that it is given are those of somebody else
+    given = (v for k, v in event.value.keywords if k != "rngs")
+    own = not any(Kind.MODULE in kinds_of(context, v, event.scope) for v in (*event.value.args, *given))
+    return cls.name if makes and own else ""
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _of_call(context: Context, event: CallEvent, function: FunctionFacts, depth: int) -> bool:
+    """Say whether a place is reached in every call of a module, also through other functions."""
+    if any(isinstance(node, ast.If | ast.IfExp) for node, _ in context.bodies.paths(event.scope).get(event.node, ())):
+        return False  # made once, on first use
+    if any(last_word(node) == "compact" for node in getattr(function.node, "decorator_list", ())):
+        return False
+    if function.name == "__call__":
+        owner = function.owner
+        return owner is not None and "flax.nnx.Module" in context.flow.classes.mro(owner)[1]
+    return depth < 3 and any(
+        caller.scope.function is not None
+        and caller.scope.function.name not in _CONSTRUCTORS
+        and not in_test(caller.scope)
+        and _of_call(context, caller, caller.scope.function, depth + 1)
+        for caller in callers_of(context, function)[:20]
+    )
 
 
 def _streams(context: Context, event: CallEvent) -> bool:

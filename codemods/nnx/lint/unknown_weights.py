@@ -25,6 +25,17 @@ _SHORT = re.compile(r"[wWb]\d?|[wWb]_(in|out|q|k|v|o|x|h|xh|hh|hy|ih)")
 _PLAIN = frozenset(
     {"jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full", "jax.numpy.zeros_like", "jax.numpy.ones_like"}
 )
+_DRAWN = frozenset({"jax.random.normal", "jax.random.uniform", "jax.random.truncated_normal"})
+_NUMPY_DRAWS = frozenset({"normal", "rand", "randn", "standard_normal", "uniform"})
+_ROOTS = frozenset({"sqrt", "float", "rsqrt"})
+# what is an array of one number only where it is to be trained; others are kept as numbers
+_SCALAR = re.compile(r"log_?std|log_(sigma|scale|var|alpha|temp(erature)?)|logit_scale|bias|kernel|weight")
+_HELPERS = 3  # through how many functions of the project an array is followed
+# names that also stand for constants of the data
+_LIKELY = re.compile(r"(\w+_)?(offset|bias(es)?|scale|gain|shift|slope|weights?|gamma|beta)")
+_DATA = re.compile(
+    r"obs|action|reward|input|data|pixel|image|state|env|norm|running|loss|class|sample|token|time", re.I
+)
 _FIXED = re.compile(r"rand|fix|frozen|const|target|feature|freq|noise|buffer|init", re.I)
 
 
@@ -68,35 +79,120 @@ def _shared(context: Context, cls: ClassFacts) -> Iterator[Finding]:
 
 def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[Finding]:
     """Yield the arrays that go by the name of a weight and are no Param, in a class whose other weights are."""
+    if b"stop_gradient" in cls.scope.module.source.data:
+        return
     for name, stores in cls.stores.items():
         if len(stores) != 1 or stores[0][0] is not init:
             continue
-        value = _scaled(stores[0][1], init)
-        if not isinstance(value, Call) or len(context.flow.fields.stores().get(name, ())) > 1:
+        stored = _scaled(stores[0][1], init)
+        if not isinstance(stored, Call) or len(context.flow.fields.stores().get(name, ())) > 1:
             continue
-        short = _SHORT.fullmatch(name) is not None and not _fixed_features(cls)
-        initialized = (
-            not _FIXED.search(name)
-            and not _fixed_features(cls)
-            and (_by_initializer(context, value, init) or _by_stream(value))
-        )
-        if not (short or initialized or _WEIGHT.fullmatch(name)):
-            continue
-        made = context.flow.calls.callee_name(context.flow.here(value, init.scope))
-        drawn = made.startswith("jax.random.") and made.rpartition(".")[2] in {"normal", "uniform", "truncated_normal"}
-        if (
-            not (made in _PLAIN or drawn or initialized)
-            or b"stop_gradient" in cls.scope.module.source.data
-            or not _read(cls, name)
-        ):
+        if not _weight(context, cls, name, stored, _made(context, stored, init)) or not _read(cls, name):
             continue
         yield finding(
             RULE.code,
             init.scope,
-            value.node,
+            stored.node,
             f"`{name}` is a plain array: no optimizer trains it, and nnx.state(model, nnx.Param) leaves it out",
             "make it a parameter, nnx.Param(...), or if it is none a Variable of another type",
         )
+
+
+_Made = list[tuple[Call, FunctionFacts]]  # the calls that may make an array, with the functions that they stand in
+
+
+def _weight(context: Context, cls: ClassFacts, name: str, stored: Call, made: _Made) -> bool:
+    """Say whether the name of an attribute and what makes its array show that it is meant to be trained."""
+    if not made:
+        return False
+    names = [_maker(context, value, function) for value, function in made]
+    fixed = _fixed_features(cls)
+    if not _FIXED.search(name) and not fixed:
+        if all(_by_initializer(context, v, f) or _by_stream(v) for v, f in made):
+            return True
+        if _by_stream(stored) and all(one in _DRAWN for one in names):
+            return True
+    if (_SHORT.fullmatch(name) is not None and not fixed) or _WEIGHT.fullmatch(name):
+        return all(one in _PLAIN or one in _DRAWN or (one == "number" and _SCALAR.fullmatch(name)) for one in names)
+    if not _LIKELY.fullmatch(name) or _FIXED.search(name) or _DATA.match(name) or len(set(names)) != 1:
+        return False
+    return _neutral(cls, name, names[0]) and _trains(context)
+
+
+def _maker(context: Context, value: Call, function: FunctionFacts) -> str:
+    """Return what makes an array, that of NumPy by the name it has in JAX; ``number`` for an array of one literal."""
+    name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
+    if name not in {"jax.numpy.array", "jax.numpy.asarray"} or not value.args:
+        return name
+    inner = value.node.args[0]
+    if _is_number(inner):
+        return "number"
+    held = _scaled(value.args[0], function)
+    if not isinstance(held, Call):
+        return name
+    given = context.flow.calls.callee_name(context.flow.here(held, function.scope))
+    if given.startswith("numpy.random."):
+        return "jax.random.normal" if given.rpartition(".")[2] in _NUMPY_DRAWS else name
+    return "jax." + given if "jax." + given in _PLAIN else name
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    if isinstance(node, ast.Call) and last_word(node.func) == "log" and len(node.args) == 1:
+        return all(isinstance(n, ast.Constant | ast.BinOp | ast.operator) for n in ast.walk(node.args[0]))
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _neutral(cls: ClassFacts, name: str, maker: str) -> bool:
+    """Say whether zeros are added to something or ones multiply it: without training they are good for nothing."""
+    if maker in {"jax.numpy.zeros", "jax.numpy.zeros_like"}:
+        operations: tuple[type[ast.operator], ...] = (ast.Add, ast.Sub)
+    elif maker in {"jax.numpy.ones", "jax.numpy.ones_like"}:
+        operations = (ast.Mult, ast.Div)
+    else:
+        return False
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, operations)
+        and any(_is_read(side, name) for side in (node.left, node.right))
+        for method in cls.methods.values()
+        if method.name == "__call__" or not method.name.startswith("__")
+        for node in ast.walk(method.node)
+    )
+
+
+def _is_read(node: ast.expr, name: str) -> bool:
+    """Say whether an expression reads an attribute of ``self``, or all of its items."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value is ...:
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+
+
+def _trains(context: Context) -> bool:
+    """Say whether the project trains the parameters of modules."""
+    return any(
+        name in {"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax.nnx.grad", "flax.nnx.value_and_grad"}
+        for _, name in foreign(context, "Optimizer", "ModelAndOptimizer", "grad", "value_and_grad", everywhere=True)
+    )
+
+
+def _made(context: Context, value: Value, function: FunctionFacts, depth: int = 0) -> _Made:
+    """Return the calls of libraries that make an array, also in functions of the project; empty if one is unknown."""
+    value = _scaled(value, function)
+    if not isinstance(value, Call) or depth > _HELPERS:
+        return []
+    bound = context.flow.here(value, function.scope)
+    if context.flow.calls.callee_name(bound):
+        return [(value, function)]
+    found: _Made = []
+    for callee, _ in context.flow.calls.invoked(bound):
+        results = callee.function.returns
+        inner = [_made(context, result, callee.function, depth + 1) for result in results]
+        if callee.gradient or callee.function.generator or not results or not all(inner):
+            return []
+        found += [one for several in inner for one in several]
+    return found or [(value, function)]
 
 
 def _by_filter(context: Context) -> bool:
@@ -126,17 +222,33 @@ def _by_stream(value: Call) -> bool:
     return isinstance(key, Call) and isinstance(key.callee, Attr) and key.callee.name == "params" and not key.args
 
 
-def _scaled(value: Value, init: FunctionFacts) -> Value:
+def _scaled(value: Value, function: FunctionFacts) -> Value:
     """Return the array that a value is a multiple of, as ``normal(key, shape) * 0.02``; other values as they are."""
     node = value.node if isinstance(value, Unknown) else None
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        sides = [node.left, node.right] if isinstance(node.op, ast.Mult) else [node.left]
-        held = next((side for side in sides if isinstance(side, ast.Call | ast.BinOp)), None)
-        found = init.scope.module.values.get(held) if isinstance(held, ast.Call) else None
-        if isinstance(found, Call) and last_word(found.node.func) != "sqrt":
+    while isinstance(node, ast.BinOp | ast.UnaryOp):
+        if isinstance(node, ast.UnaryOp):
+            held: ast.expr | None = node.operand if isinstance(node.op, ast.USub) else None
+        elif isinstance(node.op, ast.Mult):
+            held = _beside(node.left, node.right) or _beside(node.right, node.left)
+        elif isinstance(node.op, ast.Div):
+            held = _beside(node.left, node.right)
+        elif isinstance(node.op, ast.Add | ast.Sub):  # a start other than zero
+            held = node.left if isinstance(node.right, ast.Constant) else None
+        else:
+            held = None
+        found = function.scope.module.values.get(held) if isinstance(held, ast.Call) else None
+        if isinstance(found, Call):
             return found
         node = held
     return value
+
+
+def _beside(node: ast.expr, factor: ast.expr) -> ast.expr | None:
+    """Return the one of two factors that is an array, if the other is a number by its looks."""
+    if not isinstance(node, ast.Call | ast.BinOp) or (isinstance(node, ast.Call) and last_word(node.func) in _ROOTS):
+        return None
+    calls = (n for n in ast.walk(factor) if isinstance(n, ast.Call | ast.Subscript))
+    return node if all(isinstance(n, ast.Call) and last_word(n.func) in _ROOTS for n in calls) else None
 
 
 def _fixed_features(cls: ClassFacts) -> bool:
