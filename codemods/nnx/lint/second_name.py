@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from functools import cache
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import callers_of, foreign, in_test, kinds_of, passed, scopes
-from codemods.nnx.lint.syntax import innermost_loop, inside
+from codemods.nnx.lint.places import callers_of, foreign, in_test, kinds_of, passed, position, scopes
+from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Item, Param, Sequence, Value
@@ -42,7 +42,10 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _keyed(context)
     yield from _shallow(context)
     for scope in _promising(context):
-        for node, target, source in _assigned(context, scope):
+        yield from _at_once(context, scope)
+    for scope in _promising(context):
+        for node, target, written in _assigned(context, scope):
+            source = _handed_back(context, written, scope) if _promises(last_word(target)) else None
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
                 continue
             if not _promises(last_word(target)) or _promises(last_word(source)):
@@ -57,6 +60,33 @@ def _check(context: Context) -> Iterator[Finding]:
             if _moves_on(context, node, source, value, scope) or not _model(context, source, scope):
                 continue
             yield _no_copy(context, scope.module.source.text(target), source, scope)
+
+
+def _handed_back(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
+    """Return the argument that a function of the project gives back as it is; other expressions themselves."""
+    value = scope.module.values.get(node) if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or not isinstance(value, Call) or value.starred:
+        return node
+    given = [*node.args, *(k.value for k in node.keywords)]
+    callees = context.flow.calls.invoked(context.flow.here(value, scope)) if any(map(_is_name, given)) else ()
+    if len(callees) != 1 or callees[0][0].gradient or callees[0][0].function.generator:
+        return None
+    function = callees[0][0].function
+    if function.is_cached or _traced(context, function) or len(set(function.returns)) != 1:
+        return None
+    param = function.returns[0]
+    if not isinstance(param, Param) or param.function is not function or param is function.self_param:
+        return None
+    return argument(node, position(param), param.name)
+
+
+def _is_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute)
+
+
+def _traced(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is compiled, whose results are no arguments of its."""
+    return function in context.traced
 
 
 def _optimized(context: Context, target: ast.Name | ast.Attribute, scope: Scope) -> bool:
@@ -198,14 +228,28 @@ def _halved(context: Context, event: CallEvent, name: str) -> ast.expr | None:
     first = event.node.args[0] if event.node.args else None
     if name != "flax.nnx.merge":
         return first if isinstance(first, ast.Name | ast.Attribute) else None
-    inner = first.value if isinstance(first, ast.Starred) and len(event.node.args) == 1 else None
-    split = event.scope.module.values.get(inner) if isinstance(inner, ast.Call) and not event.node.keywords else None
-    if not isinstance(inner, ast.Call) or not isinstance(split, Call) or not inner.args:
+    split = _split(event, first)
+    if split is None or not split.node.args:
         return None
     made = context.flow.here(split, event.scope)
-    model = inner.args[0]
+    model = split.node.args[0]
     whole = context.flow.calls.callee_name(made) == "flax.nnx.split"
     return model if whole and isinstance(model, ast.Name | ast.Attribute) else None
+
+
+def _split(event: CallEvent, first: ast.expr | None) -> Call | None:
+    """Return the split whose parts a merge gets: all of them unpacked, or a definition and a state by their names."""
+    if event.node.keywords:
+        return None
+    if isinstance(first, ast.Starred) and len(event.node.args) == 1:
+        found = event.scope.module.values.get(first.value)
+        return found if isinstance(found, Call) and isinstance(first.value, ast.Call) else None
+    parts = list(event.value.args)
+    first_part = parts[0] if len(parts) == 2 else None
+    base = first_part.base if isinstance(first_part, Item) else None
+    if not isinstance(base, Call) or len(base.args) != 1 or base.keywords or base.starred:
+        return None
+    return base if parts == [Item(base, Const(0)), Item(base, Const(1))] else None
 
 
 def _entries(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -214,13 +258,21 @@ def _entries(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         word, own = _key(node.targets[0]), _key(node.value)
         if _promises(word) and own and not _promises(own):
             yield word, node.value
-    elif isinstance(node, ast.Dict):
-        names = [ast.unparse(value) for value in node.values if isinstance(value, ast.Name | ast.Attribute)]
-        for key, value in zip(node.keys, node.values, strict=True) if len(set(names)) < len(names) else ():
-            word = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+    elif isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and last_word(node.func) == "dict"):
+        pairs = _pairs(node)
+        names = [ast.unparse(value) for _, value in pairs if isinstance(value, ast.Name | ast.Attribute)]
+        for word, value in pairs if len(set(names)) < len(names) else ():
             if _promises(word) and isinstance(value, ast.Name | ast.Attribute) and not _promises(last_word(value)):
                 if names.count(ast.unparse(value)) > 1:
                     yield word, value
+
+
+def _pairs(node: ast.Dict | ast.Call) -> list[tuple[str, ast.expr]]:
+    """Return the entries of a display of a dict, or of ``dict(key=value)``, those of other keys with an empty one."""
+    if isinstance(node, ast.Call):
+        return [(k.arg or "", k.value) for k in node.keywords]
+    words = (key.value if isinstance(key, ast.Constant) else "" for key in node.keys)
+    return [(word if isinstance(word, str) else "", v) for word, v in zip(words, node.values, strict=True)]
 
 
 def _key(node: ast.expr) -> str:
@@ -265,6 +317,75 @@ def _assigned(context: Context, scope: Scope) -> Iterator[tuple[ast.Assign, ast.
             yield node, target, source
 
 
+def _at_once(context: Context, scope: Scope) -> Iterator[Finding]:
+    """Yield the models that one statement gives two names, one of which promises a copy, and that is kept."""
+    for node in context.bodies.nodes(scope):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target, other, model, home in _twins(context, node, scope):
+            if not _is_name(target) or not _is_name(other):
+                continue
+            word, own = last_word(target), last_word(other)
+            if (
+                not _promises(word)
+                or not own
+                or _promises(own)
+                or not _MODEL.search(f"{word} {own} {last_word(model)}")
+            ):
+                continue
+            if _set_again(context, target, scope) or _set_again(context, other, scope):
+                continue
+            value = home.module.values.get(model)
+            if value is not None and kinds_of(context, value, home) == {Kind.MODULE}:
+                text = scope.module.source.text
+                yield finding(
+                    RULE.code,
+                    scope,
+                    target,
+                    f"`{text(target)}` is no copy: it is `{text(other)}` under another name, and changes with it",
+                    f"copy the model: nnx.clone({text(other)})",
+                )
+
+
+def _twins(context: Context, node: ast.Assign, scope: Scope) -> Iterator[tuple[ast.expr, ast.expr, ast.expr, Scope]]:
+    """Yield pairs of targets that get one object, with what it is made by or called, and the body of that."""
+    if len(node.targets) > 1:
+        for target in node.targets:
+            for other in node.targets:
+                yield target, other, node.value, scope
+        return
+    targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else []
+    sources: list[ast.expr] = []
+    home = scope
+    if isinstance(node.value, ast.Tuple):
+        sources = node.value.elts
+    elif isinstance(node.value, ast.Call) and any(_promises(last_word(target)) for target in targets):
+        value = scope.module.values.get(node.value)
+        callees = context.flow.calls.invoked(context.flow.here(value, scope)) if isinstance(value, Call) else ()
+        results = callees[0][0].function.returns if len(callees) == 1 else []
+        if len(results) == 1 and isinstance(results[0], Sequence) and isinstance(results[0].node, ast.Tuple):
+            sources, home = results[0].node.elts, callees[0][0].function.scope
+            if home.function in context.traced:
+                return
+    if len(sources) != len(targets) or any(isinstance(one, ast.Starred) for one in (*sources, *targets)):
+        return
+    texts = [ast.unparse(source) if _is_name(source) else "" for source in sources]
+    for text, target, source in zip(texts, targets, sources, strict=True):
+        for again, other in zip(texts, targets, strict=True):
+            if text and text == again:
+                yield target, other, source, home
+
+
+def _set_again(context: Context, target: ast.expr, scope: Scope) -> bool:
+    """Say whether a name or an attribute is bound in another place as well, which may be the copy."""
+    if isinstance(target, ast.Attribute):
+        function = scope.function
+        if function is not None and function.owner is not None and ast.unparse(target.value) == "self":
+            return len(function.owner.stores.get(target.attr, ())) > 1
+        return len(context.flow.fields.stores().get(target.attr, ())) > 1
+    return not isinstance(target, ast.Name) or len(scope.bindings.get(target.id, ())) > 1
+
+
 @cache
 def _promises(name: str) -> bool:
     """Say whether a name promises a copy."""
@@ -289,7 +410,7 @@ def _aliased(scope: Scope, name: str) -> bool:
         if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
             place = value.index.value  # one of several that are assigned at once
             value = value.base.items[place] if isinstance(place, int) and place < len(value.base.items) else value
-        if isinstance(value, Param | Free | Attr):
+        if isinstance(value, Param | Free | Attr | Call) or (isinstance(value, Item) and isinstance(value.base, Call)):
             return True
         if isinstance(value, _NAMED) and any(
             value is one for other, values in scope.bindings.items() if other != name for one in values
