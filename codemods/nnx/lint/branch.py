@@ -16,7 +16,7 @@ from codemods.nnx.lint.places import compiled_roots, traced_bodies
 from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.status import Grade, Status
 from codemods.nnx.lint.traced import original, root_param
-from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Item, Loop, Param, Sequence, Unknown
+from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Free, Item, Loop, Param, Sequence, Unknown
 
 _WAYS = {
     "if": "use jnp.where, or jax.lax.cond (nnx.cond for functions of NNX objects)",
@@ -93,7 +93,10 @@ def _decisions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 def _flag(node: ast.AST, place: ast.expr, function: FunctionFacts, flags: set[Param]) -> bool:
     """Say whether a condition is a flag that ought to be static."""
-    return isinstance(node, ast.If | ast.IfExp | ast.While) and function.scope.module.values.get(place) in flags
+    value = function.scope.module.values.get(place)
+    if isinstance(value, Free) and value.scope.function is not None:  # of the function around
+        value = value.scope.function.params.get(value.name)
+    return isinstance(node, ast.If | ast.IfExp | ast.While | ast.UnaryOp | ast.BoolOp) and value in flags
 
 
 def _optional(place: ast.expr, function: FunctionFacts) -> bool:

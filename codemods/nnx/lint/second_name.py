@@ -361,12 +361,12 @@ def _twins(context: Context, node: ast.Assign, scope: Scope) -> Iterator[tuple[a
         sources = node.value.elts
     elif isinstance(node.value, ast.Call) and any(_promises(last_word(target)) for target in targets):
         value = scope.module.values.get(node.value)
-        callees = context.flow.calls.invoked(context.flow.here(value, scope)) if isinstance(value, Call) else ()
-        results = callees[0][0].function.returns if len(callees) == 1 else []
+        callees = list(context.flow.calls.invoked(context.flow.here(value, scope))) if isinstance(value, Call) else []
+        if len(callees) != 1 or callees[0][0].function in context.traced:
+            return
+        results, home = callees[0][0].function.returns, callees[0][0].function.scope
         if len(results) == 1 and isinstance(results[0], Sequence) and isinstance(results[0].node, ast.Tuple):
-            sources, home = results[0].node.elts, callees[0][0].function.scope
-            if home.function in context.traced:
-                return
+            sources = results[0].node.elts
     if len(sources) != len(targets) or any(isinstance(one, ast.Starred) for one in (*sources, *targets)):
         return
     texts = [ast.unparse(source) if _is_name(source) else "" for source in sources]

@@ -10,6 +10,7 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import compiled_roots, shown
 from codemods.nnx.lint.syntax import added_keyword, keyword
 from codemods.nnx.lint.traced import Root, original
@@ -28,14 +29,13 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in (*compiled_roots(context), *remats):
         names = {name for name in flags_of(context, root) if (root.function, name) not in seen}
         seen |= {(root.function, name) for name in names}
-        for node, scope in _branches(context, root.function) if names else ():
-            tests = [node.test]
-            hit = next((n for t in tests for n in _tested(t, root.function) if n in names), None)
+        for test, scope in _branches(context, root.function) if names else ():
+            hit = next((n for n in _tested(test, root.function) if n in names), None)
             if hit is not None:
                 yield finding(
                     RULE.code,
                     scope,
-                    tests[0],
+                    test,
                     f"{shown(root.function)} branches on `{hit}`, which is traced: its value is not known",
                     _help(root, hit),
                     _fix(root, hit),
@@ -56,12 +56,40 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _branches(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.If | ast.IfExp | ast.While, Scope]]:
-    """Yield the branches of a traced function, and those of traced functions within it, with their scopes."""
+def _branches(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.expr, Scope]]:
+    """Yield the conditions in a traced function, and in those of traced functions within it, with their scopes."""
     for scope in _within(context, function):
-        for node in context.bodies.nodes(scope):
-            if isinstance(node, ast.If | ast.IfExp | ast.While):
-                yield node, scope
+        for test in _conditions(context, scope):
+            yield test, scope
+
+
+# the flags on which layers of NNX branch
+_DECIDING = {
+    "flax.nnx.Dropout": "deterministic",
+    "flax.nnx.BatchNorm": "use_running_average",
+    "flax.nnx.MultiHeadAttention": "decode",
+}
+
+
+def _conditions(context: Context, scope: Scope) -> Iterator[ast.expr]:
+    """Yield what a body asks to be true or false, and the flags that it gives layers which do so."""
+    for node in context.bodies.nodes(scope):
+        if isinstance(node, ast.If | ast.IfExp | ast.While):
+            yield node.test
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            yield node
+        elif isinstance(node, ast.BoolOp):
+            yield from node.values[:-1]
+        elif isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg in _FLAGS_OF_LAYERS and not isinstance(keyword.value, ast.Constant):
+                    value = scope.module.values.get(node.func)
+                    owner = owner_class(context, value, scope) if value is not None else None
+                    if isinstance(owner, str) and _DECIDING.get(owner) == keyword.arg:
+                        yield keyword.value
+
+
+_FLAGS_OF_LAYERS = frozenset(_DECIDING.values())
 
 
 def _within(context: Context, function: FunctionFacts) -> list[Scope]:
@@ -91,10 +119,8 @@ def _elsewhere(context: Context, root: Root, param: Param, depth: int) -> Functi
                 given = context.flow.argument(frame, name)
                 if given is None or original(given).value not in ways:
                     continue
-                for node in context.bodies.nodes(function.scope):
-                    test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else None
-                    if test is not None and name in _tested(test, function):
-                        return function
+                if any(name in _tested(test, function) for test in _conditions(context, function.scope)):
+                    return function
                 found = _elsewhere(context, root, inner, depth + 1)
                 if found is not None:
                     return found
