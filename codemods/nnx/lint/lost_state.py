@@ -13,10 +13,11 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.dropped_state import dropped_states, unwritten_states
 from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
-from codemods.nnx.lint.places import foreign, kinds_of, shown
+from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.unmapped_statistics import averages
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Free, Param
+from codemods.nnx.values import Call, Free, Param
 
 # where a file speaks of these, the mode of a module may be set elsewhere
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
@@ -103,7 +104,6 @@ def _shared(context: Context, event: CallEvent, function: FunctionFacts) -> bool
 
 def _trained(context: Context, event: CallEvent, calls: list[CallEvent], names: set[str]) -> CallEvent | None:
     """Return the call of a merged model that runs in training mode and changes its statistics."""
-    text = event.scope.module.source.data
     training = any(
         isinstance(e.node.func, ast.Attribute)
         and e.node.func.attr == "train"
@@ -112,7 +112,7 @@ def _trained(context: Context, event: CallEvent, calls: list[CallEvent], names: 
         for e in calls
     )
     if not training:
-        if any(word in text for word in _MODES):
+        if _sets_modes(context, event):
             return None
         function = event.scope.function
         if function is None:
@@ -123,9 +123,53 @@ def _trained(context: Context, event: CallEvent, calls: list[CallEvent], names: 
         func = call.node.func
         if isinstance(func, ast.Name) and func.id in names:
             made = context.flow.resolve(context.flow.here(call.value.callee, call.scope))
-            if any(keeps_statistics(context, source) for source in context.sources.originals(made)):
+            sources = list(context.sources.originals(made))
+            if any(keeps_statistics(context, source) for source in sources):
                 return call
+            if sources and all(context.flow.calls.callee_name(source) == "flax.nnx.merge" for source in sources):
+                if context.shared(_averaging):
+                    return call
     return None
+
+
+def _sets_modes(context: Context, event: CallEvent) -> bool:
+    """Say whether a file may set the mode of a module elsewhere; that of a copy which another function merges is its
+    own."""
+    text = event.scope.module.source.data
+    if any(word in text for word in _MODES if word != b".eval("):
+        return True
+    return b".eval(" in text and not all(
+        other.scope.module is not event.scope.module
+        or (other.scope is not event.scope and _merged_here(context, other))
+        for other in context.bodies.named("eval")
+    )
+
+
+def _merged_here(context: Context, event: CallEvent) -> bool:
+    """Say whether a method is called of a copy that the same function makes."""
+    func = event.node.func
+    held = event.scope.module.values.get(func.value) if isinstance(func, ast.Attribute) else None
+    if not isinstance(held, Call) or context.bodies.home(held.node) is not event.scope:
+        return False
+    return context.flow.calls.callee_name(context.flow.here(held, event.scope)) in _COPYING
+
+
+_COPYING = frozenset({"flax.nnx.merge", "flax.nnx.clone"})
+
+
+def _averaging(context: Context) -> bool:
+    """Say whether all that the project splits are models that keep batch statistics, so that each merge gives one."""
+    splits = [
+        event
+        for event, name in foreign(context, "split", everywhere=True)
+        if name == "flax.nnx.split" and not in_test(event.scope)
+    ]
+    return bool(splits) and all(
+        event.value.args
+        and (sources := list(context.sources.originals(context.flow.here(event.value.args[0], event.scope))))
+        and all(averages(context, source) for source in sources)
+        for event in splits
+    )
 
 
 def _differentiated(context: Context, event: CallEvent) -> bool:

@@ -48,10 +48,10 @@ def _called(context: Context, root: Root, param: Param) -> bool:
     if not any(event.value.callee is param and event.value.args for event in events):
         return False
     sources = context.sources.originals(context.flow.here(param, root.function.scope))
-    return bool(sources) and all(_averages(context, source) for source in sources)
+    return bool(sources) and all(averages(context, source) for source in sources)
 
 
-def _averages(context: Context, made: Bound, depth: int = 0) -> bool:
+def averages(context: Context, made: Bound, depth: int = 0) -> bool:
     """Say whether a module is or holds a batch norm that its call method calls."""
     flow = context.flow
     if flow.calls.callee_name(made) == "flax.nnx.BatchNorm":
@@ -72,7 +72,7 @@ def _holds(context: Context, cls: ClassFacts, depth: int) -> bool:
                 for e in context.bodies.calls.get(call.scope, ())
             )
             for function, value in stores if used else ():
-                if _averages(context, flow.resolve(flow.here(value, function.scope)), depth + 1):
+                if averages(context, flow.resolve(flow.here(value, function.scope)), depth + 1):
                     return True
     return False
 
