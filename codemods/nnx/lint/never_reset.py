@@ -38,13 +38,16 @@ def _check(context: Context) -> Iterator[Finding]:
         for _, name in foreign(context, "MultiMetric", "Average", "Accuracy", "Welford", everywhere=True)
     ):
         return
-    if any(_resets(context, event) for event in context.bodies.named("reset")):
+    reset = _reset(context)
+    if reset is None:
         return
     for event in context.bodies.named("compute"):
         callee = event.value.callee
         if not isinstance(callee, Attr) or event.scope.module not in context.asked or in_test(event.scope):
             continue
         if event.node.args or Kind.METRIC not in kinds_of(context, callee.base, event.scope):
+            continue
+        if reset and not _others(context, event, callee.base, reset):
             continue
         if _goes_on(context, event, callee.base):
             yield finding(
@@ -108,6 +111,31 @@ def _resets(context: Context, event: CallEvent) -> bool:
     return Kind.METRIC in kinds or (not kinds and _METRIC.search(last_word(receiver(event))) is not None)
 
 
+def _reset(context: Context) -> set[Value] | None:
+    """Return the calls that make the metrics which are reset; None if something else may be."""
+    found: set[Value] = set()
+    for event in context.bodies.named("reset"):
+        if _resets(context, event):
+            callee = event.value.callee
+            made = _makers(context, event, callee.base) if isinstance(callee, Attr) else None
+            if made is None:
+                return None
+            found |= made
+    return found
+
+
+def _makers(context: Context, event: CallEvent, metric: Value) -> set[Value] | None:
+    """Return the calls that make what may be a metric; None if they are not all known."""
+    sources = [source.value for source in context.sources.originals(context.flow.here(metric, event.scope))]
+    return set(sources) if sources and all(isinstance(one, Call) for one in sources) else None
+
+
+def _others(context: Context, event: CallEvent, metric: Value, reset: set[Value]) -> bool:
+    """Say whether a metric is none of those that are reset."""
+    made = _makers(context, event, metric)
+    return made is not None and not made & reset
+
+
 def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
     """Say whether a metric from outside of a loop is read in each round, behind the loop that updates it."""
     outer = outermost_loop(event)
@@ -122,7 +150,7 @@ def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
     if function is None or not _given(metric):
         return False
     if not _fed(context, event.scope, event, None):
-        return isinstance(metric, Param) and _logged(context, metric)
+        return _logged(context, metric) if isinstance(metric, Param) else _recorded(context, event, metric)
     return any(
         caller.loops and isinstance(caller.loops[-1], ast.For | ast.While) and not _fresh(caller, metric)
         for caller in callers_of(context, function)[:_CALLERS]
@@ -140,6 +168,46 @@ def _logged(context: Context, metric: Param) -> bool:
         given = argument(caller.node, place, metric.name)
         if isinstance(given, ast.Name | ast.Attribute) and not _fresh(caller, metric):
             if not _rebound(given, caller.loops[0]) and _fed(context, caller.scope, caller, caller.loops[0], given):
+                return True
+    return False
+
+
+def _recorded(context: Context, event: CallEvent, metric: Value) -> bool:
+    """Say whether a method that only reads a metric of its object is called behind the loop that updates that metric,
+    in every epoch."""
+    function = event.scope.function
+    if function is None or not isinstance(metric, Attr) or metric.base is not function.self_param:
+        return False
+    if len(context.flow.fields.stores().get(metric.name, ())) != 1:
+        return False  # which may be a new one in every epoch
+    for caller in callers_of(context, function)[:_CALLERS]:
+        func = caller.node.func
+        if in_test(caller.scope) or len(caller.loops) != 1 or not isinstance(func, ast.Attribute):
+            continue
+        held, loop = func.value, caller.loops[0]
+        if not isinstance(held, ast.Name | ast.Attribute) or not isinstance(loop, ast.For | ast.While):
+            continue
+        given = ast.Attribute(held, metric.name, ast.Load())
+        if _rebound(held, loop) or _rebound(given, loop):
+            continue
+        if _fed(context, caller.scope, caller, loop, given) or _told(context, caller, loop, metric.name):
+            return True
+    return False
+
+
+def _told(context: Context, caller: CallEvent, outer: ast.AST, name: str) -> bool:
+    """Say whether a loop before a call, within the outer one, runs a method of the same object that updates its
+    metric."""
+    text = ast.unparse(receiver(caller))
+    for other in context.bodies.calls.get(caller.scope, ()):
+        func = other.node.func
+        if not isinstance(func, ast.Attribute) or ast.unparse(func.value) != text or outer not in other.loops:
+            continue
+        if len(other.loops) < 2 or other.node.lineno >= caller.node.lineno:
+            continue
+        for callee, _ in context.flow.calls.invoked(context.flow.here(other.value, other.scope)):
+            own = f"self.{name}.update"
+            if any(ast.unparse(e.node.func) == own for e in context.bodies.calls.get(callee.function.scope, ())):
                 return True
     return False
 
