@@ -234,7 +234,19 @@ def _halved(context: Context, event: CallEvent, name: str) -> ast.expr | None:
     made = context.flow.here(split, event.scope)
     model = split.node.args[0]
     whole = context.flow.calls.callee_name(made) == "flax.nnx.split"
-    return model if whole and isinstance(model, ast.Name | ast.Attribute) else None
+    if not whole or not isinstance(model, ast.Name | ast.Attribute):
+        return None
+    parted = not isinstance(first, ast.Starred)  # which may only show how it is done
+    return None if parted and isinstance(model, ast.Name) and not _read_behind(context, model.id, event) else model
+
+
+def _read_behind(context: Context, name: str, event: CallEvent) -> bool:
+    """Say whether a variable is read again behind a call."""
+    end = event.node.end_lineno or event.node.lineno
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node.lineno > end
+        for node in context.bodies.nodes(event.scope)
+    )
 
 
 def _split(event: CallEvent, first: ast.expr | None) -> Call | None:
