@@ -82,9 +82,10 @@ class Context:
     @cached_property
     def taint(self) -> Taint:
         """Which values are traced arrays."""
+        from codemods.nnx.lint.records import Records
         from codemods.nnx.lint.taint import Taint
 
-        return Taint(self.flow, self.kinds, self.traced, self.bodies)
+        return Taint(self.flow, self.kinds, self.traced, self.bodies, Records(self.flow, self.sources))
 
 
 def _attribute_of_self(value: Value) -> tuple[ClassFacts, str] | None:

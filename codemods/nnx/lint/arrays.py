@@ -31,6 +31,11 @@ _ACTIVATIONS = frozenset({"relu", "gelu", "silu", "swish", "elu", "leaky_relu", 
 _WRITING = frozenset({"set", "add", "multiply", "mul", "divide", "power", "subtract", "min", "max"})
 _SHAPING = frozenset({"reshape", "ravel", "flatten", "transpose", "squeeze"})
 _COUNTING = frozenset({"argmax", "argmin", "count_nonzero", "argsort", "searchsorted"})
+# functions that give truth values, of as many axes as their arguments have together
+PREDICATES = frozenset(
+    {"isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "isclose", "equal",
+     "greater", "less", "greater_equal", "less_equal", "not_equal", "isneginf", "isposinf", "signbit"}
+)  # fmt: skip
 _DTYPES = {"float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "float64": FLOAT, "float": FLOAT, "float_": FLOAT,
            "int32": INT, "int64": INT, "int8": INT, "uint8": INT, "uint32": INT, "int16": INT, "int": INT,
            "bool": BOOL, "bool_": BOOL}  # fmt: skip
@@ -296,6 +301,8 @@ class Arrays:
             return Array(_reduced(word, first.number), _left(first.axes, value.args[1:], value))
         if word in _FLOATING:
             return Array(FLOAT, first.axes)
+        if word in PREDICATES:
+            return Array(BOOL, _joined([self.of(argument, scope, depth).axes for argument in value.args]))
         if word in _TOGETHER:
             parts = [self.of(argument, scope, depth) for argument in value.args]
             one = FLOAT if any(p.number == FLOAT for p in parts[-2:]) else None

@@ -9,17 +9,15 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell_name
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import BOOL, PREDICATES, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, traced_bodies
 from codemods.nnx.lint.traced import original
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Param, Unknown, Value
 
-_PREDICATES = frozenset(
-    {"isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "isin", "isclose",
-     "equal",
-     "greater", "less", "greater_equal", "less_equal", "not_equal", "isneginf", "isposinf", "signbit"}
-)  # fmt: skip
+_PREDICATES = PREDICATES | {"isin"}
 _WITH_WHERE = frozenset({"mean", "sum", "max", "min", "prod", "any", "all", "std", "var"})
 
 
@@ -40,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 owner = node.value
                 updates = isinstance(owner, ast.Attribute) and owner.attr == "at"
                 array = owner.value if isinstance(owner, ast.Attribute) and updates else owner
-                if not updates and not context.taint.node(array, function.scope):
+                if not updates and not _array(context, array, function):
                     continue
                 call = setters.get(node)
                 whole = reductions.get(node) or (last_word(call.func) if call is not None and not updates else "")
@@ -71,7 +69,20 @@ def _is_mask(context: Context, index: ast.expr, function: FunctionFacts) -> bool
     value = function.scope.module.values.get(index)
     if value is None or not context.taint.of(value, function.scope):
         return False
-    return _boolean(context, value, function, 0)
+    return _boolean(context, value, function, 0) or context.shared(_kinds).of(value, function.scope).number == BOOL
+
+
+def _kinds(context: Context) -> Arrays:
+    """Return what tells the types of arrays."""
+    return Arrays(context, {})
+
+
+def _array(context: Context, node: ast.expr, function: FunctionFacts) -> bool:
+    """Say whether what a mask selects from is traced, or an array of JAX from outside."""
+    if context.taint.node(node, function.scope):
+        return True
+    value = function.scope.module.values.get(node)
+    return value is not None and context.kinds.only(context.flow.here(value, function.scope)) is Kind.ARRAY
 
 
 def _boolean(context: Context, value: Value, function: FunctionFacts, depth: int) -> bool:

@@ -144,6 +144,8 @@ def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
         return True
     value = origin(context, node, scope)
     if not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute) and scope.function in context.traced:
+            return any(status.grade is Grade.ARRAY for status in context.taint.at(node, scope))
         kept = isinstance(node, ast.Attribute) and isinstance(value, Attr) and bool(own_stores(context, value))
         entry = isinstance(node, ast.Subscript) and value is not None and value is not scope.module.values.get(node)
         if value is None or not (kept or entry) or scope.function in context.traced:
@@ -161,7 +163,9 @@ def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
         )
     while isinstance(value, Changed):  # the item that was assigned before
         value = value.before
-    if value is None or context.bodies.untraced(node, scope) or context.kinds.of(context.flow.here(value, scope)):
+    if value is None or context.bodies.untraced(node, scope):
+        return False
+    if context.kinds.of(context.flow.here(value, scope)) - {Kind.ARRAY}:
         return False
     return any(status.grade is Grade.ARRAY for status in context.taint.statuses(value, scope))
 

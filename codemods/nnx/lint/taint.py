@@ -29,6 +29,7 @@ from codemods.nnx.lint.names import (
     STATIC_ATTRIBUTES,
     TREE_MAPS,
 )
+from codemods.nnx.lint.records import Records
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.lint.status import ARRAY, NOTHING, OBJECT, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status, join
 from codemods.nnx.lint.traced import Root, Traced, Tracing, free_params, function_of, original, root_param
@@ -95,8 +96,9 @@ class Activation:
 class Taint:
     """Answers what values are under tracing."""
 
-    def __init__(self, flow: Flow, kinds: Kinds, traced: Traced, bodies: Bodies) -> None:
+    def __init__(self, flow: Flow, kinds: Kinds, traced: Traced, bodies: Bodies, records: Records) -> None:
         self._flow = flow
+        self._records = records
         self._kinds = kinds
         self._traced = traced
         self._bodies = bodies
@@ -587,6 +589,11 @@ class Taint:
         """Return what an attribute of an object is whose Variables are traced."""
         if value.name in {"value", "raw_value"}:
             return TREE
+        leaf = self._records.leaf(value, activation.function.scope)
+        if leaf == "record":
+            return OBJECT
+        if leaf == "array" or (leaf == "number" and activation.root and isinstance(value.base, Param)):
+            return ARRAY
         if not isinstance(value.base, Param) or value.base is not value.base.function.self_param:
             return UNKNOWN
         owner = value.base.function.owner
