@@ -18,8 +18,10 @@ from codemods.nnx.values import (
     Attr,
     Call,
     Changed,
+    Class,
     Comprehension,
     Const,
+    Function,
     Loop,
     Mapping,
     Param,
@@ -121,13 +123,26 @@ def _updated(context: Context, bound: Bound) -> bool:
     if name not in TREE_MAPS or len(value.node.args) < 3:
         return name == "optax.apply_updates"
     function = value.node.args[0]
-    return isinstance(function, ast.Lambda) and _leafwise(function.body)
+    if isinstance(function, ast.Lambda):
+        return _leafwise(function.body)
+    named = context.flow.follow(bound, value.args[0]).value
+    body: list[ast.stmt] = []
+    if isinstance(named, Function) and not isinstance(named.facts.node, ast.Lambda):
+        body = named.facts.node.body
+    written = [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    only = written[0] if len(written) == 1 else None
+    return isinstance(only, ast.Return) and only.value is not None and _leafwise(only.value)
+
+
+# what keeps the shape of a leaf or shrinks it, or gives a number
+_KEEPING = frozenset({"len", "float", "int", "sqrt", "square", "sign", "clip", "abs", "exp", "tanh", "sum", "mean"})
 
 
 def _leafwise(node: ast.AST) -> bool:
     """Say whether a node is arithmetic of the leaves of two trees: ``p - rate * g``."""
     return isinstance(node, ast.BinOp) and not any(
-        isinstance(n, ast.Call | ast.Subscript | ast.MatMult) for n in ast.walk(node)
+        isinstance(n, ast.Subscript | ast.MatMult) or (isinstance(n, ast.Call) and last_word(n.func) not in _KEEPING)
+        for n in ast.walk(node)
     )
 
 
@@ -174,15 +189,29 @@ def _layers(context: Context, bound: Bound, depth: int) -> Iterator[list[tuple[s
         return
     if isinstance(value, Comprehension):
         yield from _layers(context, context.flow.with_value(found, value.element), depth + 1)
-    elif isinstance(value, Sequence | Mapping | Changed | Loop):
+    elif isinstance(value, Sequence | Mapping | Changed | Loop) or _record(context, found) is not None:
         leaves: list[tuple[str, str]] = []
-        for name, item in _entries(value):
+        fields = _record(context, found)
+        for name, item in _entries(value) if fields is None else fields:
             part = context.flow.follow(found, item)
-            if isinstance(part.value, Mapping | Sequence | Comprehension | Changed | Loop):
+            deeper = isinstance(part.value, Mapping | Sequence | Comprehension | Changed | Loop)
+            if deeper or _record(context, part) is not None:
                 yield from _layers(context, part, depth + 1)
             elif name:
                 leaves.append((name, _length(context, part)))
         yield leaves
+
+
+def _record(context: Context, bound: Bound) -> list[tuple[str, Value]] | None:
+    """Return the fields of a named tuple that is made here, with their names; None if a value is none."""
+    value = bound.value
+    if not isinstance(value, Call) or value.starred:
+        return None
+    cls = context.flow.follow(bound, value.callee).value
+    if not isinstance(cls, Class) or "typing.NamedTuple" not in context.flow.classes.mro(cls.facts)[1]:
+        return None
+    given = zip(context.flow.classes.dataclass_fields(cls.facts), value.args, strict=False)
+    return [(f"`{name}`", one) for name, one in (*given, *value.keywords) if name is not None]
 
 
 def _entries(value: Value) -> Iterator[tuple[str, Value]]:

@@ -89,7 +89,7 @@ class Records:
         found = self._classes.get(cls)
         if found is None:
             found = self._classes[cls] = {}
-            kept = self._kept(cls) if isinstance(cls.node, ast.ClassDef) else None
+            kept = self._kept(cls)
             for parent in reversed(self._flow.classes.mro(cls)[0]) if kept is not None else ():
                 for statement in parent.node.body:
                     if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
