@@ -59,7 +59,7 @@ def changed_between(context: Context, roots: Iterable[Root], changes: Iterable[P
         for change in changes:
             for scope, node in _upwards(context, [change]):
                 lines = [call for home, call in calls if home is scope and call is not node and _of(call, owner)]
-                if lines and _between(context, root, scope, node, lines, change[1]):
+                if lines and stands_between(context, root, scope, node, lines, change[1]):
                     return change
     return None
 
@@ -86,7 +86,7 @@ def _upwards(context: Context, places: list[Place]) -> list[Place]:
     return list(found)
 
 
-def _between(
+def stands_between(
     context: Context,
     root: Root,
     scope: Scope,
@@ -94,7 +94,16 @@ def _between(
     calls: list[ast.stmt | ast.expr],
     change: ast.stmt | ast.expr,
 ) -> bool:
-    """Say whether a place stands between calls, or in a loop with one."""
+    """Say whether a place stands between calls, or in a loop with one.
+
+    Args:
+        context: the analysis.
+        root: what is compiled.
+        scope: the scope of the place and of the calls.
+        node: the place.
+        calls: the calls.
+        change: what changes there, or in what is called there.
+    """
     paths = context.bodies.paths(scope)
     beside = [call for call in calls if not apart(paths.get(call, ()), paths.get(node, ()), scope.node)
               and not apart(paths.get(node, ()), paths.get(call, ()), scope.node)]  # fmt: skip

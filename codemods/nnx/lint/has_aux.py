@@ -53,13 +53,16 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         call = _call(context, event)
         if not aux:
-            callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
-            if len(callees) == 1 and _returns_tuple(callees[0].function) and _plain(context, callees[0].function):
+            callees = _functions(context, context.flow.here(event.value.args[0], event.scope))
+            if callees and all(_returns_tuple(one) and _plain(context, one) for one in callees):
+                several = (
+                    f", and so do all others that `{ast.unparse(event.node.args[0])}` may be" if callees[1:] else ""
+                )
                 yield finding(
                     RULE.code,
                     event.scope,
                     event.node,
-                    f"{shown(callees[0].function)} returns a tuple, and only a number can be differentiated",
+                    f"{shown(callees[0])} returns a tuple{several}, and only a number can be differentiated",
                     "add has_aux=True: (loss, aux), grads = ...",
                     _fix(event) if call is not None and name.endswith("value_and_grad") and _takes_aux(call) else None,
                 )
@@ -95,6 +98,20 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"with has_aux=True `{call.elts[0].id}` is a tuple of the loss and the rest",
                         "unpack it: (loss, aux), grads = ...",
                     )
+
+
+def _functions(context: Context, given: Bound) -> list[FunctionFacts]:
+    """Return the functions that a value may be, those of a dict that it is taken from among them; none if not known."""
+    callees = context.flow.calls.callables(given)
+    if callees:
+        return list(dict.fromkeys(one.function for one in callees))
+    found: dict[FunctionFacts, None] = {}
+    for source in context.sources.originals(given):
+        several = context.flow.calls.callables(source)
+        if not several:
+            return []
+        found |= dict.fromkeys(one.function for one in several)
+    return list(found)
 
 
 def _applied(context: Context, found: Bound, made: Call) -> str:

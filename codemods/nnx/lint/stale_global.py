@@ -7,19 +7,33 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, FunctionFacts, ItemStore, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, ItemStore, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.between import Place, changed_between, compiling_roots
+from codemods.nnx.lint.between import Place, changed_between, compiling_roots, stands_between
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.lint.traced import COMPILED, Root
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Function, Item, Mapping, ModuleRef, Ref, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Choice,
+    Class,
+    Const,
+    Free,
+    Function,
+    Item,
+    Mapping,
+    ModuleRef,
+    Param,
+    Ref,
+    Value,
+)
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 
@@ -302,6 +316,8 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
             continue
         if writer in compiling or _between(context, function, event) or _set_outside(context, function, event):
             return event.node.lineno
+        if _set_by_method(context, function, event):
+            return event.node.lineno
     return None
 
 
@@ -310,6 +326,102 @@ def _set_outside(context: Context, function: FunctionFacts, event: AttrEvent) ->
     owner = ast.unparse(event.node.value)
     change = changed_between(context, compiling_roots(context, function), [(event.scope, event.statement)], owner)
     return change is not None
+
+
+def _set_by_method(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:
+    """Say whether a method that sets an attribute is called between two calls of compiled methods of one object."""
+    setter = event.scope.function
+    given = event.node.value
+    if setter is None or setter.self_param is None or event.scope.module.values.get(given) is not setter.self_param:
+        return False
+    if any(b"clear_cache" in module.source.data for module in context.project.modules):
+        return False
+    roots = [root for root in compiling_roots(context, function) if not in_test(root.scope)]
+    for caller in context.bodies.named(setter.name):
+        func, scope = caller.node.func, caller.scope
+        if not isinstance(func, ast.Attribute) or in_test(scope) or scope.function in context.traced:
+            continue
+        if all(constant(one) is not None for one in (*caller.node.args, *(k.value for k in caller.node.keywords))):
+            continue  # which may set the same again
+        if not _kept_object(context, caller, func.value) or not _is_of(context, func.value, scope, setter):
+            continue
+        owner = ast.unparse(func.value)
+        for root in roots:
+            calls: list[ast.stmt | ast.expr] = [
+                event.node
+                for event in context.bodies.calls.get(scope, ())
+                if isinstance(event.node.func, ast.Attribute)
+                and event.node.func.attr == _attribute(context, root)
+                and ast.unparse(event.node.func.value) == owner
+            ]
+            if calls and stands_between(context, root, scope, caller.node, calls, caller.node):
+                return True
+            if calls and scope.function is not None and _repeated(context, scope.function, func.value):
+                return True
+    return False
+
+
+def _is_of(context: Context, node: ast.expr, scope: Scope, method: FunctionFacts) -> bool:
+    """Say whether an expression is an object of the class of a method, on every way."""
+    value = scope.module.values.get(node)
+    if value is None or method.owner is None:
+        return False
+    here = context.flow.here(value, scope)
+    found = context.flow.classes.class_of(context.flow.resolve(here))
+    classes = {found} if found is not None else {
+        context.flow.classes.class_of(source) for source in context.sources.originals(here)
+    }  # fmt: skip
+    return bool(classes) and all(
+        cls is not None and method.owner in context.flow.classes.mro(cls)[0] for cls in classes
+    )
+
+
+def _attribute(context: Context, root: Root) -> str:
+    """Return the attribute under which objects have a method that is compiled; empty if it is not known."""
+    if root.decorator:
+        return root.function.name
+    for event in context.bodies.calls.get(root.scope, ()):
+        if event.node is root.node and isinstance(event.statement, ast.Assign):
+            target = event.statement.targets[0]
+            return target.attr if isinstance(target, ast.Attribute) else ""
+    return ""
+
+
+def _kept_object(context: Context, caller: CallEvent, owner: ast.expr) -> bool:
+    """Say whether what a method is called on is the same object in every round of the loops around, and behind it."""
+    first = owner
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    if not isinstance(first, ast.Name):
+        return False
+    bound = [
+        n
+        for n in context.bodies.nodes(caller.scope)
+        if isinstance(n, ast.Name) and n.id == first.id and isinstance(n.ctx, ast.Store)
+    ]
+    return len(bound) < 2 and not any(inside(n, loop) for n in bound for loop in caller.loops)
+
+
+def _repeated(context: Context, function: FunctionFacts, owner: ast.expr) -> bool:
+    """Say whether a function is called in a loop with one object for a parameter."""
+    held = function.scope.module.values.get(owner)
+    if not isinstance(held, Param) or held.function is not function:
+        return False
+    for caller in context.flow.sites.callers(function):
+        loops = [loop for loop in caller.loops if isinstance(loop, ast.For | ast.While)]
+        if not loops or in_test(caller.scope) or caller.value.starred:
+            continue
+        names = list(function.params)
+        place = names.index(held.name)
+        nodes = [k.value for k in caller.node.keywords if k.arg == held.name]
+        if isinstance(caller.node.func, ast.Name):
+            nodes += caller.node.args[place : place + 1]
+        elif held is function.self_param and isinstance(caller.node.func, ast.Attribute):
+            nodes.append(caller.node.func.value)
+        bound = {n.id for n in ast.walk(loops[-1]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if any(isinstance(node, ast.Name) and node.id not in bound for node in nodes):
+            return True
+    return False
 
 
 def _between(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -43,11 +44,13 @@ _TRANSFORMS = frozenset(
     for name in ("adam", "adamw", "sgd", "rmsprop", "lion", "adagrad", "lamb", "chain", "multi_transform", "masked")
 )
 _REGISTERING = ("register_", "pytree")
+_MAPPING = frozenset({"jax.vmap", "jax.grad", "jax.value_and_grad"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _carried(context)
     yield from _given_back(context)
+    yield from _mapped(context)
     for root in compiled_roots(context):
         if in_test(root.scope) or root.partial or not root.transform.endswith(("jit", "pmap")):
             continue
@@ -97,6 +100,55 @@ def _check(context: Context) -> Iterator[Finding]:
                     )
 
 
+def _mapped(context: Context) -> Iterator[Finding]:
+    """Yield the objects that functions get which vmap maps, or of which a gradient is taken."""
+    if not context.shared(_plain_objects):
+        return
+    for root in (*context.traced.roots, *context.traced.gradients):
+        if root.transform not in _MAPPING or root.partial or root.decorator or in_test(root.scope):
+            continue
+        params = list(root.function.params)[int(root.bound) :]
+        for event in context.traced.calls_of(root):
+            if event.value.starred or event.scope.module not in context.asked:
+                continue
+            if context.bodies.guarded(event.node, event.scope):
+                continue
+            for name, value, node in _given(params, event):
+                what = _object(context, context.flow.here(value, event.scope)) if name not in root.static else ""
+                if what:
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        node,
+                        f"`{last(root.transform)}` of {shown(root.function)} gets {what} for `{name}`, which is no "
+                        "array and no tree",
+                        "register its class: jax.tree_util.register_dataclass",
+                    )
+
+
+def _plain_objects(context: Context) -> tuple[ClassFacts, ...]:
+    """Return the classes of the project that are made somewhere and are no trees."""
+    return tuple(cls for cls in context.project.classes() if not _registered(context, cls))
+
+
+def _object(context: Context, bound: Bound) -> str:
+    """Return what a value is that is an object of one class which is no tree, on every way."""
+    classes = context.shared(_plain_objects)
+    if not classes or not context.flow.may.made_of(classes).may_be(bound.value):
+        return ""
+    sources = context.sources.originals(bound)
+    kinds = {_made(context, one) for one in sources}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _made(context: Context, found: Bound) -> str:
+    """Return of which class that is no tree a call makes an object."""
+    maker = context.flow.follow(found, found.value.callee).value if isinstance(found.value, Call) else None
+    if not isinstance(maker, Class) or _registered(context, maker.facts):
+        return ""
+    return f"an object of the class `{maker.facts.name}`"
+
+
 def _given(params: list[str], event: CallEvent) -> Iterator[tuple[str, Value, ast.expr]]:
     """Yield what a call of compiled code, or ``partial(compiled, ...)``, gives for its parameters."""
     first = int(last_word(event.node.func) == "partial")
@@ -133,11 +185,13 @@ def _given_back(context: Context) -> Iterator[Finding]:
         function = root.function
         if function.scope.module not in context.asked or in_test(root.scope) or not root.transform.endswith("jit"):
             continue
-        if isinstance(function.node, ast.Lambda) or function.generator or _paired(context, function):
+        if function.generator or _paired(context, function):
             continue
+        plain = isinstance(function.node, ast.Lambda)  # what it gives may be meant for something else
         for returned in function.returns:
             for part in _parts(returned):
-                what = _returned(context, context.flow.resolve(context.flow.here(part, function.scope)))
+                here = context.flow.here(part, function.scope)
+                what = _object(context, here) if plain else _returned(context, context.flow.resolve(here))
                 if what:
                     yield finding(
                         RULE.code,
@@ -192,7 +246,7 @@ def _carried(context: Context) -> Iterator[Finding]:
             if not what and isinstance(part.value, Param):
                 sources = context.sources.originals(part)
                 what = "a function" if sources and all(isinstance(s.value, Function) for s in sources) else ""
-            if what and not what.startswith("an object of the"):
+            if what and (body.loop.startswith("jax.lax.") or not what.startswith("an object of the")):
                 yield finding(
                     RULE.code,
                     body.event.scope,
@@ -237,8 +291,13 @@ def _kind(context: Context, bound: Bound) -> str:
         return "a text"
     if isinstance(found.value, Mapping) and any(_written(context, found, one) for _, one in found.value.items):
         return "a dict with a text"
+    if isinstance(found.value, Mapping | Sequence):
+        items = found.value.items if isinstance(found.value, Sequence) else [one for _, one in found.value.items]
+        inside = next((what for one in items if (what := _object(context, context.flow.with_value(found, one)))), "")
+        container = type(found.value.node).__name__.lower() if inside else ""
+        return f"a {container} with {inside}" if container in {"dict", "list", "tuple"} else ""
     if not isinstance(found.value, Call):
-        return ""
+        return _object(context, bound)
     if context.flow.calls.callee_name(found) in _TRANSFORMS:
         return "a transformation of optax"
     maker = context.flow.follow(found, found.value.callee).value
@@ -324,10 +383,15 @@ def _registered(context: Context, cls: ClassFacts) -> bool:
         if any(name not in {"object", "Generic", "ABC", "Protocol"} for name in _bases(parent)):
             if len(parent.bases) and not _all_known(context, parent):
                 return True
-    word = cls.name.encode()
-    return any(
-        word in module.source.data and any(mark.encode() in module.source.data for mark in _REGISTERING)
-        for module in context.project.modules
+    return cls.name.encode() in context.shared(_named_beside)
+
+
+def _named_beside(context: Context) -> frozenset[bytes]:
+    """Return all names in the modules that register classes as trees in some way."""
+    marks = [mark.encode() for mark in _REGISTERING]
+    texts = (module.source.data for module in context.project.modules)
+    return frozenset(
+        word for data in texts if any(mark in data for mark in marks) for word in re.findall(rb"\w+", data)
     )
 
 
