@@ -13,7 +13,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Call, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
 
 _LIBRARY = frozenset({"kernel", "bias", "scale", "embedding"})
 _LAYERS = frozenset(
@@ -38,11 +38,15 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if in_test(event.scope):
             continue  # which compares results of weights that it puts there
-        if _array(context, event, event.stored) and _variable(context, event):
+        stored = event.stored
+        if isinstance(stored, Item) and isinstance(stored.base, Sequence) and isinstance(stored.index, Const):
+            place = stored.index.value  # one of several that are assigned at once
+            stored = stored.base.items[place] if isinstance(place, int) and place < len(stored.base.items) else stored
+        if _array(context, event, stored) and _variable(context, event):
             yield finding(
                 RULE.code,
                 event.scope,
-                event.statement,
+                event.node if stored is not event.stored else event.statement,
                 f"an array takes the place of the Variable `{event.node.attr}`, lost to nnx.state and the optimizer",
                 f"assign its value: {event.scope.module.source.text(event.node)}[...] = ...",
                 _fix(event),
@@ -50,9 +54,14 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _whole(event: AttrEvent) -> bool:
-    """Say whether the statement assigns the attribute itself and nothing else."""
+    """Say whether the statement assigns the attribute itself, alone or as one of several that get a value each."""
     statement = event.statement
-    return isinstance(statement, ast.Assign) and len(statement.targets) == 1 and statement.targets[0] is event.node
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return event.node in target.elts and not any(isinstance(v, ast.Starred) for v in (*target.elts, *value.elts))
+    return target is event.node
 
 
 def _first(event: AttrEvent) -> bool:

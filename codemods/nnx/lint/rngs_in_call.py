@@ -196,15 +196,29 @@ _CONSTRUCTORS = frozenset({"__init__", "setup", "__post_init__", "<lambda>"})
 
 
 def _called_only(context: Context, event: CallEvent) -> bool:
-    """Say whether the object that a call makes is called in the same body, and nothing else is done with it."""
+    """Say whether the object that a call makes is called in the same body, and nothing else is done with it.
+
+    It may stand in a chain that is called, or be kept as an attribute by the call of a module, which replaces it then.
+    """
     calls = context.bodies.calls.get(event.scope, ())
+    given = [c for c in calls if event.value in (*c.value.args, *(v for _, v in c.value.keywords))]
+    if given:
+        chain = given[0]
+        return (
+            len(given) == 1 and context.flow.calls.name(chain) == "flax.nnx.Sequential" and _called_only(context, chain)
+        )
+    kept, function = event.statement, event.scope.function
+    target = kept.targets[0] if isinstance(kept, ast.Assign) and kept.value is event.node else None
+    if isinstance(target, ast.Attribute) and function is not None and function.name == "__call__":
+        text = ast.unparse(target)
+        return not context.bodies.behind(event.node, event.scope) and any(
+            ast.unparse(call.node.func) == text and call.node.lineno > kept.lineno for call in calls
+        )
+    if target is not None and not isinstance(target, ast.Name):
+        return False
     if not any(call.value.callee is event.value for call in calls):
         return False
-    if any(event.value in (*call.value.args, *(v for _, v in call.value.keywords)) for call in calls):
-        return False
-    values, kept = event.scope.module.values, event.statement
-    if isinstance(kept, ast.Assign) and not all(isinstance(target, ast.Name) for target in kept.targets):
-        return False
+    values = event.scope.module.values
     return not any(
         (isinstance(node, ast.Attribute) and values.get(node.value) is event.value)
         or (isinstance(node, ast.Return) and node.value is not None and values.get(node.value) is event.value)
@@ -251,6 +265,8 @@ def _of_call(context: Context, event: CallEvent, function: FunctionFacts, depth:
         return False  # made once, on first use
     if any(last_word(node) == "compact" for node in getattr(function.node, "decorator_list", ())):
         return False
+    if any(r.function is function and r.transform.startswith("flax.nnx.") for r in context.traced.gradients):
+        return True  # nothing but its argument is trained
     if function.name == "__call__":
         owner = function.owner
         return owner is not None and "flax.nnx.Module" in context.flow.classes.mro(owner)[1]

@@ -18,7 +18,7 @@ from codemods.nnx.lint.places import callers_of, foreign, in_test, kinds_of, pas
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Item, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Item, Param, Sequence, Unknown, Value
 
 _COPY = re.compile(
     r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy)(_|$)", re.I
@@ -32,7 +32,7 @@ _MODEL = re.compile(
 _TRAINED = re.compile(
     r"(^|_)(opt|optim|optimi[sz](er|ed|ation)|train|training|trained|loss|grad|attack)_target(_|$)", re.I
 )
-_NAMED = (Param, Free, Attr, Call, Item, Choice)  # what a variable or an attribute may hold
+_NAMED = (Param, Free, Attr, Call, Item, Choice, Unknown)  # what a variable or an attribute may hold
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -64,6 +64,8 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _handed_back(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
     """Return the argument that a function of the project gives back as it is; other expressions themselves."""
+    if isinstance(node, ast.IfExp | ast.BoolOp):
+        return _instead(context, node, scope)
     value = scope.module.values.get(node) if isinstance(node, ast.Call) else None
     if not isinstance(node, ast.Call) or not isinstance(value, Call) or value.starred:
         return node
@@ -78,6 +80,33 @@ def _handed_back(context: Context, node: ast.expr, scope: Scope) -> ast.expr | N
     if not isinstance(param, Param) or param.function is not function or param is function.self_param:
         return None
     return argument(node, position(param), param.name)
+
+
+def _instead(context: Context, node: ast.IfExp | ast.BoolOp, scope: Scope) -> ast.expr | None:
+    """Return what stands in for an argument that a call of the project leaves out; None if there is no such."""
+    if isinstance(node, ast.BoolOp):
+        if not isinstance(node.op, ast.Or) or len(node.values) != 2:
+            return None
+        given, other = node.values
+    else:
+        test = node.test
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or ast.unparse(test.comparators[0]) != "None":
+            return None
+        given, other = (node.body, node.orelse) if isinstance(test.ops[0], ast.IsNot) else (node.orelse, node.body)
+        if not isinstance(test.ops[0], ast.Is | ast.IsNot) or ast.unparse(given) != ast.unparse(test.left):
+            return None
+    param = scope.module.values.get(given)
+    function = scope.function
+    if not isinstance(param, Param) or function is None or param.function is not function:
+        return None
+    default = function.defaults.get(param.name)
+    if not isinstance(default, Const) or default.value is not None:
+        return None
+    left_out = any(
+        not caller.value.starred and passed(caller, param) is None and not in_test(caller.scope)
+        for caller in callers_of(context, function)[:20]
+    )
+    return other if left_out else None
 
 
 def _is_name(node: ast.expr) -> bool:
@@ -422,7 +451,9 @@ def _aliased(scope: Scope, name: str) -> bool:
         if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
             place = value.index.value  # one of several that are assigned at once
             value = value.base.items[place] if isinstance(place, int) and place < len(value.base.items) else value
-        if isinstance(value, Param | Free | Attr | Call) or (isinstance(value, Item) and isinstance(value.base, Call)):
+        if isinstance(value, Param | Free | Attr | Call | Choice | Unknown) or (
+            isinstance(value, Item) and isinstance(value.base, Call)
+        ):
             return True
         if isinstance(value, _NAMED) and any(
             value is one for other, values in scope.bindings.items() if other != name for one in values

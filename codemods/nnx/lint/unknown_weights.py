@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Function, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Function, Param, Sequence, Unknown, Value
 
 _WEIGHT = re.compile(
     r"log_?std|log_(sigma|scale|var|alpha|temp(erature)?)|kernel|weights?|bias|gamma|beta|cls(_token)?|class_token|pos|"
@@ -81,11 +81,10 @@ def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[F
     """Yield the arrays that go by the name of a weight and are no Param, in a class whose other weights are."""
     if b"stop_gradient" in cls.scope.module.source.data:
         return
-    for name, stores in cls.stores.items():
-        if len(stores) != 1 or stores[0][0] is not init:
-            continue
-        stored = _scaled(stores[0][1], init)
-        if not isinstance(stored, Call) or len(context.flow.fields.stores().get(name, ())) > 1:
+    for name in cls.stores:
+        value = _only(context, cls, name, init)
+        stored = _scaled(value, init) if value is not None else None
+        if not isinstance(stored, Call):
             continue
         if not _weight(context, cls, name, stored, _made(context, stored, init)) or not _read(cls, name):
             continue
@@ -96,6 +95,29 @@ def _plain(context: Context, cls: ClassFacts, init: FunctionFacts) -> Iterator[F
             f"`{name}` is a plain array: no optimizer trains it, and nnx.state(model, nnx.Param) leaves it out",
             "make it a parameter, nnx.Param(...), or if it is none a Variable of another type",
         )
+
+
+def _only(context: Context, cls: ClassFacts, name: str, init: FunctionFacts) -> Value | None:
+    """Return the one value other than None that an attribute gets, in the constructor; None if there are others."""
+    if not all(method is init for method, _ in cls.stores[name]):
+        return None
+    found = [
+        one for _, stored in cls.stores[name] for one in (stored.options if isinstance(stored, Choice) else [stored])
+    ]
+    found = [one for one in found if not (isinstance(one, Const) and one.value is None)]
+    elsewhere = (event for event in context.flow.fields.stores().get(name, ()) if event.scope.function is not init)
+    if len(found) != 1 or any(_may_be_of(context, event, cls) for event in elsewhere):
+        return None
+    return found[0]
+
+
+def _may_be_of(context: Context, event: AttrEvent, cls: ClassFacts) -> bool:
+    """Say whether an attribute that is set may be one of a class: it is no method's of another, unrelated one."""
+    base = event.base
+    owner = base.function.owner if isinstance(base, Param) and base is base.function.self_param else None
+    if owner is None:
+        return True
+    return cls in context.flow.classes.mro(owner)[0] or owner in context.flow.classes.mro(cls)[0]
 
 
 _Made = list[tuple[Call, FunctionFacts]]  # the calls that may make an array, with the functions that they stand in

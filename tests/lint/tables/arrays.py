@@ -171,6 +171,11 @@ y = mean([x[0], x[1]])  # NNX844
     ),
     "NNX846": Cases(
         bad=(
+            """\
+two = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+for layer in (model, two):
+    layer.kernel, layer.bias = layer.kernel * 0.9, jnp.zeros(3)  # NNX846 NNX846
+""",
             "model.kernel = jnp.zeros((3, 3))  # NNX846\n",
             "model.bias = model.bias * 2  # NNX846\n",
             """\
@@ -195,6 +200,19 @@ def reset(net: nnx.Linear):
 """,
         ),
         clean=(
+            """\
+two = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+for layer in (model, two):
+    layer.kernel, layer.mask = nnx.Param(layer.kernel * 0.9), jnp.zeros(3)
+""",
+            """\
+class Plain:
+    def __init__(self, kernel):
+        self.kernel = kernel
+def halve(one):
+    one.kernel = one.kernel * 0.5
+halve(Plain(x))
+""",
             "model.kernel[...] = jnp.zeros((3, 3))\n",
             "model.kernel = nnx.Param(jnp.zeros((3, 3)))\n",
             """\

@@ -264,6 +264,13 @@ block = Block(nnx.Rngs(0))
         bad=(
             """\
 class Agent:
+    def __init__(self, online, target=None):
+        self.online = online
+        self.target = online if target is None else target  # NNX859
+Agent(model)
+""",
+            """\
+class Agent:
     def __init__(self):
         self.online = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
         self.target_net = self.online  # NNX859
@@ -282,6 +289,22 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+class Agent:
+    def __init__(self, online, target=None):
+        self.online = online
+        self.target = online if target is None else target
+Agent(model, nnx.clone(model))
+""",
+            """\
+def moved(net, device=None):
+    return net if device is None else nnx.clone(net)
+def frozen(net):
+    return nnx.clone(net)
+frozen_net = frozen(model)
+old_net = moved(model, "cpu")
+y = model(x)
+""",
             """\
 class Agent:
     def __init__(self):

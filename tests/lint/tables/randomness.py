@@ -280,6 +280,15 @@ else:
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):
+        self.rngs = rngs
+    def __call__(self, x):
+        x = nnx.Sequential(nnx.relu, nnx.Linear(3, 3, rngs=self.rngs))(x)  # NNX832
+        self.head = nnx.Linear(3, 3, rngs=self.rngs)  # NNX832
+        return self.head(x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
         self.drop = nnx.Dropout(0.5)
     def __call__(self, x):
         return self.drop(x, rngs=nnx.Rngs(0))  # NNX832
@@ -303,6 +312,33 @@ def step(drop, x):
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.rngs = rngs
+        self.width = self.probed(jnp.ones((1, 3)))
+        self.body = nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.relu)
+    def probed(self, x):
+        return nnx.Linear(3, 3, rngs=self.rngs)(x).shape[-1]
+    def __call__(self, x):
+        return nnx.LayerNorm(3, use_scale=False, use_bias=False, rngs=self.rngs)(self.body(x))
+Net(nnx.Rngs(0))(x)
+""",
+            """\
+class Wrapped(nnx.Module):
+    def __init__(self, inner, rngs):
+        self.inner = inner
+        self.gate = nnx.Param(jnp.ones(3))
+    def __call__(self, x):
+        return self.inner(x)
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.rngs = rngs
+    def __call__(self, x):
+        return Wrapped(self.lin, rngs=self.rngs)(x)
+Net(nnx.Rngs(0))(x)
+""",
             """\
 class Net(nnx.Module):
     def __init__(self, rngs):

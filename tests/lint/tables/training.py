@@ -590,6 +590,16 @@ attention(jnp.ones((1, 1, 4)), decode=False)
     "NNX899": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, use_bias, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.scale = 0.1 * jnp.ones(3)  # NNX899
+        self.bias = jnp.zeros(3) if use_bias else None  # NNX899
+    def __call__(self, x):
+        y = self.lin(x) * self.scale
+        return y if self.bias is None else y + self.bias
+""",
+            """\
 class Policy(nnx.Module):
     def __init__(self, rngs):
         self.mean = nnx.Linear(3, 2, rngs=rngs)
@@ -616,6 +626,30 @@ class Stack(nnx.Module):
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.scale = jnp.sqrt(3.0)
+        self.input_offset = jnp.zeros(3)
+        self.kernel = jnp.arange(3.0) * jnp.ones(3)
+        self.state_bias = jnp.zeros(3)
+        self.gain = jnp.ones(3)
+    def set_gain(self, gain):
+        self.gain = gain
+    def __call__(self, x):
+        return self.lin(x - self.input_offset) * self.scale * self.gain + self.kernel + self.state_bias
+Net(nnx.Rngs(0))(x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.lin = nnx.Linear(3, 3, rngs=rngs)
+        self.bias = nnx.Param(jnp.zeros(3)) if rngs else None
+    def __call__(self, x):
+        return self.lin(x) + self.bias
+Net(nnx.Rngs(0))(x)
+""",
             """\
 class Policy(nnx.Module):
     def __init__(self, rngs):
