@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
@@ -17,7 +17,7 @@ from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.unmapped_statistics import averages
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Free, Param
+from codemods.nnx.values import Call, Const, Free, Param
 
 # where a file speaks of these, the mode of a module may be set elsewhere
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
@@ -56,6 +56,62 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the change is lost: {shown(function)} works on merged copies and does not return their state",
                 "return nnx.state(...) of the merged objects as well",
             )
+        elif change is not None:
+            for scope, variable in _unread(context, function):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    variable,
+                    f"the state that {shown(function)} gives back goes no further: every step begins with the first",
+                    "return it from the step as well, and give it to the next one",
+                )
+
+
+def _unread(context: Context, function: FunctionFacts) -> Iterator[tuple[Scope, ast.Name]]:
+    """Yield the variables that get the state which a loss returns beside its value, and that nobody reads."""
+    returned = [n.value for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
+    if len(returned) != 1 or not isinstance(returned[0], ast.Tuple):
+        return
+    for event, name in foreign(context, "grad", "value_and_grad", everywhere=True):
+        options = event.value.keyword("has_aux")
+        if name not in GRADIENTS or not isinstance(options, Const) or options.value is not True or not event.value.args:
+            continue
+        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+        if [callee.function for callee in callees] != [function]:
+            continue
+        for call in context.bodies.calls.get(event.scope, ()):
+            target = call.statement.targets[0] if isinstance(call.statement, ast.Assign) else None
+            if call.value.callee is not event.value or call.statement.value is not call.node:  # type: ignore[attr-defined]
+                continue
+            if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+                continue
+            values = target.elts[0] if name.endswith("value_and_grad") else ast.Tuple([ast.Name(""), target.elts[1]])
+            for variable in _states(values, returned[0]):
+                if not _loaded(call.scope, variable.id) and _steps(context, call.scope):
+                    yield call.scope, variable
+
+
+def _states(target: ast.expr, node: ast.expr) -> Iterator[ast.Name]:
+    """Yield the variables among targets that get the states among what is returned."""
+    if isinstance(target, ast.Tuple) and isinstance(node, ast.Tuple) and len(target.elts) == len(node.elts):
+        for one, other in zip(target.elts, node.elts, strict=True):
+            yield from _states(one, other)
+    elif isinstance(target, ast.Name) and _makes_state(node):
+        yield target
+
+
+def _steps(context: Context, scope: Scope) -> bool:
+    """Say whether a function that findings are wanted for takes a step of an optimizer."""
+    words = (last_word(event.node.func) for event in context.bodies.calls.get(scope, ()))
+    return scope.module in context.asked and any(
+        word in {"update", "apply_updates", "apply_gradients"} for word in words
+    )
+
+
+def _loaded(scope: Scope, name: str) -> bool:
+    """Say whether a variable is read in a function, also by the functions in it."""
+    nodes = ast.walk(scope.node)
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in nodes)
 
 
 def _compiled(context: Context, function: FunctionFacts) -> FunctionFacts | None:
