@@ -17,6 +17,7 @@ from nnxmigrate.outcome import Diagnostic, FileOutcome, Outcome, Status
 
 LEFT = ".nnxmigrate-left.toml"
 BASELINE = ".nnxmigrate-baseline.toml"
+_NOTED = f"noted when it was seen, in {LEFT}"  # what reports say of what no later run can see
 
 _HEADS = {
     LEFT: """\
@@ -87,7 +88,9 @@ class Record:
 
     def entry(self, one: Diagnostic) -> Entry:
         """Return a finding as an entry."""
-        return Entry(self.name(one.path), one.code, one.line.strip(), one.start.line, one.message, one.help, one.beside)
+        help_text = _own_help(one.help) if one.beside else one.help
+        line = one.line.strip()
+        return Entry(self.name(one.path), one.code, line, one.start.line, one.message, help_text, one.beside)
 
     def save(self) -> None:
         """Write the file; remove it if nothing is in it.
@@ -201,6 +204,11 @@ def standing(
     return more, kept
 
 
+def _own_help(text: str) -> str:
+    """Return a help without the remark that reports add: what a run reports is what it keeps for the next one."""
+    return text.partition(_NOTED)[0].removesuffix("; ")
+
+
 def _line(document: Document, entry: Entry, taken: set[tuple[str, int]]) -> int | None:
     """Return the line that holds an entry's text, the nearest to where it was."""
     lines = [
@@ -223,7 +231,7 @@ def _diagnostic(entry: Entry, path: str, document: Document, line: int) -> Diagn
     start = document.line_starts[line - 1] + len(text[: len(text) - len(text.lstrip())].encode())
     spot = document.spot(start)
     end = document.spot(start + len(text.strip().encode()))
-    help_text = entry.help if not entry.once else f"{entry.help}; noted when it was seen, in {LEFT}".lstrip("; ")
+    help_text = f"{_own_help(entry.help)}; {_NOTED}".lstrip("; ") if entry.once else entry.help
     return Diagnostic(entry.code, path, spot, end, entry.message, help_text, text, beside=entry.once)
 
 

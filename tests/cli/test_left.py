@@ -85,6 +85,17 @@ def test_comments_stay_while_their_reason_stands(tree: Tree, monkeypatch: pytest
     assert "NNX217" in after
 
 
+def test_what_was_noted_is_said_once(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"a.py": HEAD + "outer(old)\n", "pyproject.toml": ""})
+    _beside(monkeypatch)
+    call("a.py")
+    kept = (root / LEFT).read_text()
+    assert "once = true" in kept
+    for _ in range(2):
+        assert call("a.py").stdout.count("noted when it was seen") == 1
+        assert (root / LEFT).read_text() == kept
+
+
 def test_raised_pins_do_not_hide_what_is_left(tree: Tree) -> None:
     root = tree({"a.py": SWAPPED, "requirements.txt": "flax==0.10.7\n", "pyproject.toml": ""})
     call(".")

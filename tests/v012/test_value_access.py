@@ -242,3 +242,41 @@ def test_leaves_of_a_state_by_the_names_of_the_project(tmp_path: Path) -> None:
     assert_same(runs({"leaves": LEAVES}, tmp_path / "runs", ("0.12",)), "leaves")
     other = "class Attention(nnx.Module):\n    def __init__(self):\n        self.count = nnx.Linear(2, 2, rngs=rngs)\n"
     assert "[...]" not in migrate_text(LEAVES + other, options("0.12"))
+
+
+ABSTRACT = """\
+from flax import nnx
+
+
+def make():
+    return nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+
+class Shapes:
+    def __init__(self):
+        self.abstract = nnx.eval_shape(make)
+        self.graphdef, self.state = nnx.split(self.abstract)
+
+    def all(self):
+        return self.abstract.kernel.value.shape, self.state.kernel.value.shape, self.state["bias"].value.dtype
+
+
+def shape(tree):
+    return tree["kernel"].value.shape
+
+
+abstract = nnx.eval_shape(lambda: make())
+graphdef, params, rest = nnx.split(abstract, nnx.Param, ...)
+print(Shapes().all(), shape(nnx.state(abstract)), shape(nnx.state(make())))
+print(abstract.bias.value, params["kernel"].value, nnx.state(abstract).bias.value)
+print(make().kernel.value.shape)
+"""
+
+
+def test_shapes_have_no_items(tmp_path: Path) -> None:
+    """What ``nnx.eval_shape`` puts into Variables cannot be read by ``[...]``."""
+    after = migrate_text(ABSTRACT, options("0.12"))
+    assert after.count(".get_value()") == 7
+    assert "print(make().kernel[...].shape)" in after
+    assert ".value" not in after
+    assert_same(runs({"shapes": ABSTRACT}, tmp_path, ("0.12",)), "shapes")

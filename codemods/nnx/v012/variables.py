@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind, names_of
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.may.may import Made
+from codemods.nnx.v012.abstract import may_be_abstract
 from codemods.nnx.v012.arrays import Arrays
 from codemods.nnx.values import Attr, Class, Const, Item, ModuleRef, Ref, Unknown, Value
 
@@ -148,7 +149,7 @@ class Variables:
         """Say whether a Variable holds an array from its constructor on, whatever the project assigns to it."""
         bound = self.flow.here(value, scope)
         try:
-            return self._holds_array(bound)
+            return self._holds_array(bound) and not may_be_abstract(self.context, value, scope)
         except RecursionError:
             self.flow.questions.unanswered += 1
             return False
