@@ -9,6 +9,9 @@ from tests.environments import Output
 from tests.migration import migrate_text, options
 
 HEAD = """\
+import collections
+import itertools
+
 import jax
 import jax.numpy as jnp
 import optax
@@ -16,6 +19,7 @@ from flax import nnx
 
 linear = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
 flag = bool(jnp.ones(1).sum())
+Pair = collections.namedtuple("Pair", "a b")
 
 
 def make():
@@ -42,6 +46,11 @@ DATA = [
             "sorted([linear], key=id)", "[linear for _ in range(2)]", "{i: linear for i in range(2)}",
             "optax.adam(0.1).init(nnx.state(linear))", "nnx.state(linear)", "[jnp.ones(2)]", "[jax.random.key(0)]",
             "nnx.grad(lambda m: m(jnp.ones((1, 2))).sum())(linear)", "(nnx.Rngs(0),)", "{1: nnx.Param(1)}",
+            "collections.OrderedDict(a=linear)", "collections.OrderedDict([('a', linear)])", "Pair(linear, 1)",
+            "collections.defaultdict(list, a=[linear])", "sum([[linear], [1]], [])", "[None] * 2 + [linear]",
+            "list(itertools.chain([1], [linear]))", "jax.tree.map(jnp.copy, nnx.state(linear))",
+            "nnx.to_pure_dict(nnx.state(linear))", "jax.tree.leaves(nnx.state(linear))",
+            "jax.device_get(nnx.state(linear))", "jax.device_put([linear.bias.value])",
             "[[[linear]]]", "[nnx.Optimizer(linear, optax.sgd(1), wrt=nnx.Param)]", "[nnx.metrics.Average()]",
         )
     ),
@@ -65,7 +74,9 @@ PLAIN = [
     *(
         ("", stored, "Net()")
         for stored in (
-            "number()", "keep([1])", "[1] if flag else [2]", "{'a': 1} | {'b': 1}", "sorted([2, 1])",
+            "number()", "keep([1])", "sum([1, 2])", "sum([[1], [2]], [])", "Pair(1, 2)", "collections.OrderedDict(a=1)",
+            "jax.tree.map(abs, [1])", "jax.tree.leaves([1])", "list(itertools.chain([1], [2]))", "[None] * 2",
+            "[1] if flag else [2]", "{'a': 1} | {'b': 1}", "sorted([2, 1])",
             "list(map(str, [1]))", "dict(zip('a', [1]))", "[i for i in range(2)]", "optax.adam(0.1)", "[nnx.Linear]",
             "[linear][0]", "[1][:1]", "set()", "nnx.data([linear]) if flag else None", "[nnx.relu, jnp.float32]",
         )

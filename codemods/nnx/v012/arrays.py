@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.flow import Flow
-from codemods.nnx.frames import Bound, Frame, Indexed
+from codemods.nnx.frames import Bound, Frame, Indexed, Round
 from codemods.nnx.kinds import Kind, Kinds
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.values import Attr, Call, Choice, Class, Item, Loop, Param, Unknown
+from codemods.nnx.values import Attr, Call, Changed, Choice, Class, Item, Loop, Param, Unknown, Value
 
 # attributes of arrays that are arrays, or hold them as `array.at` does
 _ATTRIBUTES = frozenset({"T", "at", "imag", "mT", "real"})
@@ -86,10 +86,17 @@ class Arrays:
         callee = self.flow.follow(found, value.callee)
         if isinstance(callee.value, Attr) and callee.value.name in _METHODS:
             return self.is_array(Bound(callee.value.base, callee.frame), depth + 1)
-        if isinstance(callee.value, Call):  # a layer of the library that is called
-            name = self.flow.calls.callee_name(callee)
-            return name.startswith("flax.nnx.") and name not in GRADIENTS and name.rpartition(".")[2] in _LAYERS
+        if isinstance(callee.value, Call):
+            return self._is_layer(callee)
+        if isinstance(callee.value, Indexed | Round):  # a layer of a list
+            layers = self.kinds.sources.of(callee)
+            return bool(layers) and all(isinstance(one.value, Call) and self._is_layer(one) for one in layers)
         return False
+
+    def _is_layer(self, made: Bound) -> bool:
+        """Say whether a call makes a layer of the library which gives one array when it is called."""
+        name = self.flow.calls.callee_name(made)
+        return name.startswith("flax.nnx.") and name not in GRADIENTS and name.rpartition(".")[2] in _LAYERS
 
     def holds_array(self, variable: Bound) -> bool:
         """Say whether a Variable was made with an array, wherever it may come from.
@@ -102,7 +109,7 @@ class Arrays:
             self._asked.append(key)
             self._held[key] = True
             try:
-                sources = self.kinds.sources.originals(variable)
+                sources = [one for one in self.kinds.sources.originals(variable) if not keeps(one.value)]
                 answer = bool(sources) and all(self._made_with_array(source) for source in sources)
             finally:
                 if not answer:  # what was said on the way may stand on it
@@ -150,6 +157,13 @@ class Arrays:
         key = made.value.node.args[0]
         named = [n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(key) if isinstance(n, _NAMES)]
         return any("key" in text or "rng" in text for text in named)
+
+
+def keeps(value: Value) -> bool:
+    """Say whether a value is what ``self.count += 1`` or ``self.count[0] = 1`` assigns: the Variable that was there."""
+    if isinstance(value, Changed):
+        return isinstance(value.node, ast.Subscript) and isinstance(value.before, Attr)
+    return isinstance(value, Unknown) and isinstance(value.node, ast.AugAssign)
 
 
 def _is_slice(value: Item | Indexed) -> bool:

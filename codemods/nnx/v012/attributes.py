@@ -51,7 +51,28 @@ _HOLDERS = frozenset({Kind.GRADIENT, Kind.STATE})
 _OWNERS = frozenset({Kind.MODULE, Kind.METRIC, Kind.OPTIMIZER, Kind.RNGS})
 _MARKS = frozenset({"flax.nnx.data", "flax.nnx.static", "flax.nnx.List", "flax.nnx.Dict"})
 _LISTS = frozenset({"flax.nnx.List", "flax.nnx.Dict"})
-_LAZY = frozenset({"builtins.zip", "builtins.map", "builtins.filter", "builtins.enumerate", "builtins.reversed"})
+_LAZY = frozenset(
+    {
+        "builtins.zip", "builtins.map", "builtins.filter", "builtins.enumerate", "builtins.reversed", "itertools.chain",
+    }
+)  # fmt: skip
+_COPYING = frozenset(
+    {
+        "builtins.sorted", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.reversed",
+        "collections.OrderedDict", "collections.defaultdict",
+    }
+)  # fmt: skip
+_NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
+# functions that give a tree like the one they get, by the position of that tree, and those that give what is in a state
+_TREE_MAPS = {
+    "jax.tree.map": 1, "jax.tree_util.tree_map": 1, "jax.tree_map": 1, "jax.device_get": 0, "jax.device_put": 0,
+}  # fmt: skip
+_OF_STATES = frozenset(
+    {
+        "flax.nnx.to_pure_dict", "flax.nnx.pure", "flax.nnx.to_flat_state", "jax.tree.leaves",
+        "jax.tree_util.tree_leaves",
+    }
+)  # fmt: skip
 _FILLING = frozenset({"extend", "update"})
 # generic annotations of containers, and those that name several types of which a value has one
 _CONTAINERS = frozenset(
@@ -137,18 +158,18 @@ class Attributes:
                 if event.context == "del":
                     deleted.append(event)
                 continue
-            for cls in self._classes(event):
+            for cls in self.owners(event.base, event.scope):
                 if self.is_owner(cls):
                     root = self._root(cls, event.node.attr)
                     known = found.setdefault((root, event.node.attr), Attribute(root, event.node.attr))
                     known.stores.append(store)
         for event, added in self._extensions():
-            for cls in self._classes(event):
+            for cls in self.owners(event.base, event.scope):
                 attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
                 if attribute is not None:
                     attribute.stores.append(Store(event, added, True, self._method(event)))
         for event in deleted:
-            for cls in self._classes(event):
+            for cls in self.owners(event.base, event.scope):
                 attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
                 if attribute is not None:
                     attribute.deleted = True
@@ -171,29 +192,57 @@ class Attributes:
         if augmented:
             added = event.scope.module.values.get(event.statement.value)  # type: ignore[attr-defined]
             return Store(event, Each(added, event.node), True, self._method(event)) if added is not None else None
+        if isinstance(event.stored, Unknown) and isinstance(event.stored.node, ast.Starred):
+            rest = self._rest(event)
+            return Store(event, rest, False, self._method(event)) if rest is not None else None
         filling = isinstance(event.stored, Changed) and _changes(event.stored, event)
         value = event.stored.value if filling and isinstance(event.stored, Changed) else event.stored
         return Store(event, value, filling, self._method(event))
+
+    def _rest(self, event: AttrEvent) -> Value | None:
+        """Return what ``first, *self.others = ...`` takes from: the whole, or the items of a display."""
+        node = event.statement.value if isinstance(event.statement, ast.Assign) else None
+        whole = event.scope.module.values.get(node) if node is not None else None
+        if not isinstance(whole, Sequence) or not isinstance(event.statement, ast.Assign):
+            return whole
+        for target in event.statement.targets:
+            parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+            for index, part in enumerate(parts):
+                if isinstance(part, ast.Starred) and part.value is event.node:
+                    return Sequence(part, whole.items[index : len(whole.items) - (len(parts) - index - 1)])
+        return None
 
     def _method(self, event: AttrEvent) -> FunctionFacts | None:
         base = event.base
         return base.function if isinstance(base, Param) and base is base.function.self_param else None
 
-    def _classes(self, event: AttrEvent) -> Iterator[ClassFacts]:
-        """Yield the classes that the object of an event is of."""
-        method = self._method(event)
-        if method is not None:
-            if method.owner is not None:
-                yield method.owner
+    def owners(self, base: Value, scope: Scope) -> Iterator[ClassFacts]:
+        """Yield the classes that an object may be of whose attribute is stored; ``self`` is of its method's class."""
+        if isinstance(base, Param) and base is base.function.self_param:
+            if base.function.owner is not None:
+                yield from self._users(base.function.owner)
             return
-        if isinstance(event.base, Ref):
+        if isinstance(base, Ref):
             return
         seen: set[ClassFacts] = set()
-        for source in self.context.sources.of(self.flow.here(event.base, event.scope)):
+        for source in self.context.sources.of(self.flow.here(base, scope)):
             cls = self.flow.classes.class_of(source)
             if cls is not None and cls not in seen:
                 seen.add(cls)
                 yield cls
+
+    def _users(self, cls: ClassFacts) -> tuple[ClassFacts, ...]:
+        """Return the classes whose instances run the methods of a class: itself, or those that mix it in."""
+        if self.is_owner(cls):
+            return (cls,)
+        heirs = [heir for heir in self.flow.classes.heirs(cls) if heir is not cls]
+        last = [heir for heir in heirs if self.flow.classes.heirs(heir) == (heir,)]
+        # nnx.data(...) says nothing to an instance that is no NNX object
+        return tuple(last) if last and all(self.is_owner(heir) for heir in last) and not self._made(cls) else ()
+
+    def _made(self, cls: ClassFacts) -> bool:
+        """Say whether the project makes instances of a class itself, and not of those that derive from it."""
+        return any(call.value.callee == Class(cls) for call in self.context.bodies.named(cls.name))
 
     def _root(self, cls: ClassFacts, name: str) -> ClassFacts:
         """Return the outermost class of the project that stores an attribute."""
@@ -203,7 +252,20 @@ class Attributes:
 
     def is_data(self, bound: Bound) -> bool:
         """Say whether a value is known to be an array, a Variable or an NNX object."""
-        return bool(self.context.kinds.of(bound) & DATA) or self.arrays.is_array(bound)
+        if self.context.kinds.of(bound) & DATA or self.arrays.is_array(bound):
+            return True
+        if not isinstance(bound.value, Param):
+            return False
+        return any(self.arrays.is_array(source) for source in self.context.sources.of(bound) - {bound})
+
+    def gives_data(self, value: Value, scope: Scope) -> bool:
+        """Say whether a value is data, or a container of data."""
+        bound = self.flow.here(value, scope)
+        return self.is_data(bound) or self.holds_data(bound)
+
+    def names_mark(self, bound: Bound) -> bool:
+        """Say whether a value is made by ``nnx.data``, ``nnx.List`` and the like."""
+        return self.flow.calls.callee_name(bound) in _MARKS
 
     def is_marked(self, store: Store) -> bool:
         """Say whether a store says itself what the attribute is: by ``nnx.data``, ``nnx.List`` and the like."""
@@ -212,7 +274,7 @@ class Attributes:
             value = value.base.items[int(str(value.index.value))]  # one of several targets
         ways = value.options if isinstance(value, Choice) else (value,)
         bounds = (self.flow.here(way, store.event.scope) for way in ways)
-        return any(self.flow.calls.callee_name(bound) in _MARKS for bound in bounds) or self._is_filled_list(store)
+        return any(self.names_mark(bound) for bound in bounds) or self._is_filled_list(store)
 
     def _is_filled_list(self, store: Store) -> bool:
         """Say whether a variable is stored that was made as ``nnx.List`` or ``nnx.Dict`` and filled then."""
@@ -277,6 +339,8 @@ class Attributes:
         if isinstance(value, Choice | Loop):
             ways = value.options if isinstance(value, Choice) else (value.before, value.again)
             return any(self.holds_data(self.flow.with_value(found, way), depth + 1) for way in ways if way is not None)
+        if isinstance(value, Attr):
+            return self._on_some_way(found, depth)
         if isinstance(value, Call):
             return self._result(found, value, depth)
         if isinstance(value, Param):
@@ -299,20 +363,36 @@ class Attributes:
     def _result(self, found: Bound, value: Call, depth: int) -> bool:
         """Follow the results of the project's functions, and look into what keeps its argument's elements."""
         name = self.flow.calls.callee_name(found)
-        if name in {"builtins.sorted", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.reversed"}:
+        if name in _COPYING:
             keywords = (v for k, v in value.keywords if k is not None and k != "key")
             if any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in keywords):
                 return True
             return any(self._iterated(self.flow.with_value(found, a), depth) for a in value.args)
         if name in _LAZY:  # list(zip(...)): the list around it makes no difference to what is in it
             return self._iterated(found, depth)
+        if name == "builtins.sum" and len(value.args) == 2:  # of lists
+            lists = self.flow.containers.elements(self.flow.with_value(found, value.args[0]))
+            return any(self.holds_data(one, depth + 1) for one in lists)
+        position = 0 if name in _OF_STATES else _TREE_MAPS.get(name)
+        if position is not None and position < len(value.args):  # a leaf of a state is a Variable, or was one
+            given = self.flow.with_value(found, value.args[position])
+            if self.context.kinds.only(given) in _HOLDERS:
+                return True
+            return position == 0 and name not in _OF_STATES and self.holds_data(given, depth + 1)
         if name:
             return False
         callee = self.flow.follow(found, value.callee)
+        if isinstance(callee.value, Call) and self.flow.calls.callee_name(callee) in _NAMED_TUPLES:
+            fields = (*value.args, *(v for _, v in value.keywords))
+            return any(self._is_or_holds(self.flow.with_value(found, v), depth) for v in fields)
         if isinstance(callee.value, Attr) and callee.value.name == "init":  # the state of an optax transformation
             return Kind.TRANSFORM in self.context.kinds.of(Bound(callee.value.base, callee.frame))
         if isinstance(callee.value, Class):
             return registered(self.context, callee.value.facts) and self._record(found, callee.value.facts, depth)
+        return self._on_some_way(found, depth)
+
+    def _on_some_way(self, found: Bound, depth: int) -> bool:
+        """Say whether a value holds data on some way, and is nothing on the others that must not become data."""
         sources = self.context.sources.of(found) - {found}
         held = [source for source in sources if self.holds_data(source, depth + 1)]
         # a number that another way returns must not become data, which is traced under nnx.jit

@@ -8,6 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.data_marks import data_marks, fix
+from codemods.nnx.v012.set_by_name import set_by_name
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -26,6 +27,15 @@ def check(context: Context) -> Iterator[Finding]:
                 f"wrap it: {place.node.attr} = nnx.{mark.name}(...)",
                 fix(context, mark),
             )
+    for call, marked in set_by_name(context):
+        yield finding(
+            "NNX601",
+            call.scope,
+            call.node,
+            "an attribute gets a container of modules or arrays by setattr: an error since Flax 0.12",
+            "wrap it where it is a container: setattr(..., nnx.data(...))",
+            marked,
+        )
 
 
 _HEAD = """\

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from codemods.nnx.compat import borrow
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import ClassFacts
+from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.findings import Fix
 from codemods.nnx.flow import Flow
 from codemods.nnx.imports import spell
 from codemods.nnx.v012.attributes import Attribute, Attributes, Store, is_plain
 from codemods.nnx.v012.lists import Containers
-from codemods.nnx.values import Call, Choice, Comprehension, Const, Mapping, Ref, Sequence, Value
+from codemods.nnx.values import Call, Choice, Comprehension, Const, Mapping, Ref, Sequence, Unknown, Value
 
 _SAID = frozenset({"flax.nnx.Data", "flax.nnx.Static", "flax.nnx.data", "flax.nnx.static"})
 _MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.tuple", "collections.OrderedDict"})
@@ -49,7 +49,7 @@ def _of_project(context: Context) -> tuple[Mark, ...]:
 
 def marks(context: Context) -> list[Mark]:
     """Return the assignments of a project that need ``nnx.data``."""
-    attributes = Attributes(context)
+    attributes = context.shared(Attributes)
     containers = Containers(context)
     return [
         replace(mark, name=containers.name(one)) if mark.container else mark
@@ -116,6 +116,11 @@ def _is_container(flow: Flow, store: Store) -> bool:
         return flow.calls.callee_name(found) in _MAKERS
     if isinstance(found.value, Choice):
         return any(isinstance(option, Sequence | Mapping | Comprehension) for option in found.value.options)
+    if isinstance(found.value, Unknown) and isinstance(found.value.node, ast.BinOp):  # [None] * n
+        node = found.value.node
+        return isinstance(node.op, ast.Add | ast.Mult) and any(
+            isinstance(side, ast.List | ast.Tuple | ast.ListComp) for side in (node.left, node.right)
+        )
     return isinstance(found.value, Sequence | Mapping | Comprehension)
 
 
@@ -229,11 +234,24 @@ def _contains(body: list[ast.stmt], statement: ast.stmt) -> bool:
 
 def fix(context: Context, mark: Mark) -> Fix | None:
     """Return the edits that mark what an assignment puts as data; None if it is not a plain assignment."""
-    store = mark.store
+    store, scope = mark.store, mark.store.event.scope
     node = _stored_expression(store)
-    scope = store.event.scope
-    if node is None:
-        return None
+    if node is not None:
+        return wrapped(context, scope, node, mark.name)
+    node = _unpacked(context, store)
+    return wrapped(context, scope, node, "data", each=True) if node is not None else None
+
+
+def wrapped(context: Context, scope: Scope, node: ast.expr, name: str, each: bool = False) -> Fix | None:
+    """Return the edits that put ``nnx.data(...)`` or the like around an expression; None if it cannot be spelled.
+
+    Args:
+        context: the analysis.
+        scope: where the expression stands.
+        node: the expression.
+        name: what is put around it: ``data``, ``List`` or ``Dict``.
+        each: whether it is put around each of several values that the expression gives.
+    """
     source = scope.module.source
     if "0.10" in context.options.targets:
         borrowed = borrow(context.project, scope, "data")
@@ -241,15 +259,35 @@ def fix(context: Context, mark: Mark) -> Fix | None:
             return None
         text, edits = borrowed.text, list(borrowed.edits)
     else:
-        spelling = spell(context.flow, scope, mark.name)
+        spelling = spell(context.flow, scope, name)
         if spelling is None:
             return None
         text, edits = spelling.text, [(source.path, edit) for edit in spelling.edits]
     start, end = source.span(node)
     bare = isinstance(node, ast.Tuple) and _bare(source.text(node))
     opening, closing = (f"{text}((", "))") if bare else (f"{text}(", ")")
+    if each:
+        opening = f"map({text}, "
     edits += [(source.path, Edit(start, start, opening.encode())), (source.path, Edit(end, end, closing.encode()))]
     return Fix(tuple(edits))
+
+
+def _unpacked(context: Context, store: Store) -> ast.expr | None:
+    """Return what ``self.a, self.b = self.two()`` unpacks, if every part of it is data or a container of data."""
+    statement, attributes = store.event.statement, context.shared(Attributes)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or isinstance(statement.value, ast.Starred):
+        return None
+    target, module = statement.targets[0], store.event.scope.module
+    if not isinstance(target, ast.Tuple | ast.List) or isinstance(statement.value, ast.Tuple | ast.List):
+        return None
+    given = {event.node: event for event in module.attributes if event.statement is statement}
+    stored = [given.get(part) if isinstance(part, ast.Attribute) else None for part in target.elts]
+    for event in stored:
+        if event is None or event.stored is None or not attributes.gives_data(event.stored, event.scope):
+            return None
+        if not any(attributes.is_owner(cls) for cls in attributes.owners(event.base, event.scope)):
+            return None
+    return statement.value
 
 
 def _bare(text: str) -> bool:

@@ -13,8 +13,8 @@ from codemods.nnx.kinds import Kind, names_of
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.may.may import Made
 from codemods.nnx.v012.abstract import may_be_abstract
-from codemods.nnx.v012.arrays import Arrays
-from codemods.nnx.values import Attr, Class, Const, Item, ModuleRef, Ref, Unknown, Value
+from codemods.nnx.v012.arrays import Arrays, keeps
+from codemods.nnx.values import Attr, Class, Const, Item, ModuleRef, Ref, Value
 
 # names under which the layers of the library keep their Variables; leaves of a state with these names are Variables
 _LEAVES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
@@ -64,10 +64,9 @@ class Variables:
         if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound) or self._in_state(bound):
             return True
         sources = self.context.sources.of(bound)
-        others = [s for s in sources if not (isinstance(s.value, Unknown) and isinstance(s.value.node, ast.AugAssign))]
+        others = [source for source in sources if not keeps(source.value)]
         if not others or len(others) == len(sources):
             return False
-        # `self.count += 1` keeps the Variable
         return all(self.context.kinds.only(source) is Kind.VARIABLE for source in others)
 
     def may_be_variable(self, event: AttrEvent) -> bool:

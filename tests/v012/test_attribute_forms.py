@@ -1,0 +1,104 @@
+"""NNX601, NNX602 and NNX605 where attributes get their data in other ways than by a plain assignment; all run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agreement import assert_breaks, assert_same, runs
+from tests.batch import execute_all
+from tests.environments import Output
+from tests.migration import codes, migrate_text, options
+
+ONLY = options("0.12", select=("NNX601", "NNX602", "NNX605"))
+HEAD = """\
+from collections import OrderedDict
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+def made(seed=0):
+    return nnx.Linear(1, 2, rngs=nnx.Rngs(seed))
+
+
+"""
+SHOW = "print(len(jax.tree.leaves(nnx.state(net))))\n"
+INIT = "class Net(nnx.Module):\n    def __init__(self):\n"
+FIXED = {
+    "prefilled": INIT + "        self.down = [None] * 2\n        self.sizes = [0] * 2\n        for i in range(2):\n"
+    "            self.down[i] = made(i)\n            self.sizes[i] = i\n\n\nnet = Net()\nprint(net.sizes)\n",
+    "setattr": INIT + "        for name in ('a', 'b'):\n            setattr(self, name, [made()])\n"
+    "        setattr(self, 'size', [1])\n\n\nnet = Net()\nprint(net.size)\n",
+    "setattr in a helper": "def attach(module, name, layers):\n    setattr(module, name, layers)\n\n\n"
+    + INIT + "        attach(self, 'a', [made()])\n        attach(self, 'b', None)\n\n\nnet = Net()\n",
+    "mixin": "class Heads:\n    def build(self):\n        self.heads = [made(i) for i in range(2)]\n"
+    "        self.names = ['a', 'b']\n\n\nclass Net(Heads, nnx.Module):\n    def __init__(self):\n"
+    "        self.build()\n\n\nnet = Net()\nprint(net.names)\n",
+    "state later": INIT + "        self.lin = made()\n        self.ema = None\n        self.size = None\n\n"
+    "    def update(self):\n        self.ema = jax.tree.map(jnp.copy, nnx.state(self.lin, nnx.Param))\n"
+    "        self.size = 3\n\n\nnet = Net()\nnet.update()\nprint(net.size)\n",
+    "state later from outside": INIT + "        self.lin = made()\n        self.ema = None\n\n\ndef copy(m):\n"
+    "    return jax.tree.map(jnp.copy, nnx.state(m))\n\n\nnet = Net()\nnet.ema = copy(net.lin)\n",
+    "array of a layer of a list": INIT + "        self.lin = made()\n        self.last = None\n\n\n"
+    "def remember(m, y):\n    m.last = y\n\n\nnet = Net()\nlayers = [made(1), made(2)]\n"
+    "remember(net, layers[0](jnp.ones((1, 1))))\n",
+    "call unpacked": INIT + "        self.b, self.c = self.two()\n\n    def two(self):\n"
+    "        return [made()], [made(1)]\n\n\nnet = Net()\n",
+    "list of another attribute": INIT + "        self.a = [made()]\n\n\nnet = Net()\n"
+    "net.a[0], net.b = made(1), net.a\n",
+    "ordered": INIT + "        self.a = OrderedDict(x=made())\n        self.b = OrderedDict()\n"
+    "        for i in range(2):\n            self.b[str(i)] = made(i)\n\n\nnet = Net()\n",
+    "operator beside items": INIT + "        self.w = nnx.Param(jnp.ones(2))\n\n    def put(self, i, x):\n"
+    "        self.w[i] = x\n\n    def scale(self, f):\n        self.w *= f\n\n\nnet = Net()\nnet.w += 1\n"
+    "net.w[0] = 7.0\nnet.put(1, 3.0)\nnet.scale(2)\nprint(net.w.value)\n",
+}  # fmt: skip
+REPORTED = {
+    "rest": INIT + "        self.a = made()\n        first, *self.others = [made(i) for i in range(3)]\n",
+    "setattr of this and that": "def attach(module, name, value):\n    setattr(module, name, value)\n\n\n"
+    + INIT + "        attach(self, 'a', [made()])\n        attach(self, 'b', 3)\n\n\nnet = Net()\n",
+    "call that gives a number too": INIT + "        self.b, self.c = self.two()\n\n    def two(self):\n"
+    "        return [made()], 3\n\n\nnet = Net()\n",
+}  # fmt: skip
+LEFT = {
+    "mixin of other classes": "class Heads:\n    def build(self):\n        self.heads = [made()]\n\n\n"
+    "class Net(Heads, nnx.Module):\n    pass\n\n\nclass Plain(Heads):\n    pass\n\n\nnet = Plain()\nnet.build()\n",
+    "rest of numbers": INIT + "        self.a = made()\n        self.a, *self.others = made(), 2, 3\n",
+    "marked before": "def attach(module, name, layers):\n    setattr(module, name, layers)\n\n\n"
+    + INIT + "        attach(self, 'a', nnx.data([made()]))\n\n\nnet = Net()\n",
+    "no module": "class Box:\n    pass\n\n\nbox = Box()\nsetattr(box, 'a', [made()])\n",
+    "numbers": INIT + "        self.sizes = [0] * 2\n        self.sizes[0] = 1\n        setattr(self, 'b', [1])\n",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Output]]:
+    folder = tmp_path_factory.mktemp("forms")
+    programs = {name: HEAD + text + SHOW for name, text in FIXED.items()}
+    done = runs(programs, folder / "migrated", ("0.12",))
+    done["0.12 as it was"] = execute_all("0.12", programs, folder / "was")
+    return done
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_fixed(name: str) -> None:
+    once = migrate_text(HEAD + FIXED[name] + SHOW, ONLY)
+    assert codes(once, ONLY) == []
+    assert migrate_text(once, ONLY) == once
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_fixed_under_the_releases(name: str, outputs: dict[str, dict[str, Output]]) -> None:
+    assert_breaks(outputs, name, "0.12 as it was")
+    assert_same({version: done for version, done in outputs.items() if version != "0.12 as it was"}, name)
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_reported(name: str) -> None:
+    text = HEAD + REPORTED[name]
+    assert set(codes(migrate_text(text, ONLY), ONLY)) == {"NNX601"}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_left_alone(name: str) -> None:
+    assert codes(HEAD + LEFT[name], ONLY) == []
