@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.frames import Bound, Frame
 from codemods.nnx.rng.layers import CELLS, inherited
@@ -15,6 +17,15 @@ class Forks(Layouts):
     def held(self, bound: Bound) -> bool:
         """Say whether an object holds a layer whose stream moved, or a cell that no longer keeps one."""
         return Shape.SCALAR in self.of(bound)
+
+    def _together(self, ways: Iterable[Shapes]) -> Shapes:
+        """One such layer is enough: nothing is asked once it is found."""
+        return next((shapes for shapes in ways if Shape.SCALAR in shapes), frozenset())
+
+    def _settle(self, bound: Bound, found: Shapes) -> None:
+        super()._settle(bound, found)
+        if not found:  # then nothing that it is made of holds one either
+            self._known.update((inner, shapes) for (inner, assumed), shapes in self._asked.items() if not assumed)
 
     def _made(self, source: Bound, value: Call) -> Shapes:
         if self.flow.calls.callee_name(source) in CELLS:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -103,14 +104,22 @@ class Layouts:
             return _NONE
         self._asked[key] = _NONE  # what holds itself adds nothing
         self._depth += 1
-        found = frozenset(s for source in self.sources.of(bound) for s in self._source(source))
+        found = self._together(self._source(source) for source in self.sources.of(bound))
         self._depth -= 1
         self._asked[key] = found
         if self._depth == 0:
-            self._asked.clear()
             if not self._assumed:
-                self._known[bound] = found
+                self._settle(bound, found)
+            self._asked.clear()
         return found
+
+    def _settle(self, bound: Bound, found: Shapes) -> None:
+        """Keep the answer to a whole question."""
+        self._known[bound] = found
+
+    def _together(self, ways: Iterable[Shapes]) -> Shapes:
+        """Return what there is in any of several ways, or parts."""
+        return frozenset(shape for shapes in ways for shape in shapes)
 
     def _source(self, source: Bound) -> Shapes:
         value = source.value
@@ -119,7 +128,7 @@ class Layouts:
         if isinstance(value, Part):
             return self.of(value.of)
         if isinstance(value, Sequence | Mapping | Comprehension | Changed):
-            return frozenset(s for element in self.flow.containers.elements(source) for s in self.of(element))
+            return self._together(self.of(element) for element in self.flow.containers.elements(source))
         if isinstance(value, Call):
             return self._made(source, value)
         if isinstance(value, Param):
@@ -133,9 +142,11 @@ class Layouts:
         library = layer(flow, source)
         if library is not None:
             cells = [v for k in ("cell", "forward_rnn", "backward_rnn") if (v := value.keyword(k)) is not None]
-            inside = frozenset(s for v in (*value.args[:2], *cells) for s in self.of(flow.with_value(source, v)))
             own = self._forked(library.stream, library.rngs, source.frame)
-            return own if library.name in {"flax.nnx.Dropout", "flax.nnx.MultiHeadAttention"} else own | inside
+            if library.name in {"flax.nnx.Dropout", "flax.nnx.MultiHeadAttention"}:
+                return own
+            inside = (self.of(flow.with_value(source, v)) for v in (*value.args[:2], *cells))
+            return self._together(itertools.chain((own,), inside))
         callee = flow.follow(source, value.callee)
         if isinstance(callee.value, Ref):
             return self._foreign(source, value, callee.value.name)
@@ -160,7 +171,7 @@ class Layouts:
             return frozenset(Shape.UNKNOWN if a is None else Shape.VECTOR if a else Shape.SCALAR for a in around)
         if name in _CONTAINERS:
             held = (*value.args, *(v for _, v in value.keywords))
-            return frozenset(s for v in held for s in self.of(self.flow.with_value(source, v)))
+            return self._together(self.of(self.flow.with_value(source, v)) for v in held)
         if name.startswith("flax.nnx."):
             last = name.rpartition(".")[2]
             return _NONE if last[:1].isupper() and name.count(".") == 2 and last != "Module" else _UNKNOWN
@@ -191,21 +202,20 @@ class Layouts:
 
     def _instance(self, cls: ClassFacts, made: Bound) -> Shapes:
         """Return the streams of an instance that a direct call of its class makes."""
-        found = set(self._bases(cls, made.frame))
-        for name in self._fields(cls):
-            for value in self.flow.fields.field(made, name):
-                found |= self.of(value)
-        return frozenset(found)
+        fields = (value for name in self._fields(cls) for value in self.flow.fields.field(made, name))
+        return self._together(itertools.chain((self._bases(cls, made.frame),), map(self.of, fields)))
 
     def _class(self, cls: ClassFacts) -> Shapes:
         """Return the streams of any instance of a class."""
         init = self.flow.classes.method(cls, "__init__")
-        found = set(self._bases(cls, self.flow.open_frame(init.scope) if init else None))
-        for parent in self.flow.classes.mro(cls)[0]:
-            for stores in parent.stores.values():
-                for function, stored in stores:
-                    found |= self.of(Bound(stored, self.flow.open_frame(function.scope)))
-        return frozenset(found)
+        own = self._bases(cls, self.flow.open_frame(init.scope) if init else None)
+        held = (
+            self.of(Bound(stored, self.flow.open_frame(function.scope)))
+            for parent in self.flow.classes.mro(cls)[0]
+            for stores in parent.stores.values()
+            for function, stored in stores
+        )
+        return self._together(itertools.chain((own,), held))
 
     def _fields(self, cls: ClassFacts) -> list[str]:
         names: dict[str, None] = {}
