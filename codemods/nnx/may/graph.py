@@ -7,8 +7,10 @@ graph is made, since they say where arguments go; everything else is followed af
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
-from codemods.nnx.frames import Indexed, Part, Round
+from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.known import GRADIENTS, TRANSPARENT
 from codemods.nnx.may.names import PARTIAL, Names, last_name
 from codemods.nnx.project import Project
@@ -36,6 +38,12 @@ from codemods.nnx.values import (
 
 NOTHING = -1  # the node of literals, and of what nothing is known of
 
+#: Under which key of a container something is; None for an object itself, or one that may be under any.
+Key = int | str | None
+#: Nodes, and under which keys what was sought may be there; None for itself, or under any.
+Reached = dict[int, set[Key] | None]
+NOWHERE: frozenset[Key] = frozenset()
+
 # Functions that are not the project's and hand on what they get, or take it out of what they get, by last name.
 _HANDING_ON = frozenset(
     {
@@ -47,9 +55,12 @@ _HANDING_ON = frozenset(
 )  # fmt: skip
 # Functions that give a function which calls the one that they get, by last name.
 _WRAPPING = frozenset(name.rpartition(".")[2] for name in TRANSPARENT | GRADIENTS)
+# Methods that objects of Python have as well: a call means the project's only if it may be on one of its objects.
+_COMMON = frozenset(name for kind in (dict, list, set, str) for name in dir(kind) if not name.startswith("_"))
 # Builtins that neither give back nor keep what they get.
 _BUILT_IN = frozenset({"abs", "all", "any", "bool", "float", "hasattr", "int", "isinstance", "len", "max", "min",
                        "print", "range", "repr", "round", "str", "sum", "super", "type"})  # fmt: skip
+_KEYS = 8  # under how many keys of a container something is told apart
 _MANY = 16  # functions in one field or container that are no longer told apart
 _IMPORTS = 8  # through how many modules a name is followed to its definition
 _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "while_loop"})
@@ -62,12 +73,15 @@ class Graph:
         self.project = project
         self.names = Names(project)
         self.edges: list[list[int]] = []  # where everything of a node flows
+        self.placed: dict[int, list[tuple[int, Key]]] = {}  # the containers that it is put into, and under which key
+        self.taken: dict[int, list[tuple[int, Key]]] = {}  # where what is in it flows; under which key, or None
         self.functions: dict[int, list[int]] = {}  # where only its functions flow: through jit, partial, decorators
         self.holders: dict[int, list[ClassFacts]] = {}  # the classes whose instances hold it, by the nodes of fields
         self.instances: dict[ClassFacts, list[int]] = {}  # what gives an instance of a class: calls, and selves
         self.sites: dict[int, list[Call]] = {}  # calls by the node of what is called
         self.unnamed: dict[int, list[Call]] = {}  # those whose name does not tell what is called
         self.passed: dict[int, list[Call]] = {}  # the same calls by the nodes of their arguments
+        self.deferred: dict[str, list[tuple[Call, Attr]]] = {}  # calls of methods of common names, by these
         self.defined: dict[int, list[FunctionFacts | ClassFacts]] = {}  # functions and classes by their nodes
         self._nodes: dict[object, int] = {}
         self._known: dict[int, tuple[Value, int]] = {}
@@ -77,6 +91,7 @@ class Graph:
         self._joined: set[tuple[Call, FunctionFacts | ClassFacts]] = set()
         self._callers: list[list[int]] | None = None
         self._reached: dict[int, tuple[FunctionFacts | ClassFacts, ...]] = {}
+        self._built = False
         self._calling: dict[FunctionFacts | ClassFacts, list[Call]] | None = None
         self._build()
 
@@ -111,9 +126,11 @@ class Graph:
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
-        inner = stripped(value)
+        inner, key, taken = peeled(value)
         kind = type(inner)
-        if kind is Param:
+        if taken:
+            node = self._element(inner, key)
+        elif kind is Param:
             node = self._new(inner)
         elif kind is Free:
             assert isinstance(inner, Free)
@@ -128,13 +145,24 @@ class Graph:
                 self._decorated.append(inner)
         elif isinstance(inner, Function | Class):
             node = self._define(inner.facts)
-        elif isinstance(inner, Choice | Loop | Changed | Sequence | Mapping):
+        elif isinstance(inner, Choice | Loop | Changed | Sequence | Mapping | Comprehension):
             node = self._new(inner)
             self._parts.append((inner, node))
         else:
             node = NOTHING
         self._known[id(value)] = value, node
         return node
+
+    def _element(self, container: Value, key: Key) -> int:
+        """Return the node of what is taken out of a container."""
+        whole = self.node(container)
+        if whole < 0:
+            return NOTHING
+        known = self._nodes.get((whole, key, None))
+        if known is None:
+            known = self._new((whole, key, None))
+            self.taken.setdefault(whole, []).append((known, key))
+        return known
 
     def _define(self, facts: FunctionFacts | ClassFacts) -> int:
         node = self._new(facts.node)
@@ -169,6 +197,18 @@ class Graph:
         if type(value) is not Const:
             self._edge(self.node(value), to)
 
+    def _put(self, value: Value, to: int, key: Key) -> None:
+        """Let a value flow into a container, under a key; None if it is not known."""
+        source = NOTHING if type(value) is Const else self.node(value)
+        if source >= 0 and to >= 0:
+            self.placed.setdefault(source, []).append((to, key))
+
+    def _hand(self, value: Value, to: int, key: Key = None) -> None:
+        """Let a value, or what is in it under a key, flow to a node, where it is under whatever key."""
+        source = NOTHING if type(value) is Const else self.node(value)
+        if source >= 0 and to >= 0 and source != to:
+            self.taken.setdefault(source, []).append((to, key))
+
     # -- building -------------------------------------------------------------------------------------
 
     def _build(self) -> None:
@@ -199,6 +239,7 @@ class Graph:
             for called in module.calls:
                 self._call(called.value, called.scope)
         self._settle()
+        self._built = True
 
     def _class(self, cls: ClassFacts) -> None:
         instances = self.instances.setdefault(cls, [])
@@ -222,7 +263,7 @@ class Graph:
         """Join the parameters and result of a method with those of all methods of its name."""
         field = self.field(name)
         self.defined.setdefault(field, []).append(method)
-        self._edge(self._new(method), self._new(("result", name)))
+        self._give(method, self._new(("result", name)), self.names.plainly_decorated(method))
         params = list(method.params.values())
         if method.binding in {"instance", "class"}:
             params = params[1:]
@@ -234,8 +275,9 @@ class Graph:
             self._edge(rest, node)
         for extra in (method.vararg, method.kwarg):
             if extra:
-                self._edge(self._new(("more", name)), self.variable(method.scope, extra))
-                self._edge(rest, self.variable(method.scope, extra))
+                more = self.variable(method.scope, extra)
+                self.placed.setdefault(self._new(("more", name)), []).append((more, None))
+                self.placed.setdefault(rest, []).append((more, None))
 
     def _function(self, function: FunctionFacts) -> None:
         scope = function.scope
@@ -245,7 +287,10 @@ class Graph:
             for value in values:
                 self.flow(value, node)
         for value in function.returns:
-            self.flow(value, result)
+            if function.generator:
+                self._put(value, result, None)
+            else:
+                self.flow(value, result)
         for name, default in function.defaults.items():
             self.flow(default, self._new(function.params[name]))
 
@@ -279,17 +324,21 @@ class Graph:
         own = self._own_methods(callee, scope)
         if own:
             for method in own:
-                self.connect(call, method)
+                self.connect(call, method, whole=self.names.plainly_decorated(method))
             return True
         known = self.names.definitions(callee)
+        whole = bool(known) and self.names.plain(callee)
         for facts, bound in known:
-            self.connect(call, facts, bound)
+            self.connect(call, facts, bound, whole=whole)
         if isinstance(callee, Free | Attr) and word in _BUILT_IN and not known:
             return True
         if isinstance(callee, Attr) and not known:
             if self.names.module_like(callee.base):
                 return True
-            self._by_name(call, callee)
+            if callee.name in self._methods and callee.name in _COMMON and not self._built:
+                self.deferred.setdefault(callee.name, []).append((call, callee))
+            else:
+                self.by_name(call, callee)
             return callee.name not in self._stored
         if isinstance(callee, Free):
             bound_to = callee.scope.bindings.get(callee.name, ())
@@ -308,7 +357,7 @@ class Graph:
             return depth <= _IMPORTS and all(self._told(b, depth + 1) for b in bound)
         return isinstance(value, Function | Class | ModuleRef)
 
-    def _by_name(self, call: Call, callee: Attr) -> None:
+    def by_name(self, call: Call, callee: Attr) -> None:
         """Let the arguments of a call of a method flow to all methods of its name."""
         name = callee.name
         if name not in self._methods:
@@ -322,7 +371,7 @@ class Graph:
                 self.flow(argument, self._new(("more", name)))
         for keyword, argument in call.keywords:
             if keyword is None:
-                self.flow(argument, self._new(("any", name)))
+                self._hand(argument, self._new(("any", name)))
             else:
                 self.flow(argument, self._new((keyword, name, "")))
                 self.flow(argument, self._new(("more", name)))
@@ -340,11 +389,11 @@ class Graph:
 
     def _hand_on(self, call: Call, word: str, result: int) -> None:
         if isinstance(call.callee, Attr) and not self.names.modules(call.callee.base):
-            self.flow(call.callee.base, result)
+            self._hand(call.callee.base, result)
         for argument in call.args:
-            self.flow(argument, result)
+            self._hand(argument, result)
         for name, argument in call.keywords:
-            self.flow(argument, result)
+            self._hand(argument, result)
             if word == "replace" and name is not None:
                 self.flow(argument, self.field(name))
         if word in {"getattr", "setattr"} and len(call.args) > 1:
@@ -366,7 +415,7 @@ class Graph:
                         self._edge(self._new(function), result)
                     for param in function.params.values():
                         for operand in given:
-                            self.flow(operand, self._new(param))
+                            self._hand(operand, self._new(param))
 
     def _own_methods(self, callee: Value, scope: Scope | None) -> list[FunctionFacts]:
         """Return the methods that ``self.name``, ``super().name`` or ``Class.__name__`` means; none where unsure."""
@@ -397,10 +446,30 @@ class Graph:
         wanted = ("__init__", "__new__", "__post_init__")
         return tuple(c.methods[name] for c in self.names.family(facts) for name in wanted if name in c.methods)
 
+    def _give(self, function: FunctionFacts, to: int, whole: bool) -> None:
+        """Let what a function returns flow to a node: as it is, or as some part of what is there."""
+        if whole:
+            self._edge(self._new(function), to)
+        else:
+            self.taken.setdefault(self._new(function), []).append((to, None))
+
     def connect(
-        self, call: Call, facts: FunctionFacts | ClassFacts, bound: int = 0, args: tuple[Value, ...] | None = None
+        self,
+        call: Call,
+        facts: FunctionFacts | ClassFacts,
+        bound: int = 0,
+        args: tuple[Value, ...] | None = None,
+        whole: bool = False,
     ) -> bool:
-        """Let the arguments of a call flow into what it may reach, and the result back; say whether that is new."""
+        """Let the arguments of a call flow into what it may reach, and the result back; say whether that is new.
+
+        Args:
+            call: the call.
+            facts: the function, or the class that it makes an instance of.
+            bound: how many positional arguments the function has been given before.
+            args: the positional arguments, if the call only binds them.
+            whole: whether it gives what the function returns, and not something around it, as a gradient does.
+        """
         key = (call, facts)
         if key in self._joined:
             return False
@@ -410,7 +479,7 @@ class Graph:
             self._construct(call, facts, result)
         for function in self.entered(facts):
             if not isinstance(facts, ClassFacts) and args is None:
-                self._edge(self._new(function), result)
+                self._give(function, result, whole)
             self._arguments(call, function, bound, call.args if args is None else args)
         self._settle()
         return True
@@ -425,7 +494,7 @@ class Graph:
                 self._to_fields(argument, family)
         if any(last_name(base) == "NamedTuple" for parent in family for base in parent.bases):
             for argument in (*call.args, *(value for _, value in call.keywords)):
-                self.flow(argument, result)  # its fields are elements, too
+                self._put(argument, result, None)  # its fields are elements, too
         names = list(dict.fromkeys(name for parent in reversed(family) for name in parent.fields))
         for index, argument in enumerate(call.args):
             if isinstance(argument, Star):
@@ -438,7 +507,7 @@ class Graph:
     def _to_fields(self, argument: Value, family: tuple[ClassFacts, ...]) -> None:
         for parent in family:
             for name in parent.fields:
-                self.flow(argument, self.field(name))
+                self._hand(argument, self.field(name))
 
     def _arguments(self, call: Call, function: FunctionFacts, bound: int, args: tuple[Value, ...]) -> None:
         params = list(function.params.values())
@@ -455,16 +524,17 @@ class Graph:
                     self.flow(argument, self._new(names[index]))
                     continue
                 if function.vararg:
-                    self.flow(argument, self.variable(function.scope, function.vararg))
+                    self._put(argument, self.variable(function.scope, function.vararg), None)
         for name, argument in call.keywords:
             if name is None:
                 for param in params:
-                    self.flow(argument, self._new(param))
+                    self._hand(argument, self._new(param), param.name)
+                if function.kwarg:
+                    self.flow(argument, self.variable(function.scope, function.kwarg))
             elif name in function.params:
                 self.flow(argument, self._new(function.params[name]))
-                continue
-            if function.kwarg:
-                self.flow(argument, self.variable(function.scope, function.kwarg))
+            elif function.kwarg:
+                self._put(argument, self.variable(function.scope, function.kwarg), name)
 
     # -- functions whose names do not tell them ---------------------------------------------------------
 
@@ -485,6 +555,10 @@ class Graph:
             for source, ways in enumerate(self.edges):
                 for to in (*ways, *self.functions.get(source, ())):
                     self._callers[to].append(source)
+            for table in (self.placed, self.taken):
+                for source, places in table.items():
+                    for to, _ in places:
+                        self._callers[to].append(source)
         callers, answered = self._callers, self._reached
         own = node in self._fields  # methods of the name are connected already
         found = {} if own else dict.fromkeys(self.defined.get(node, ()))
@@ -522,32 +596,76 @@ class Graph:
         while self._parts or self._decorated:
             while self._parts:
                 value, node = self._parts.pop()
-                for part in parts(value):
-                    self.flow(part, node)
+                self._fill(value, node)
             while self._decorated:
                 self._call(self._decorated.pop(), None)
 
+    def _fill(self, value: Value, node: int) -> None:
+        """Let the parts of a value flow to its node: as itself, or as what it holds."""
+        if isinstance(value, Sequence):
+            told = True  # whether no element before has an unknown number of its own
+            for index, item in enumerate(value.items):
+                told = told and type(item) is not Star
+                self._put(item, node, index if told else None)
+        elif isinstance(value, Mapping):
+            for name, item in value.items:
+                self._put(item, node, constant_key(name))
+        elif isinstance(value, Comprehension):
+            self._put(value.element, node, None)
+        elif isinstance(value, Changed):
+            self.flow(value.before, node)
+            self._put(value.value, node, None)
+        else:
+            for part, _ in parts(value) or ():
+                self.flow(part, node)
+
     # -- answers --------------------------------------------------------------------------------------
 
-    def reached(self, seeds: set[int], functions: bool = False) -> set[int]:
-        """Return the nodes that what is in some nodes may flow to, these included.
+    def reached(self, seeds: Iterable[int] | Reached, functions: bool = False) -> Reached:
+        """Return the nodes that what is in some nodes may flow to, these included, and under which keys it is there.
 
         Args:
             seeds: where it is.
             functions: also along the ways of functions and classes only.
         """
-        found = set(seeds)
-        work = list(seeds)
+        found: Reached = dict(seeds) if isinstance(seeds, dict) else dict.fromkeys(seeds)
+        work: list[tuple[int, Key]] = []
+        for node, keys in found.items():
+            work += [(node, None)] if keys is None else [(node, key) for key in keys]
+        edges, placed, taken = self.edges, self.placed, self.taken
         while work:
-            node = work.pop()
-            ways = self.edges[node]
+            node, key = work.pop()
+            if key is not None and found[node] is None:
+                continue  # it was found to be there under any key since
+            ways = edges[node]
             if functions and node in self.functions:
                 ways = ways + self.functions[node]
             for to in ways:
-                if to not in found:
-                    found.add(to)
-                    work.append(to)
+                if _arrived(found, to, key):
+                    work.append((to, found[to] and key))  # type: ignore[arg-type]
+            for to, put in placed.get(node, ()):
+                under = put if key is None else None
+                if _arrived(found, to, under):
+                    work.append((to, found[to] and under))  # type: ignore[arg-type]
+            for to, wanted in taken.get(node, ()):
+                if (key is None or wanted is None or key == wanted) and _arrived(found, to, None):
+                    work.append((to, None))
         return found
+
+
+def _arrived(found: Reached, node: int, key: Key) -> bool:
+    """Note that something is in a node, under a key; say whether that is new."""
+    if node not in found:
+        found[node] = None if key is None else {key}
+        return True
+    keys = found[node]
+    if keys is None or (key is not None and key in keys):
+        return False
+    if key is None or len(keys) >= _KEYS:
+        found[node] = None
+    else:
+        keys.add(key)
+    return True
 
 
 def _of_class(callee: Value) -> bool:
@@ -567,29 +685,62 @@ def _owner(scope: Scope | None) -> ClassFacts | None:
 
 
 def stripped(value: Value) -> Value:
-    """Return the container or object that a value is taken out of: elements are one with what holds them."""
+    """Return the container or object that a value is taken out of."""
+    while True:
+        inner, _, taken = peeled(value)
+        if not taken:
+            return inner
+        value = inner
+
+
+def peeled(value: Value) -> tuple[Value, Key, bool]:
+    """Return what a value is, or the container that it is taken out of, under which key, and whether it is."""
     while True:
         kind = type(value)
-        if kind is Item or kind is Each or kind is Indexed or kind is Round:
-            value = value.base  # type: ignore[attr-defined]
-        elif kind is Star or kind is Assigned:
+        if kind is Item or kind is Indexed:
+            index = value.index  # type: ignore[attr-defined]
+            return value.base, constant_key(index.value if isinstance(index, Bound) else index), True  # type: ignore[attr-defined]
+        if kind is Each or kind is Round:
+            return value.base, None, True  # type: ignore[attr-defined]
+        if kind is Star:
+            return value.value, None, True  # type: ignore[attr-defined]
+        if kind is Assigned:
             value = value.value  # type: ignore[attr-defined]
-        elif kind is Comprehension:
-            value = value.element  # type: ignore[attr-defined]
         elif kind is Part:
             value = value.of.value  # type: ignore[attr-defined]
         else:
-            return value
+            return value, None, False
 
 
-def parts(value: Value) -> tuple[Value, ...]:
-    """Return the values that a value is one of, or holds."""
+def constant_key(value: Value | None) -> Key:
+    """Return the index or key that a value is for certain; None for any other, and for one from the end."""
+    key = value.value if isinstance(value, Const) else None
+    if type(key) is int:
+        return key if key >= 0 else None
+    return key if type(key) is str else None
+
+
+def parts(value: Value, keys: tuple[Key, ...] = ()) -> list[tuple[Value, tuple[Key, ...]]] | None:
+    """Return the values that a value is one of, or holds; None if it is neither.
+
+    Args:
+        value: the value.
+        keys: the keys under which it is looked into; those of each of its parts are returned with it.
+    """
     if isinstance(value, Choice):
-        return value.options
+        return [(option, keys) for option in value.options]
     if isinstance(value, Loop):
-        return (value.before,) if value.again is None else (value.before, value.again)
+        return [(value.before, keys)] if value.again is None else [(value.before, keys), (value.again, keys)]
+    key, rest = (keys[0], keys[1:]) if keys else (None, ())
     if isinstance(value, Changed):
-        return value.before, value.value
+        return [(value.before, keys), (value.value, rest)]
+    if isinstance(value, Comprehension):
+        return [(value.element, rest)]
     if isinstance(value, Sequence):
-        return value.items
-    return tuple(item for _, item in value.items) if isinstance(value, Mapping) else ()
+        if type(key) is int and key < len(value.items) and not any(type(i) is Star for i in value.items[: key + 1]):
+            return [(value.items[key], rest)]
+        return [(item, rest) for item in value.items]
+    if isinstance(value, Mapping):
+        named = [(constant_key(name), item) for name, item in value.items]
+        return [(item, rest) for name, item in named if key is None or name is None or name == key]
+    return None

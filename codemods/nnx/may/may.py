@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts
-from codemods.nnx.may.graph import NOTHING, Graph, parts, stripped
+from codemods.nnx.may.graph import NOTHING, NOWHERE, Graph, Key, Reached, parts, peeled, stripped
 from codemods.nnx.nodes import every
 from codemods.nnx.project import Project
 from codemods.nnx.values import Call, Value
@@ -41,7 +41,9 @@ class Made:
         self.nodes = self._spread((made | own | given | self._promised(known)) - {NOTHING})
         # exact questions look into the fields of an object, and not into the objects in its fields
         instances = {cls for node in self.nodes for cls in graph.holders.get(node, ())}
-        self.holders = graph.reached(self.nodes | {node for cls in instances for node in graph.instances[cls]})
+        self.holders = graph.reached(
+            self.nodes | dict.fromkeys(node for cls in instances for node in graph.instances[cls])
+        )
 
     def _results(self, names: frozenset[str]) -> set[int]:
         """Return what is given by calling what calls of some names make, such as ``nnx.grad(loss)(model)``."""
@@ -51,7 +53,7 @@ class Made:
         reached = graph.reached(made, functions=True)
         return {graph.find(call) for node in reached for call in graph.sites.get(node, ())}
 
-    def _classes(self, seeds: set[int]) -> set[int]:
+    def _classes(self, seeds: set[int]) -> Reached:
         """Follow the classes, and those that derive from them, to where they may be named."""
         graph = self.graph
         found = graph.reached(seeds, functions=True)
@@ -64,19 +66,18 @@ class Made:
             if not more:
                 return found
             self._derived |= more
-            found = graph.reached(
-                found | {node for node in (graph.find(cls.node) for cls in more) if node != NOTHING}, functions=True
-            )
+            new = [node for node in (graph.find(cls.node) for cls in more) if node != NOTHING]
+            found = graph.reached(found | dict.fromkeys(new), functions=True)
 
-    def _spread(self, seeds: set[int]) -> set[int]:
+    def _spread(self, seeds: set[int]) -> Reached:
         """Follow what was made, also into and out of functions that are called by another name than their own."""
         graph = self.graph
         found = graph.reached(seeds)
         passed: dict[int, int] = {}  # how many of the calls that are passed something have been followed
         while True:
-            before = len(found)
+            before = _extent(found)
             calls: dict[Call, None] = {}
-            for node in sorted(found & graph.passed.keys()):
+            for node in sorted(found.keys() & graph.passed.keys()):
                 calls |= dict.fromkeys(graph.passed[node][passed.get(node, 0) :])
                 passed[node] = len(graph.passed[node])
             new = [graph.connect(call, facts) for call in calls for facts in graph.reaching(graph.callee(call))]
@@ -84,7 +85,7 @@ class Made:
             new += [graph.connect(call, f) for f in given - self._given for call in graph.calling(f)]
             self._given |= given
             found = graph.reached(found)
-            if not any(new) and len(found) == before:
+            if not any(new) and _extent(found) == before:
                 return found
 
     def _promised(self, names: frozenset[str] | set[str]) -> set[int]:
@@ -115,20 +116,35 @@ class Made:
         """Say whether what is called may be one of the classes or functions."""
         return self._among(callee, self.makers)
 
-    def _among(self, value: Value, nodes: set[int]) -> bool:
-        seen: set[int] = set()
-        todo = [value]
+    def _among(self, value: Value, nodes: Reached) -> bool:
+        seen: set[tuple[int, tuple[Key, ...]]] = set()
+        todo: list[tuple[Value, tuple[Key, ...]]] = [(value, ())]  # with the keys under which it is looked into
         while todo:
-            inner = stripped(todo.pop())
-            if id(inner) in seen:
+            inner, keys = todo.pop()
+            if (id(inner), keys) in seen:
                 continue
-            seen.add(id(inner))
-            pieces = parts(inner)
-            if pieces:
-                todo += pieces
-            elif self.graph.node(inner) in nodes:
+            seen.add((id(inner), keys))
+            inner, key, taken = peeled(inner)
+            if taken:
+                todo.append((inner, (key, *keys)[:_LOOKS]))  # a loop may look into what it looked into before
+                continue
+            ways = parts(inner, keys)
+            if ways is not None:
+                todo += ways
+                continue
+            under = nodes.get(self.graph.node(inner), NOWHERE)
+            if under is None or (under and (not keys or keys[0] is None or keys[0] in under)):
                 return True
         return False
+
+
+def _extent(found: Reached) -> int:
+    """Return how much has been found: a number that grows with every node, and with every key of one."""
+    return sum(_ALL if keys is None else len(keys) for keys in found.values())
+
+
+_LOOKS = 3  # how far what is in containers is told apart
+_ALL = 100  # more than the keys that are told apart
 
 
 class May:
@@ -137,6 +153,26 @@ class May:
     def __init__(self, project: Project) -> None:
         self.graph = Graph(project)
         self._made: dict[frozenset[ClassFacts] | tuple[frozenset[str], ...], Made] = {}
+        self._receive()
+
+    def _receive(self) -> None:
+        """Connect calls of methods whose names objects of Python have too with those of objects that they may be on."""
+        graph = self.graph
+        owners: dict[str, list[ClassFacts]] = {}
+        for cls in graph.project.classes():
+            for name in cls.methods:
+                if name in graph.deferred:
+                    owners.setdefault(name, []).append(cls)
+        more = True
+        while more:
+            more = False
+            for name, calls in graph.deferred.items():
+                objects = Made(graph, frozenset(), frozenset(owners.get(name, ())))
+                found = [(call, callee) for call, callee in calls if objects.may_be(callee.base)]
+                for call, callee in found:
+                    graph.by_name(call, callee)
+                graph.deferred[name] = [one for one in calls if one not in found]
+                more = more or bool(found)
 
     def made_of(self, classes: Iterable[ClassFacts]) -> Made:
         """Return what may be an object of one of the project's classes, or of a class that derives from one."""

@@ -10,6 +10,12 @@ from codemods.nnx.values import Attr, Call, Choice, Class, Free, Function, Item,
 
 _DEPTH = 6  # how many imports of imports are followed
 
+# Functions that give a function whose result has the same parts as that of the one that they get, by last name.
+_SAME_RESULT = frozenset(
+    {"jit", "pjit", "vmap", "pmap", "shard_map", "remat", "checkpoint", "named_call", "lru_cache", "cache",
+     "partial", "cached_partial", "split_rngs", "staticmethod", "classmethod"}
+)  # fmt: skip
+
 #: Functions that bind arguments of the one that they get, by last name.
 PARTIAL = frozenset({"partial", "cached_partial", "partialmethod"})
 
@@ -101,6 +107,28 @@ class Names:
             return found
         return ()
 
+    def plain(self, value: Value, depth: int = 0) -> bool:
+        """Say whether what a call of this gives is what the functions return that its name tells, and not around it."""
+        if isinstance(value, Function | Class):
+            return True
+        if depth > _DEPTH:
+            return False
+        if isinstance(value, Free | Attr):
+            if isinstance(value, Free):
+                bound = value.scope.bindings.get(value.name, [])
+            else:
+                bound = [b for m in self.modules(value.base) for b in m.scope.bindings.get(value.name, ())]
+            return bool(bound) and all(self.plain(one, depth + 1) for one in bound)
+        if isinstance(value, Choice):
+            return all(self.plain(option, depth + 1) for option in value.options)
+        if isinstance(value, Call) and value.args and _same_result(value.callee):
+            return self.plain(value.args[0], depth + 1)
+        return False
+
+    def plainly_decorated(self, function: FunctionFacts) -> bool:
+        """Say whether calling a function by its name gives what it returns, as no decorator puts that elsewhere."""
+        return all(_same_result(decorator) or function.is_property for decorator in function.decorators)
+
     def exported(self, scope: Scope, name: str, depth: int = 0) -> tuple[Definition, ...]:
         """Return the functions and classes that a name of a scope may be bound to."""
         key = (scope, name)
@@ -149,6 +177,15 @@ class Names:
     def related(self, cls: ClassFacts) -> tuple[ClassFacts, ...]:
         """Return the classes that an instance in a method of a class may have methods of: its parents' and heirs'."""
         return tuple(dict.fromkeys(c for heir in self.heirs(cls) for c in self.family(heir)))
+
+
+def _same_result(decorator: Value) -> bool:
+    """Say whether a function, or one that is given its options first, gives functions with the same result."""
+    if isinstance(decorator, Call):  # functools.partial(jax.jit, static_argnames=...), nnx.jit(donate_argnums=0)
+        if last_name(decorator.callee) in PARTIAL and decorator.args:
+            return _same_result(decorator.args[0])
+        return not decorator.args and _same_result(decorator.callee)
+    return last_name(decorator) in _SAME_RESULT
 
 
 def last_name(callee: Value) -> str:
