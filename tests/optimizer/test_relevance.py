@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,96 @@ def test_little_is_asked() -> None:
     made = May(project).made_by({"Optimizer"})
     asked = [c for c in project.calls() if any(made.may_hold(a) for a in c.value.args)]
     assert [c.node.lineno for c in asked] == [6]
+
+
+def _optimizers(text: str) -> list[str]:
+    """Return the arguments of calls of ``log`` that may be or hold an optimizer."""
+    project = Project([source.once(walk) for source in sources({"m.py": text})])
+    made = May(project).made_by({"Optimizer"})
+    logged = [c for c in project.calls() if isinstance(c.node.func, ast.Name) and c.node.func.id == "log"]
+    return [ast.unparse(c.node.args[0]) for c in logged if made.may_hold(c.value.args[0])]
+
+
+def test_places_and_keys_are_told_apart() -> None:
+    """What stands beside an optimizer in a tuple or dict is none; what stands at an unknown place may be one."""
+    text = """\
+import jax
+import optax
+from flax import nnx
+
+
+@jax.jit
+def make(model):
+    opt = nnx.Optimizer(model, optax.sgd(0.1))
+    return model, opt, {"opt": opt, "step": 0}
+
+
+def both(*args, **kwargs):
+    log(args[0])
+    log(kwargs["opt"])
+    log(kwargs["name"])
+
+
+model, opt, parts = make(1)
+log(model)
+log(opt)
+log(parts["opt"])
+log(parts["step"])
+log(parts[key])
+for one in make(2):
+    log(one)
+log([make(n) for n in range(3)][2][0])
+log([make(n) for n in range(3)][2][1])
+log(make(3)[-1])
+log(nnx.value_and_grad(make)(4)[1])
+both(model, opt, opt=opt, name=model)
+"""
+    beside = {"model", "kwargs['name']"}
+    every = {
+        ast.unparse(ast.parse(line.strip()))[4:-1] for line in text.splitlines() if line.strip().startswith("log(")
+    }
+    assert beside < every
+    # of a tuple in a list, a dict in a tuple and what comes with a gradient, the places within are not told apart
+    assert set(_optimizers(text)) == every - beside
+
+
+def test_methods_of_common_names() -> None:
+    """A method that dicts have as well is that of the project where the object may be, and nowhere else."""
+    text = """\
+import optax
+from flax import nnx
+
+
+class Held:
+    def get(self, name):
+        return nnx.Optimizer(name, optax.sgd(0.1))
+
+
+class More(Held):
+    pass
+
+
+def read(settings, held: Held, made):
+    log(settings.get("lr"))
+    log(held.get("opt"))
+    log(made.get("opt"))
+
+
+read({"lr": 1}, Held(), More())
+"""
+    assert _optimizers(text) == ["held.get('opt')", "made.get('opt')"]
+
+
+def test_a_loop_that_looks_into_itself_ends() -> None:
+    """A variable that each round takes a part of itself is asked about no further than it is told apart."""
+    text = """\
+import optax
+from flax import nnx
+
+opt = nnx.Optimizer(1, optax.sgd(0.1))
+part = (opt, 1)
+while part:
+    log(part)
+    part = part[0][0]
+"""
+    assert _optimizers(text) == ["part"]

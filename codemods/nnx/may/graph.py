@@ -643,10 +643,9 @@ class Graph:
             for to in ways:
                 if _arrived(found, to, key):
                     work.append((to, found[to] and key))  # type: ignore[arg-type]
-            for to, put in placed.get(node, ()):
-                under = put if key is None else None
-                if _arrived(found, to, under):
-                    work.append((to, found[to] and under))  # type: ignore[arg-type]
+            for to, put in placed.get(node, ()):  # of one in another, only the place of that is kept
+                if _arrived(found, to, put):
+                    work.append((to, found[to] and put))  # type: ignore[arg-type]
             for to, wanted in taken.get(node, ()):
                 if (key is None or wanted is None or key == wanted) and _arrived(found, to, None):
                     work.append((to, None))
