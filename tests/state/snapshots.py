@@ -53,6 +53,94 @@ for index in range(5):
     trainer.step(index)
 print(trainer.best["bias"].value.sum(), model.bias.value.sum(), trainer.history[2]["bias"].value.sum())
 """,
+    "state as a function": """\
+import dataclasses
+import functools
+
+
+@dataclasses.dataclass
+class Hooks:
+    snapshot: object = nnx.state
+
+
+def keep(models, hooks):
+    return hooks.snapshot(models[1])
+
+
+def taken(function, m):
+    return function(m)
+
+
+models = [model, other]
+get_state = functools.partial(nnx.state)
+kept = [get_state(model), *map(nnx.state, models), *(s for _, s in map(nnx.split, models)), keep(models, Hooks())]
+kept += [taken(nnx.state, model), functools.partial(nnx.state, other)()]
+kept += jax.tree.map(lambda m: nnx.state(m, nnx.Param), models, is_leaf=lambda m: isinstance(m, nnx.Module))
+bump(model)
+bump(other)
+print([float(state["bias"].value.sum()) for state in kept])
+""",
+    "attributes of classes": """\
+class Best:
+    state = None
+
+
+class Log:
+    first = None
+
+    @classmethod
+    def keep(cls, m):
+        cls.first = nnx.state(m)
+
+
+def keep(m):
+    Best.state = nnx.state(m)
+
+
+def report():
+    return Best.state["bias"].value.sum(), Log.first["bias"].value.sum()
+
+
+keep(model)
+Log.keep(other)
+Best.last = nnx.state(other)
+bump(model)
+bump(other)
+print(report(), Best.last["bias"].value.sum())
+""",
+    "map that hands on": """\
+def is_leaf(v):
+    return isinstance(v, nnx.VariableState)
+
+
+same = jax.tree.map(lambda v: v, nnx.state(model), is_leaf=is_leaf)
+bump(model)
+print(same["bias"].value.sum(), model.bias.value.sum())
+""",
+    "map that writes": """\
+def zero(vs):
+    if vs.value.ndim == 1:
+        vs.value = vs.value - 1
+    return vs
+
+
+def lowered(m):
+    return jax.tree_util.tree_map_with_path(
+        lambda path, vs: zero(vs), nnx.state(m), is_leaf=lambda v: isinstance(v, nnx.VariableState)
+    )
+
+
+state = jax.tree.map(zero, nnx.state(model), is_leaf=lambda v: isinstance(v, nnx.VariableState))
+print(state["bias"].value.sum(), model.bias.value.sum())
+print(lowered(other)["bias"].value.sum(), other.bias.value.sum())
+""",
+    "map that reads": """\
+sizes = jax.tree.map(
+    lambda vs: vs.replace(vs.value.sum()), nnx.state(model), is_leaf=lambda v: isinstance(v, nnx.VariableState)
+)
+bump(model)
+print(sizes["bias"].value, model.bias.value.sum())
+""",
     "handed on twice": """\
 noisy = Noisy(nnx.Rngs(0, noise=1))
 graphdef, state = nnx.split(noisy)

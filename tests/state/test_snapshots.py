@@ -14,6 +14,7 @@ UNSHARED = frozenset(
     {
         "ema", "update sub", "map write", "pop", "pure jit", "variable loop set", "laid out",
         "context manager reads", "decorator of what only reads", "abstract network that stays", "step of optax alone",
+        "map that reads",
     }
 )  # fmt: skip
 

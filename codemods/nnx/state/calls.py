@@ -133,7 +133,11 @@ class Calls:
                 if method == "__call__" and thing.given and run.summaries.heirs_change(thing.cls):
                     run.mutate({thing}, node, others_only=True)
                 continue
-            held = {inner for inner in self._held(thing, method) if unknown or inner.kind or inner.cls or inner.name}
+            held = {
+                inner
+                for inner in self._held(thing, method)
+                if unknown or inner.kind or inner.cls or inner.name or inner.named
+            }
             if held:
                 known = True
                 found |= self.invoke("__call__", node, held, args, keywords)
@@ -141,6 +145,10 @@ class Calls:
                 if target.function is not None:
                     known = True
                     found |= self.enter(node, target.function, args, keywords, set(), target.fields)
+                elif target.named is not None:
+                    known = True
+                    first = target.partial[1] if target.partial is not None else []
+                    found |= run.library.mentioned(target.named, [*first, *args])
                 elif target.partial is not None:
                     known = True
                     for callee in run.flow.calls.callables(target.partial[0]):
@@ -295,11 +303,13 @@ class Calls:
         if init is not None:
             self.enter(node, init, args, keywords, {made})
         else:
-            for index, (name, things) in enumerate(zip(run.flow.classes.dataclass_fields(cls), args, strict=False)):
+            for name, things in run.library.defaults(cls):
                 made.hold(name, things)
+            for index, (name, things) in enumerate(zip(run.flow.classes.dataclass_fields(cls), args, strict=False)):
+                made.hold(name, things, True)
                 made.hold(str(index), things)  # of a named tuple
             for name, things in keywords.items():
-                made.hold(name, things)
+                made.hold(name, things, True)
         if made.kind is Kind.OPTIMIZER:
             made.steps |= {thing for things in args[:1] for thing in things}
         return made

@@ -9,8 +9,9 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Fix
 from codemods.nnx.imports import spell
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import RewriteError, add_keyword
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Ref
 
 
 def wrapped(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
@@ -27,12 +28,42 @@ def wrapped(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
 def snapshot(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
     """Return a fix for ``nnx.state(model)`` or ``nnx.split(model)``: a copy of the state, or the split of a copy."""
     value = scope.module.values.get(node)
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _handed_on(context, scope, node)
     if not isinstance(node, ast.Call) or not isinstance(value, Call) or not node.args:
         return None
     if isinstance(node.args[0], ast.Starred):
         return None
     name = context.flow.calls.callee_name(context.flow.here(value, scope))
     return wrapped(context, scope, node.args[0] if name == "flax.nnx.split" else node)
+
+
+def _handed_on(context: Context, scope: Scope, node: ast.Name | ast.Attribute) -> Fix | None:
+    """Return a fix for ``nnx.state`` as a value: a function that returns a copy.
+
+    Where it stands in a call of ``map`` it gets one argument; elsewhere nobody knows how many there will be.
+    """
+    clone = spell(context.flow, scope, "clone")
+    value = scope.module.values.get(node)
+    if clone is None or value is None:
+        return None
+    mapped = any(
+        event.node.args[:1] == [node]
+        and len(event.node.args) == 2
+        and last_word(event.node.func) in {"map", "tree_map"}
+        for event in scope.module.calls
+    )
+    resolved = context.flow.resolve(context.flow.here(value, scope)).value
+    source = scope.module.source
+    text = source.text(node)
+    if isinstance(resolved, Ref) and resolved.name == "flax.nnx.split":
+        new = f"lambda node: {text}({clone.text}(node))" if mapped else ""
+        new = new or f"lambda node, *filters: {text}({clone.text}(node), *filters)"
+    else:
+        new = f"lambda node: {clone.text}({text}(node))" if mapped else ""
+        new = new or f"lambda *args: {clone.text}({text}(*args))"
+    start, end = source.span(node)
+    return Fix(tuple((source.path, edit) for edit in (Edit(start, end, new.encode()), *clone.edits)))
 
 
 def applies(node: ast.AST) -> bool:

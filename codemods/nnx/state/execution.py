@@ -122,10 +122,40 @@ class Execution:
         module = self.flow.project.find(value.base.name, value.base.importer)
         return (module.scope, value.name) if module is not None and value.name in module.scope.bindings else None
 
+    def of_class(self, node: ast.Attribute) -> set[Thing]:
+        """Return what holds the attributes of the class that a name means; nothing if it means no class.
+
+        As functions share it, it is kept like a variable of the module.
+        """
+        if not isinstance(node.value, ast.Name):
+            return set()
+        name, scope, function = node.value.id, self.scope, self.scope.function
+        outer: Scope | None = scope
+        if function is not None and function.binding == "class" and name == next(iter(function.params), None):
+            if function.owner is None or function.owner.scope.parent is None:
+                return set()
+            name, outer = function.owner.name, function.owner.scope.parent
+        while outer is not None and name not in outer.bindings:
+            outer = outer.parent
+        if outer is None:
+            return set()
+        home, name = self.imported((outer, name))
+        values = home.bindings.get(name, ())
+        if len(values) != 1 or not isinstance(values[0], Class):
+            return set()
+        if self.flow.classes.method(values[0].facts, node.attr) is not None:
+            return set()
+        variable = home, f"{name}."
+        if variable not in self.names:
+            self.names[variable] = {Thing(given=home is not self.scope, variable=variable)}
+        return self.names[variable]
+
     def around(self, variable: tuple[Scope, str]) -> set[Thing]:
         """Return what a variable of a scope around the function holds, which only the caller knows."""
         variable = self.imported(variable)
         found = self.names.get(variable)
+        if found is None and variable[1].endswith("."):
+            found = self.names[variable] = {Thing(given=variable[0] is not self.scope, variable=variable)}
         if found is None:
             values = variable[0].bindings.get(variable[1], ())
             plain = all(isinstance(value, Class | Const | ModuleRef | Ref) for value in values)

@@ -24,14 +24,14 @@ class Expressions:
         """Evaluate an expression."""
         run = self.run
         if isinstance(node, ast.Name):
-            return run.name(node.id)
+            return run.name(node.id) or self._mention(node)
         if isinstance(node, ast.Constant):
             return set()
         if isinstance(node, ast.Attribute):
-            base = self.value(node.value)
+            base = self.value(node.value) or run.of_class(node)
             if not base:
                 variable = run.of_module(run.scope.module.values.get(node))
-                return run.around(variable) if variable is not None else base
+                return run.around(variable) if variable is not None else self._mention(node)
             if node.attr in VALUE:
                 run.read(base, node)
                 return set()
@@ -89,6 +89,11 @@ class Expressions:
             if isinstance(child, ast.expr):
                 run.read(self.value(child), child)
         return set()
+
+    def _mention(self, node: ast.expr) -> set[Thing]:
+        """Return the function that a name means, if it is one that shares Variables."""
+        name = self.run.library.shares(node, self.run.scope)
+        return {Thing(named=(name, node, self.run.scope))} if name else set()
 
     def _display(self, node: ast.Tuple | ast.List | ast.Set) -> Thing:
         whole = Thing(display=True)

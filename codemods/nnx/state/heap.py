@@ -32,10 +32,11 @@ class Thing:
         display: whether all elements are known, as of a tuple that is written out.
         partial: for a partial application the function and its first arguments.
         function: the project's function that it is.
+        named: for a function of Flax that is handed on as a value its full name, with the code that mentions it.
         given: whether it comes from the caller of the function that runs, and stands for whatever that may be.
         key: under which name or index it was taken out of its parent.
         attribute: whether it was taken out as an attribute, and not as an element.
-        variable: the variable around the function that holds it.
+        variable: the variable around the function that holds it; a class, for its attributes, by its name and a dot.
         holders: the objects that have it in a field.
         depth: how many objects it was taken out of.
         watched: whether it has changed unasked, or holds what has.
@@ -51,6 +52,7 @@ class Thing:
     display: bool = False
     partial: tuple[Bound, list[set[Thing]]] | None = None
     function: FunctionFacts | None = None
+    named: tuple[str, ast.expr, Scope] | None = None
     given: bool = False
     key: str = ""
     attribute: bool = False
@@ -106,6 +108,11 @@ class Thing:
         if self.kind is not None or self.cls is None:
             return False
         return not any(value.kind is Kind.VARIABLE for values in self.fields.values() for value in values)
+
+    @property
+    def called(self) -> bool:
+        """Whether it is a function of which it is known what it does."""
+        return self.function is not None or self.partial is not None or self.named is not None
 
     @property
     def unknown(self) -> bool:
@@ -275,7 +282,9 @@ def narrowed(things: set[Thing]) -> set[Thing]:
     """Return objects with few that stand for the many of which nothing is known."""
     if len(things) <= _MANY:
         return things
-    known = {t for t in things if t.kind or t.cls or t.name or t.watched or t.function or t.partial or t.display}
+    known = {
+        t for t in things if t.kind or t.cls or t.name or t.watched or t.function or t.partial or t.named or t.display
+    }
     unknown = sorted((t for t in things if t not in known), key=lambda thing: (thing.depth, thing.number))
     return known | set(unknown[:_MANY])
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.kinds import Kind, result_kind
 from codemods.nnx.known import CALLS_BODY, OPERANDS
+from codemods.nnx.nodes import last_word
 from codemods.nnx.pytree.functions import tree_function
 from codemods.nnx.state.containers import Containers
 from codemods.nnx.state.events import Invoke, Log
-from codemods.nnx.state.heap import ANY, Share, Thing
+from codemods.nnx.state.heap import ANY, Share, Thing, is_container
 from codemods.nnx.state.methods import STREAMS
+from codemods.nnx.state.relevance import HANDED_ON, defaults
 from codemods.nnx.state.statements import VALUE
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Ref
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -42,6 +44,7 @@ _SAME = frozenset(
 #: Functions that lay arrays out over devices: the result is a copy with the same values.
 _LAYING = frozenset({"jax.lax.with_sharding_constraint", "jax.device_put", "jax.sharding.reshard"})
 _CLONES = frozenset({"flax.nnx.clone", "copy.deepcopy"})
+_SHORT = frozenset(name.rpartition(".")[2] for name in HANDED_ON)
 #: Functions that only ask about an object, not about its Variables.
 _ASKING = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.len", "builtins.id"})
 _MAKING = frozenset({Kind.OPTIMIZER, Kind.MODULE, Kind.METRIC, Kind.RNGS, Kind.STREAM, Kind.VARIABLE})
@@ -78,16 +81,13 @@ class Library:
             return self._setattr(node, args)
         if name == "builtins.vars" or name in _SAME:
             return everything
-        if name == "builtins.map" and args:
-            for function in args[0]:
-                if function.function is not None:
-                    given = [run.elements(things) for things in args[1:]]
-                    return {
-                        Thing(fields={ANY: run.calls.enter(node, function.function, given, {}, set(), function.fields)})
-                    }
+        if name == "builtins.map" and any(thing.called for things in args[:1] for thing in things):
+            return {Thing(fields={ANY: self._each(node, args[0], [run.elements(things) for things in args[1:]])})}
         if name in {"flax.nnx.cached_partial", "functools.partial"} and args:
             value = self.scope.module.values.get(node.args[0])
-            return {Thing(partial=(run.flow.here(value, self.scope), args[1:]))} if value is not None else set()
+            named = next((thing.named for thing in args[0] if thing.named), None)
+            partial = (run.flow.here(value, self.scope), args[1:]) if value is not None else None
+            return {Thing(partial=partial, named=named)} if partial or named else set()
         if name in _ASKING or not (everything or name.startswith("flax.nnx.")):
             return set()
         if name.startswith("flax.nnx.") and not args and not keywords:
@@ -99,13 +99,16 @@ class Library:
         if kind in _MAKING:
             return {self._object(name, kind, node, args, keywords)}
         run.read(everything, node)
+        tree = tree_function(name)
+        if tree is not None and tree.maps and len(args) > 1:
+            return self._mapped(name, node, args)
         if name in _CLONES:
             return self._cloned(name, node, args, keywords)
         if name in _LAYING:
             made = Thing()
             self._laid[made] = (args[0] if args else set(), run.mutations)
             return {made}
-        if tree_function(name) is not None or kind in {Kind.STATE, None}:
+        if tree is not None or kind in {Kind.STATE, None}:
             return {Thing()} if not name.startswith(("builtins.", "numpy.", "jax.numpy.")) else set()
         return set()
 
@@ -116,6 +119,65 @@ class Library:
             return self.call(name, node, args, keywords)
         finally:
             self.scope = mine
+
+    def mentioned(self, named: tuple[str, ast.expr, Scope], args: Args) -> set[Thing]:
+        """Call a function of Flax that was handed on as a value; a copy is to be made where it is mentioned."""
+        name, node, scope = named
+        source = args[0] if len(args) == 1 else set()
+        mine, self.scope = self.scope, scope
+        try:
+            state = self._state(node, source, None)
+        finally:
+            self.scope = mine
+        if name == "flax.nnx.state":
+            return {state}
+        return {Thing(fields={"0": {Thing(kind=Kind.GRAPHDEF)}, "1": {state}}, display=True)}
+
+    def defaults(self, cls: ClassFacts) -> Iterator[tuple[str, set[Thing]]]:
+        """Yield the fields of a dataclass whose default is a function that shares Variables."""
+        for name, node in defaults(cls):
+            full = self.shares(node, cls.scope)
+            if full:
+                yield name, {Thing(named=(full, node, cls.scope))}
+
+    def shares(self, node: ast.expr, scope: Scope) -> str:
+        """Return the full name of a function that shares Variables; empty for anything else."""
+        value = scope.module.values.get(node) if last_word(node) in _SHORT else None
+        resolved = self.run.flow.resolve(self.run.flow.here(value, scope)).value if value is not None else None
+        return resolved.name if isinstance(resolved, Ref) and resolved.name in HANDED_ON else ""
+
+    def _each(self, node: ast.Call, functions: set[Thing], given: Args) -> set[Thing]:
+        """Call functions with each element of what they are mapped over."""
+        return self.run.calls.invoke("__call__", node, {thing for thing in functions if thing.called}, given, {})
+
+    def _mapped(self, name: str, node: ast.Call, args: Args) -> set[Thing]:
+        """Run the function that JAX calls with the leaves of trees.
+
+        Without ``is_leaf`` these are arrays, and objects in containers. With it they are Variables, which a function
+        may change or hand on as they are.
+        """
+        leaves = any(keyword.arg == "is_leaf" for keyword in node.keywords)
+        given = [self._leaves(things, leaves) for things in args[1:]]
+        functions = args[0]
+        if not any(given):
+            return {Thing()}
+        call = self.scope.module.values.get(node)
+        if isinstance(call, Call) and not any(thing.called for thing in functions):
+            callees = self.run.flow.calls.callables(self.run.flow.here(call.args[0], self.scope))
+            functions = {Thing(function=callee.function) for callee in callees if not callee.on_instance}
+        if name.endswith("_path"):
+            given = [set(), *given]
+        found = self._each(node, functions, given) if functions else set()
+        kinds = {thing.kind for thing in args[1]}
+        return {Thing(kinds.pop() if len(kinds) == 1 and found else None, fields={ANY: found} if found else {})}
+
+    def _leaves(self, things: set[Thing], leaves: bool) -> set[Thing]:
+        """Return what may be a leaf of trees."""
+        found = {part for thing in things if is_container(thing) for part in self.run.elements({thing})}
+        found |= {part for thing in found if is_container(thing) for part in self.run.elements({thing})}
+        if not leaves:
+            return {thing for thing in found if thing.kind is Kind.MODULE}
+        return found | self.run.elements({thing for thing in things if thing.kind in {Kind.STATE, None}})
 
     def _later(self, name: str, node: ast.Call, args: Args, keywords: Keywords) -> Thing:
         """Return what stands for a result that depends on what the caller gives."""
@@ -244,7 +306,7 @@ class Library:
                 whole.hold(str(index), {self._state(node, source, chosen, index)})
         return {whole}
 
-    def _state(self, node: ast.Call, source: set[Thing], chosen: ast.expr | None, part: int = 0) -> Thing:
+    def _state(self, node: ast.expr, source: set[Thing], chosen: ast.expr | None, part: int = 0) -> Thing:
         """Return a state that shares the Variables of objects."""
         state = Thing(kind=Kind.STATE)
         value = self.scope.module.values.get(chosen) if chosen is not None else None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.state.copies import applies
-from codemods.nnx.values import Attr
+from codemods.nnx.values import Attr, Ref
 
 SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
+#: Those of them that take an object alone, so that code may hand them on: ``map(nnx.state, models)``.
+HANDED_ON = frozenset({"flax.nnx.state", "flax.nnx.split"})
 _SHORT = frozenset(name.rpartition(".")[2] for name in SHARING)
 
 Part = FunctionFacts | ModuleFacts  # a function, or the body of a module
@@ -31,14 +33,30 @@ class Relevance:
         self.sharing: dict[Part, None] = dict.fromkeys(
             part(event) for module in context.project.modules for event in module.calls if self._shares(event)
         )
+        fields = {
+            name for cls in context.project.classes() for name, node in defaults(cls) if self._mentions(node, cls.scope)
+        }
         self._users: dict[str, dict[Part, None]] | None = None
         self._derived: dict[str, set[str]] | None = None
         self._tables: set[str] | None = None
         self._decorated: dict[str, set[str]] | None = None
+        if fields:
+            self.sharing |= self.users(fields)
 
     def _shares(self, event: CallEvent) -> bool:
         flow = self.context.flow
-        return (short(event.node.func) in _SHORT and flow.calls.name(event) in SHARING) or applied(self.context, event)
+        if short(event.node.func) in _SHORT and flow.calls.name(event) in SHARING:
+            return True
+        given = (*event.node.args, *(k.value for k in event.node.keywords))
+        return applied(self.context, event) or any(self._mentions(node, event.scope) for node in given)
+
+    def _mentions(self, node: ast.expr, scope: Scope) -> bool:
+        """Say whether code hands on a function that makes a second handle."""
+        value = scope.module.values.get(node) if short(node) in _SHORT else None
+        if value is None:
+            return False
+        resolved = self.context.flow.resolve(self.context.flow.here(value, scope)).value
+        return isinstance(resolved, Ref) and resolved.name in HANDED_ON
 
     def users(self, names: Iterable[str]) -> dict[Part, None]:
         """Return the functions and modules that call a name, or hand it on."""
@@ -113,3 +131,11 @@ def part(event: CallEvent) -> Part:
 def short(node: ast.expr) -> str:
     """Return the last part of a name; empty for anything else."""
     return last_word(node)
+
+
+def defaults(cls: ClassFacts) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the fields of a class whose default is called ``state`` or ``split``, with the default."""
+    for line in cls.node.body:
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value is not None:
+            if short(line.value) in _SHORT:
+                yield line.target.id, line.value

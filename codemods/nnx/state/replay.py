@@ -158,6 +158,7 @@ class Replay:
         copy.steps = copy.steps | self.things(thing.steps)
         if thing.partial is not None:
             copy.partial = thing.partial[0], [self.things(things) for things in thing.partial[1]]
+        copy.named = thing.named
         if thing.parent is not None:
             copy.parent = next(iter(self.thing(thing.parent)), None)
         return {copy}

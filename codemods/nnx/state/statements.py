@@ -207,7 +207,7 @@ class Statements:
                 else:
                     self.store(part, run.item(things, str(index)))
         elif isinstance(target, ast.Attribute):
-            base = run.expressions.value(target.value)
+            base = run.expressions.value(target.value) or run.of_class(target)
             if target.attr in VALUE:
                 run.mutate(base, target)
             else:

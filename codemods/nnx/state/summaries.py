@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.state.events import Put, Summary, flat, visible
 from codemods.nnx.state.heap import Change, Thing
+from codemods.nnx.state.relevance import defaults
 from codemods.nnx.state.stateful import class_may_change
 from codemods.nnx.values import Class
 
@@ -27,7 +28,7 @@ class Summaries:
 
     Attributes:
         reads: what was read after it had changed unasked, in all runs.
-        names: the names of the project's methods.
+        names: the names of the project's methods, and of fields that hold ``nnx.state`` as a function.
     """
 
     def __init__(self, context: Context) -> None:
@@ -37,6 +38,7 @@ class Summaries:
         self._kinds: dict[ClassFacts, Kind | None] = {}
         self._functions: dict[ModuleFacts, dict[ast.AST, FunctionFacts]] = {}
         self.names = {function.name for function in context.project.functions() if function.owner is not None}
+        self.names |= {name for cls in context.project.classes() for name, _ in defaults(cls)}
         self._heirs: dict[ClassFacts, bool] = {}
         self._plain: dict[ModuleFacts, bool] = {}
         self.unpacked: set[ast.AST] = set()  # calls whose result is taken apart
