@@ -127,7 +127,7 @@ class Execution:
 
         As functions share it, it is kept like a variable of the module.
         """
-        if not isinstance(node.value, ast.Name):
+        if not isinstance(node.value, ast.Name) or node.attr not in self.summaries.of_classes:
             return set()
         name, scope, function = node.value.id, self.scope, self.scope.function
         outer: Scope | None = scope

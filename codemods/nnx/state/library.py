@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from codemods.nnx.facts import ClassFacts, Scope
+from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind, result_kind
 from codemods.nnx.known import CALLS_BODY, OPERANDS
 from codemods.nnx.nodes import last_word
@@ -168,6 +168,8 @@ class Library:
         if name.endswith("_path"):
             given = [set(), *given]
         found = self._each(node, functions, given) if functions else set()
+        if any(thing.function is not None and _unwraps(thing.function) for thing in functions):
+            found = set()
         kinds = {thing.kind for thing in args[1]}
         return {Thing(kinds.pop() if len(kinds) == 1 and found else None, fields={ANY: found} if found else {})}
 
@@ -385,3 +387,17 @@ class Library:
         "flax.nnx.pop": _pop,
         "flax.nnx.iter_graph": _graph,
     }
+
+
+def _unwraps(function: FunctionFacts) -> bool:
+    """Say whether a function returns values of Variables, as ``v.value if isinstance(v, nnx.Variable) else v``."""
+    body = function.node.body
+    every = [body] if isinstance(body, ast.expr) else [r.value for r in _returns(body) if r.value is not None]
+    parts = [part for result in every for part in ast.walk(result)]
+    return any(isinstance(part, ast.Attribute) and part.attr in VALUE for part in parts)
+
+
+def _returns(body: list[ast.stmt]) -> Iterator[ast.Return]:
+    """Yield the return statements in a body."""
+    for statement in body:
+        yield from (part for part in ast.walk(statement) if isinstance(part, ast.Return))

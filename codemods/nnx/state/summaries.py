@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from codemods.nnx.context import Context
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
 
 _DEPTH = 30  # how many calls deep functions are followed
+_SET = re.compile(rb"(?m)^[ \t]*([A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)[ \t]*(?::[^=\n]+)?=(?!=)")
+_OF_CLASS = re.compile(rb"(?<![\w.])(?:cls|_*[A-Z]\w*)\.(\w+)")
 _WORDS = (b"nnx", b"flax", b".value", b".update(", b"state", b"model")  # one of which stands where Variables are used
 
 
@@ -29,6 +32,7 @@ class Summaries:
     Attributes:
         reads: what was read after it had changed unasked, in all runs.
         names: the names of the project's methods, and of fields that hold ``nnx.state`` as a function.
+        of_classes: the names of attributes that code sets on what is called as a class is.
     """
 
     def __init__(self, context: Context) -> None:
@@ -39,6 +43,7 @@ class Summaries:
         self._functions: dict[ModuleFacts, dict[ast.AST, FunctionFacts]] = {}
         self.names = {function.name for function in context.project.functions() if function.owner is not None}
         self.names |= {name for cls in context.project.classes() for name, _ in defaults(cls)}
+        self.of_classes = {name for module in context.project.modules for name in _set_on_classes(module.source.data)}
         self._heirs: dict[ClassFacts, bool] = {}
         self._plain: dict[ModuleFacts, bool] = {}
         self.unpacked: set[ast.AST] = set()  # calls whose result is taken apart
@@ -170,3 +175,10 @@ class Summaries:
         if module not in self._functions:
             self._functions[module] = {function.node: function for function in module.functions}
         return self._functions[module].get(node)
+
+
+def _set_on_classes(text: bytes) -> Iterator[str]:
+    """Yield the attributes that a text sets in lines such as ``Best.state = nnx.state(model)``."""
+    for targets in _SET.findall(text):
+        for name in _OF_CLASS.findall(targets):
+            yield name.decode()
