@@ -31,7 +31,7 @@ CHOSEN = options("0.11", select=("NNX217",))
         (_net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}"), "Dropout", "dropout=1"),
         (_net(f"self.d = {DROPOUT}; self.a = {LINEAR}"), "Dropout", "dropout=1"),
         (_net(f"self.d = {DROPOUT}", "self.a = nnx.Sequential(old, make(rngs))"), "Dropout", "dropout=1"),
-        (_net("for i in range(2):", f"    self.d = {DROPOUT}"), "Dropout", "dropout=1"),
+        (_net("for i in range(2):", f"    self.a = {LINEAR}", f"    self.d = {DROPOUT}"), "Dropout", "dropout=1"),
         (
             _net(
                 "self.d = nnx.MultiHeadAttention(1, 2, dropout_rate=0.1, rngs=rngs)",
@@ -42,7 +42,15 @@ CHOSEN = options("0.11", select=("NNX217",))
             "carry=1, dropout=1",
         ),
         (_net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(default=0)"), "Dropout", "dropout=1"),
-        (_net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(0, params=1)"), "Dropout", "dropout=1"),
+        (_net(f"self.d = {DROPOUT}", "self.key = rngs()", made="nnx.Rngs(0, params=1)"), "Dropout", "dropout=1"),
+        (_net(f"self.d = {DROPOUT}", "self.key = rngs.noise()", made="nnx.Rngs(0, params=1)"), "Dropout", "dropout=1"),
+        (
+            _net(f"self.d = {DROPOUT}")
+            .replace("Net(nnx.Rngs(0))", f"rngs = nnx.Rngs(0)\nnet = Net(rngs)\nhead = {LINEAR}")
+            .replace("net = rngs", "rngs"),
+            "Dropout",
+            "dropout=1",
+        ),
         (_net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(\n    0\n)"), "Dropout", "dropout=1"),
         (
             _function(f"return {DROPOUT}", rest="rngs = nnx.Rngs(0)\na, b = make(rngs), make(rngs)"),
@@ -75,13 +83,37 @@ def test_found(text: str, layers: str, streams: str) -> None:
         _net("self.d = nnx.Dropout(0.5, rng_collection=str(1), rngs=rngs)", f"self.a = {LINEAR}"),
         _net("self.d = nnx.MultiHeadAttention(1, 2, dropout_rate=0, rngs=rngs)", f"self.a = {LINEAR}"),
         _net(f"self.d = {DROPOUT}", "self.a = print(max(1, 2))"),
+        _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}", made="nnx.Rngs(0, params=1)"),
+        _net("for i in range(2):", f"    self.d = {DROPOUT}"),
+        _net(f"self.d = {DROPOUT}", f"self.e = {DROPOUT}") + "other = Net(nnx.Rngs(1))\n",
         _net(f"self.d = {DROPOUT}", f"self.f = lambda rngs: {LINEAR}"),
         _function(f"return {DROPOUT}", rest="rngs = nnx.Rngs(0)\na = make(rngs)"),
-        _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}").replace("old = nnx.Dropout(0.5, ())", ""),
     ],
 )
 def test_silent(text: str) -> None:
     assert not look(text, CHOSEN).findings
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("seed", True), ("seed + 1", True), ("args.seed", True), ("keys[0]", True), ('args["seed"]', True),
+        ("args", False), ("keys", False), ("keys | args", False), ('args["streams"]', False), ("*keys", False),
+    ],
+)  # fmt: skip
+def test_seeds_of_the_caller(given: str, said: bool) -> None:
+    text = _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}")
+    text = text.replace("net = Net(nnx.Rngs(0))", f"def run(args, seed, keys):\n    return Net(nnx.Rngs({given}))")
+    assert [f.code for f in look(text, CHOSEN).findings] == ["NNX217"] * said
+
+
+@pytest.mark.parametrize(
+    ("sign", "said"),
+    [("", False), ("leaf = nnx.VariableState", True), ("s = nnx.state(net); net(x); nnx.update(net, s)", True)],
+)
+def test_only_of_code_in_which_something_else_is_of_0_10(sign: str, said: bool) -> None:
+    text = _net(f"self.d = {DROPOUT}", f"self.a = {LINEAR}").replace("old = nnx.Dropout(0.5, ())", "")
+    assert [f.code for f in look(f"{text}{sign}\n", CHOSEN).findings] == ["NNX217"] * said
 
 
 def test_only_on_the_way_to_0_11() -> None:

@@ -138,9 +138,6 @@ CASES = {
         rngs = nnx.Rngs(dropout=1)
         rngs.dropout.count.value = jnp.uint32(0)
         nnx.reseed(rngs, dropout=1)
-        shared = nnx.Rngs(params=0, dropout=1)
-        Block(shared)
-        nnx.reseed(shared, params=3)
         """,
     "one seed, weights first": """
         class Net(nnx.Module):

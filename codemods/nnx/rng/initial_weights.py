@@ -7,11 +7,17 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.origins import Kept, Origin
 from codemods.nnx.rng.signs import migrates
 from codemods.nnx.rule import Example, Kind, Rule
+
+_DEPTH = 6  # through how many calls a Rngs is followed back to where it was made
+#: What takes a Rngs and makes no weights with it.
+_WEIGHTLESS = frozenset({"Dropout", "isinstance", "print", "type", "id", "state", "split", "clone", "iter_graph"})
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -63,31 +69,75 @@ def _abstract(context: Context, origin: Origin) -> bool:
 
 
 def _shifts(context: Context, origin: Origin, kept: Kept) -> bool:
-    """Say whether a layer forks the default stream and something draws from the Rngs after it."""
+    """Say whether a layer forks the default stream and something draws from that after it."""
     stream = kept.layer.stream
     if stream is None or stream == "default" or origin.source_of(stream) != "default":
         return False
-    if kept.event.loops:
+    given = _rngs(kept.event, "rngs")
+    if given is None:  # by a way of its own, such as an attribute of another class
+        return kept.event.loops != () and origin.source_of("params") == "default"
+    return any(_draws(origin, event, name) for event, name in _later(context, kept.event, given, origin.event.node))
+
+
+def _later(
+    context: Context, made: CallEvent, given: ast.expr, start: ast.Call, depth: int = 0
+) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the calls after one that got a Rngs, with the text of the Rngs there, up to where the Rngs was made."""
+    name = ast.unparse(given)
+    if given is start or depth > _DEPTH:
+        return
+    place = made.node.lineno, made.node.col_offset
+    for event in made.scope.module.calls:
+        if event.scope is made.scope and event is not made:
+            again = bool(set(made.loops) & set(event.loops))
+            if again or (event.node.lineno, event.node.col_offset) > place:
+                yield event, name
+    if made.loops:
+        yield made, name
+    function = made.scope.function
+    if function is None or name not in function.params:
+        return
+    for caller in context.flow.sites.callers(function):
+        passed = _passed(function, caller, name)
+        if passed is not None:
+            yield from _later(context, caller, passed, start, depth + 1)
+
+
+def _passed(function: FunctionFacts, caller: CallEvent, name: str) -> ast.expr | None:
+    """Return what a call gives a parameter."""
+    by_name = next((k.value for k in caller.node.keywords if k.arg == name), None)
+    if by_name is not None:
+        return by_name
+    names = [*function.params]
+    if function.binding == "instance":
+        names = names[1:]
+    index = names.index(name) if name in names else len(caller.node.args)
+    given = caller.node.args[: index + 1]
+    if len(given) <= index or any(isinstance(argument, ast.Starred) for argument in given):
+        return None
+    return given[index]
+
+
+def _rngs(event: CallEvent, word: str) -> ast.expr | None:
+    """Return the Rngs that a call of a layer gets by keyword, or by position under its usual name."""
+    given = [k.value for k in event.node.keywords if k.arg == word]
+    return next(iter([*given, *(a for a in event.node.args if last_word(a) == word)]), None)
+
+
+def _draws(origin: Origin, event: CallEvent, name: str) -> bool:
+    """Say whether a call takes a key of the default stream: it makes weights, or asks the Rngs itself for one."""
+    node = event.node
+    func = node.func
+    if ast.unparse(func) == name:
         return True
-    place = kept.event.node
-    for event in kept.event.scope.module.calls:
-        if (
-            event.scope is kept.event.scope
-            and (event.node.lineno, event.node.col_offset)
-            > (
-                place.lineno,
-                place.col_offset,
-            )
-            and (event.value.keyword("rngs") is not None or _draws(event.node))
-        ):
-            return True
-    function = kept.event.scope.function
-    return function is not None and len(context.flow.sites.callers(function)) > 1
-
-
-def _draws(node: ast.Call) -> bool:
-    """Say whether a call gets a Rngs by position."""
-    return any(isinstance(argument, ast.Name) and argument.id == "rngs" for argument in node.args)
+    if isinstance(func, ast.Attribute) and ast.unparse(func.value) == name:
+        return func.attr not in {"fork", "split", "keys", "items"} and origin.source_of(func.attr) == "default"
+    if origin.source_of("params") != "default" or last_word(func) in _WEIGHTLESS:
+        return False
+    return any(
+        isinstance(given, ast.Name | ast.Attribute) and ast.unparse(given) == name
+        for given in (*node.args, *(k.value for k in node.keywords))
+    )
 
 
 def _streams(origin: Origin) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import dataclass
 
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rng.layers import Layer, layer
 from codemods.nnx.rng.layouts import Layouts
 from codemods.nnx.sources import Sources
@@ -46,22 +49,27 @@ class Origin:
 
 
 class Origins:
-    """Follows the streams of layers back to the ``nnx.Rngs`` that they come from."""
+    """Follows the streams of layers back to the ``nnx.Rngs`` that they come from.
+
+    Attributes:
+        made: the calls of ``nnx.Rngs``.
+        layers: the layers that fork a stream of some Rngs.
+    """
 
     def __init__(self, flow: Flow, sources: Sources, layouts: Layouts) -> None:
         self.flow = flow
         self.sources = sources
         self.layouts = layouts
         self.made: dict[Value, Origin] = {}
-        layers: list[Kept] = []
+        self.layers: list[Kept] = []
         for event in flow.project.calls():
             if flow.calls.name(event) == RNGS:
                 self.made[event.value] = self._origin(event)
                 continue
             found = layer(flow, flow.here(event.value, event.scope))
             if found is not None and found.rngs is not None:
-                layers.append(Kept(found, event))
-        for kept in layers:
+                self.layers.append(Kept(found, event))
+        for kept in self.layers:
             assert kept.layer.rngs is not None
             for origin in self.of(kept.layer.rngs):
                 origin.kept.append(kept)
@@ -113,7 +121,9 @@ class Origins:
                 default = default or "default" in keys
             else:
                 unpacked = argument not in value.args
-                known = known and not unpacked and not self._streams_in(argument, event)
+                node = next((n for n, a in zip(event.node.args, value.args, strict=True) if a is argument), None)
+                seed = node is not None and _is_seed(node)
+                known = known and not unpacked and (seed or not self._streams_in(argument, event))
                 default = default or not unpacked
         return Origin(event, [], frozenset(names) if known else None, default)
 
@@ -138,3 +148,23 @@ class Origins:
         name = self.flow.calls.callee_name(value)
         seed = name.startswith(("jax.random.", "builtins.int", "time.", "random."))
         return not seed and not isinstance(value.value, Ref) and not (isinstance(value.value, Call) and seed)
+
+
+_SEED = re.compile(r"(^|_)(seeds?|keys?|prng)$")
+
+
+def _is_seed(node: ast.expr) -> bool:
+    """Say whether an expression is a seed or a key by how it is written, as ``args.seed`` or ``keys[0]`` are.
+
+    What it is called decides only where nothing better is known, and only what is said, not what is changed.
+    """
+    if isinstance(node, ast.BinOp):
+        return not isinstance(node.op, ast.BitOr)  # which also joins dictionaries
+    if isinstance(node, ast.Subscript):
+        index = node.slice
+        if isinstance(index, ast.Constant) and isinstance(index.value, str):
+            return _SEED.search(index.value.lower()) is not None
+        node = node.value
+    elif isinstance(node, ast.Name | ast.Attribute) and last_word(node).lower().endswith("s"):
+        return False  # a dictionary of them
+    return _SEED.search(last_word(node).lower()) is not None

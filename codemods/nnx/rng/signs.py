@@ -1,4 +1,4 @@
-"""The rules about random streams that tell code of 0.10 from code that is migrated."""
+"""The rules about random streams that tell code of 0.10 from code that is migrated, and what else does."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from codemods.nnx.rng import (
     stream_constructor,
     stream_type,
 )
+from codemods.nnx.state.aliases import aliases
+from codemods.nnx.variables import renamed
 
 SIGNS = (
     custom_cell.RULE,
@@ -45,4 +47,6 @@ SIGNS = (
 
 def migrates(context: Context) -> bool:
     """Say whether a project has code of 0.10, and not only code that reads the same on both versions."""
-    return bool(optimizer_findings(context)) or any(next(rule.check(context), None) for rule in SIGNS)
+    if optimizer_findings(context) or any(next(rule.check(context), None) for rule in (*SIGNS, renamed.RULE)):
+        return True
+    return bool(aliases(context))
