@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.may.graph import NOTHING, NOWHERE, Graph, Key, Reached, parts, peeled, stripped
-from codemods.nnx.nodes import every
 from codemods.nnx.project import Project
 from codemods.nnx.values import Call, Value
 
@@ -90,15 +88,7 @@ class Made:
 
     def _promised(self, names: frozenset[str] | set[str]) -> set[int]:
         """Return the parameters whose annotations mention one of the classes, also by a name of the module's own."""
-        found: set[int] = set()
-        for module in self.graph.project.modules:
-            own = {n for n, bound in module.scope.bindings.items() for b in bound if getattr(b, "name", "") in names}
-            wanted = names | own
-            for function in module.functions:
-                for name, annotation in function.annotations.items():
-                    if _mentions(annotation, wanted):
-                        found.add(self.graph.node(function.params[name]))
-        return found
+        return {self.graph.node(param) for param in self.graph.names.annotated(names)}
 
     def may_be(self, value: Value) -> bool:
         """Say whether a value may be one of them; a container counts as what it holds."""
@@ -193,14 +183,3 @@ class May:
         if key not in self._made:
             self._made[key] = Made(self.graph, key[0], fields=key[1], called=key[2])
         return self._made[key]
-
-
-def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
-    for inner in every(node):
-        if isinstance(inner, ast.Name) and inner.id in names:
-            return True
-        if isinstance(inner, ast.Attribute) and inner.attr in names:
-            return True
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and any(n in inner.value for n in names):
-            return True
-    return False

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.nodes import every
 from codemods.nnx.project import Project
 from codemods.nnx.values import Attr, Call, Choice, Class, Free, Function, Item, ModuleRef, Param, Value
 
@@ -35,6 +39,8 @@ class Names:
         self._exported: dict[tuple[Scope, str], tuple[Definition, ...]] = {}
         self._heirs: dict[ClassFacts, list[ClassFacts]] = {}
         self._families: dict[ClassFacts, tuple[ClassFacts, ...]] = {}
+        self._annotated: dict[str, list[Param]] | None = None
+        self._renamed: dict[str, list[tuple[ModuleFacts, str]]] = {}
 
     def modules(self, value: Value, depth: int = 0) -> tuple[ModuleFacts, ...]:
         """Return the modules of the project that a value may be."""
@@ -152,6 +158,25 @@ class Names:
                 del self._exported[key]  # the depth may have cut it short
         return known
 
+    def annotated(self, names: Iterable[str]) -> Iterator[Param]:
+        """Yield the parameters whose annotations mention one of some names, or what a module calls it."""
+        if self._annotated is None:
+            self._annotated = {}
+            for module in self.project.modules:
+                for own, bound in module.scope.bindings.items():
+                    for origin in {name for b in bound if (name := getattr(b, "name", own)) != own}:
+                        self._renamed.setdefault(origin, []).append((module, own))
+                for function in module.functions:
+                    for name, annotation in function.annotations.items():
+                        for word in _words(annotation):
+                            self._annotated.setdefault(word, []).append(function.params[name])
+        for name in names:
+            yield from self._annotated.get(name, ())
+            for module, own in self._renamed.get(name, ()):
+                for param in self._annotated.get(own, ()):
+                    if param.function.scope.module is module:
+                        yield param
+
     def family(self, cls: ClassFacts) -> tuple[ClassFacts, ...]:
         """Return a class and the project's classes that it may derive from."""
         known = self._families.get(cls)
@@ -199,3 +224,19 @@ def last_name(callee: Value) -> str:
         origin = next((b for b in bound if isinstance(b, Attr)), None)  # from x import y as z
         return origin.name if origin is not None else callee.name
     return ""
+
+
+def _words(annotation: ast.expr) -> set[str]:
+    """Return the names in an annotation, also in those that are written as strings."""
+    found: set[str] = set()
+    for inner in every(annotation):
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+        elif isinstance(inner, ast.Attribute):
+            found.add(inner.attr)
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            found.update(_WORD.findall(inner.value))
+    return found
+
+
+_WORD = re.compile(r"\w+")
