@@ -170,6 +170,7 @@ from codemods.nnx.lint import (
     unrolled,
     untraceable,
     untyped_restore,
+    unwrapped_pointer,
     update_params,
     used_up,
     vector_condition,
@@ -205,7 +206,7 @@ RULES: tuple[Rule, ...] = tuple(
         static_field, static_flag, static_module, static_varies, stream_names, stuck_eval, tied_copy,
         timed_compilation, timing, torch_momentum, traced_print, transform_labels, tree_arithmetic,
         unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_trees, unmade_initializer,
-        unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, update_params, used_up,
-        vector_condition, whole_share, whole_state, wrong_kind, cached_partial, split_merge,
+        unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, unwrapped_pointer, update_params,
+        used_up, vector_condition, whole_share, whole_state, wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

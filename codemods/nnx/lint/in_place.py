@@ -148,8 +148,10 @@ def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
             return any(status.grade is Grade.ARRAY for status in context.taint.at(node, scope))
         kept = isinstance(node, ast.Attribute) and isinstance(value, Attr) and bool(own_stores(context, value))
         entry = isinstance(node, ast.Subscript) and value is not None and value is not scope.module.values.get(node)
-        if value is None or not (kept or entry) or scope.function in context.traced:
+        if value is None or scope.function in context.traced:
             return False
+        if not (kept or entry):
+            return isinstance(node, ast.Attribute) and _field_by_jax(context, value, scope)
         return array_for_certain(context, value, context.flow.here(value, scope))
     if scope.function not in context.traced:
         if value is None or array_for_certain(context, value, context.flow.here(value, scope)):
@@ -168,6 +170,19 @@ def _changes(context: Context, node: ast.expr, scope: Scope) -> bool:
     if context.kinds.of(context.flow.here(value, scope)) - {Kind.ARRAY}:
         return False
     return any(status.grade is Grade.ARRAY for status in context.taint.statuses(value, scope))
+
+
+def _field_by_jax(context: Context, value: Value, scope: Scope) -> bool:
+    """Say whether an attribute of an object of the project is an array of JAX on every way."""
+    while isinstance(value, Changed):  # the items that were assigned before
+        value = value.before
+    if not isinstance(value, Attr) or (isinstance(value.base, Param) and value.base is value.base.function.self_param):
+        return False
+    here = context.flow.here(value.base, scope)
+    owners = context.sources.originals(here)
+    if not owners or any(context.flow.classes.class_of(one) is None for one in owners):
+        return False
+    return _by_jax(context, value, scope)
 
 
 def _is_array(context: Context, node: ast.expr, scope: Scope) -> bool:
