@@ -21,6 +21,11 @@ class Net(nnx.Module):
         return self.out(x)
 """
 
+_RING = (
+    "class Ring:\n    def __init__(self, rows):\n        self.rows = rows\n        self.data = jnp.zeros((rows, 2))\n"
+    "        self.place = self.size = 0\n    def push(self, x):\n"
+)
+
 CASES = {
     "NNX739": Cases(
         bad=(
@@ -509,6 +514,30 @@ CASES = {
             "import os\nos.environ['JAX_COORDINATOR_ADDRESS'] = 'localhost:1234'\n"
             "os.environ['WANDB_MODE'] = 'offline'\n",
             "import os\nfrom unittest import mock\ndef test_cpu():\n    os.environ['JAX_PLATFORMS'] = 'cpu'\n",
+        ),
+    ),
+    "NNX777": Cases(
+        bad=(
+            _RING + "        self.data = self.data.at[self.place].set(x)  # NNX777\n        self.place += 1\n"
+            "        self.size = min(self.size + 1, self.rows)\n",
+            _RING + "        self.data = self.data.at[self.place, 0].set(x)  # NNX777\n"
+            "        self.place = self.place + 1\n        self.size = min(self.rows, self.size + 1)\n",
+            "def push(s, x):\n    data = s['data'].at[s['place']].set(x)  # NNX777\n"
+            "    size = jnp.minimum(s['size'] + 1, s['data'].shape[0])\n"
+            "    return {'data': data, 'place': s['place'] + 1, 'size': size}\n",
+        ),
+        clean=(
+            _RING + "        self.data = self.data.at[self.place].set(x)\n"
+            "        self.place = (self.place + 1) % self.rows\n"
+            "        self.size = min(self.size + 1, self.rows)\n",
+            _RING + "        self.data = self.data.at[self.place].set(x)\n        self.place += 1\n"
+            "        self.size += 1\n",
+            _RING + "        self.data = self.data.at[self.place].set(x)\n        self.place += 1\n"
+            "        self.size = min(self.size + 1, self.rows)\n        if self.place == self.rows:\n"
+            "            self.place = 0\n",
+            "def push(s, t, x):\n    log = t['log'].at[t['end']].set(x)\n"
+            "    size = jnp.minimum(s['size'] + 1, s['data'].shape[0])\n"
+            "    return {'log': log, 'end': t['end'] + 1}, size\n",
         ),
     ),
 }
