@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 
 from codemods.nnx.facts import ClassFacts, Scope
@@ -16,7 +17,7 @@ from codemods.nnx.values import Attr, Call, Ref
 
 _REGISTER = "jax.tree_util.register_dataclass"
 _DECORATORS = frozenset({"flax.struct.dataclass", "chex.dataclass", _REGISTER})
-_BASES = frozenset({"flax.struct.PyTreeNode", "typing.NamedTuple"})
+_BASES = frozenset({"flax.struct.PyTreeNode", "typing.NamedTuple", "flax.training.train_state.TrainState"})
 _ARRAYS = frozenset({"Array", "ndarray", "ArrayLike", "PRNGKey"})
 _TYPED = frozenset({"Float", "Int", "Bool", "UInt", "Num", "Shaped", "Float32", "Int32"})  # of jaxtyping
 _NUMBERS = frozenset({"bool", "int", "float"})
@@ -134,6 +135,8 @@ def is_array(note: ast.expr) -> bool:
     Args:
         note: the annotation.
     """
+    if isinstance(note, ast.Constant) and isinstance(note.value, str):
+        return re.fullmatch(r"(\w+\.)*(Array|ndarray)", note.value) is not None
     if isinstance(note, ast.Subscript):
         parts = note.slice.elts if isinstance(note.slice, ast.Tuple) else [note.slice]
         return last_word(note.value) in _TYPED and bool(parts) and is_array(parts[0])

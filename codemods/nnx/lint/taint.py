@@ -574,6 +574,12 @@ class Taint:
         base = self.status(value.base, activation)
         if value.name in STATIC_ATTRIBUTES:
             return SHAPE if value.name == "shape" else PYTHON
+        if base.grade in {Grade.TREE, Grade.OBJECT}:
+            leaf = self._records.leaf(value, activation.function.scope)
+            if leaf == "record":
+                return OBJECT
+            if leaf == "array" or (leaf == "number" and activation.root and isinstance(value.base, Param)):
+                return ARRAY
         if base.traced:
             return ARRAY if value.name in ARRAY_ATTRIBUTES else UNKNOWN
         if base.grade is Grade.OBJECT:
@@ -589,11 +595,6 @@ class Taint:
         """Return what an attribute of an object is whose Variables are traced."""
         if value.name in {"value", "raw_value"}:
             return TREE
-        leaf = self._records.leaf(value, activation.function.scope)
-        if leaf == "record":
-            return OBJECT
-        if leaf == "array" or (leaf == "number" and activation.root and isinstance(value.base, Param)):
-            return ARRAY
         if not isinstance(value.base, Param) or value.base is not value.base.function.self_param:
             return UNKNOWN
         owner = value.base.function.owner

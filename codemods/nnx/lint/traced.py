@@ -650,8 +650,21 @@ def _left_alone(axes: ast.expr, params: list[str]) -> set[str]:
     return {
         param
         for param, axis in zip(params, axes.elts, strict=False)
-        if _is_none(axis) or (isinstance(axis, _OPEN) and "Carry" not in {getattr(axis, "id", ""), _attr(axis)})
+        if _is_none(axis)
+        or (isinstance(axis, _OPEN) and "Carry" not in {getattr(axis, "id", ""), _attr(axis)})
+        or _partly(axis)
     }
+
+
+def _partly(axis: ast.expr) -> bool:
+    """Say whether the axes of a tree leave some of its leaves alone, or may: ``State(0, None)``."""
+    if isinstance(axis, ast.Call) and last_word(axis.func) == "StateAxes":
+        return False  # the object is traced whatever becomes of its Variables
+    return isinstance(axis, ast.Call | ast.Dict | ast.Tuple | ast.List) and any(map(_is_none, _nodes(axis)))
+
+
+def _nodes(node: ast.expr) -> Iterator[ast.expr]:
+    return (one for one in ast.walk(node) if isinstance(one, ast.expr))
 
 
 def _attr(node: ast.expr) -> str:
