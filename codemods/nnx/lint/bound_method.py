@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind as ObjectKind
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.lint.trained_later import trained_later
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr
+from codemods.nnx.values import Attr, Value
 
 _MAPPING = {f"flax.nnx.{word}": word for word in ("vmap", "remat", "checkpoint", "scan")}
+_REFUSING = frozenset({"flax.nnx.jit", "flax.nnx.pmap"})  # take no bound method since 0.12
 # layers whose call has arguments by keyword alone
 _BY_KEYWORD = frozenset(
     f"flax.nnx.{name}"
@@ -37,16 +41,34 @@ def _check(context: Context) -> Iterator[Finding]:
             what = "a bound method"
         else:
             continue
-        source = event.scope.module.source
+        text = event.scope.module.source.text(event.node.func)
         method = f".{value.name}" if what == "a bound method" and isinstance(value, Attr) else ""
         call = "m(x)" if method in {"", ".__call__"} else f"m{method}(x)"
-        yield finding(
-            RULE.code,
-            event.scope,
-            event.node,
-            f"`{source.text(event.node.func)}` of {what} compiles the module's arrays in as constants",
-            f"compile a function of the module: `{source.text(event.node.func)}(lambda m, x: {call})`",
-        )
+        help = f"compile a function of the module: `{text}(lambda m, x: {call})`"
+        if what == "a bound method" and name in _REFUSING and context.options.target >= "0.12":
+            message = f"`{text}` of a bound method is a ValueError on Flax 0.12"
+            yield finding(RULE.code, event.scope, event.node, message, help)
+        elif not (method and _reads_nothing(context, value, event)) and trained_later(context, owner, event):
+            message = f"`{text}` of {what} compiles the arrays in as constants, and the module changes later"
+            yield finding(RULE.code, event.scope, event.node, message, help)
+
+
+def _reads_nothing(context: Context, method: Value, event: CallEvent) -> bool:
+    """Say whether a method reads no array of its object, nor calls a method of it."""
+    callees = context.flow.calls.callables(context.flow.here(method, event.scope))
+    function = callees[0].function if len(callees) == 1 else None
+    if function is None or function.owner is None or function.self_param is None:
+        return False
+    own = function.self_param.name
+    fields = set()
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == own:
+            read = Attr(function.self_param, node.attr)
+            if node.attr in function.owner.methods or kinds_of(context, read, function.scope):
+                return False
+            fields.add(node.value)
+    names = {n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == own}
+    return names == fields
 
 
 def _unresolved(context: Context) -> Iterator[Finding]:
@@ -79,7 +101,9 @@ RULE = Rule(
     summary="jit of a bound method or of a module instance",
     why="""\
 In `nnx.jit(model.__call__)` the module is part of the function and not an argument: on Flax 0.10 and 0.11 the
-compiled code keeps its first weights, on 0.12 a ValueError is raised.
+compiled code keeps the weights of its first call, on 0.12 a ValueError is raised. `jax.jit(model.__call__)`,
+`jax.jit(model)` and `nnx.jit(model)` keep them on every version, which the rule tells of where the model is trained
+or updated later.
 """,
     kind=Kind.LINT,
     safety=None,
@@ -92,6 +116,28 @@ from flax import nnx
 
 model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
 predict = nnx.jit(model.__call__)
+""",
+            targets=("0.12",),
+            run=False,
+        ),
+        Example(
+            before="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+predict = jax.jit(model)
+print(predict(jnp.ones(2)))
+""",
+            after="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+predict = jax.jit(model)
+print(predict(jnp.ones(2)))
 """,
             run=False,
         ),

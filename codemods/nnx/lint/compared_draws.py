@@ -109,7 +109,7 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
     text = ast.unparse(loop.iter)
     if any(SAME.search(name) for name in names_in(loop.iter)) or (function is not None and SAME.search(function.name)):
         return True
-    if use.helper and _in_step(use, loop):
+    if use.helper and (_in_step(use, loop) or _thrown_in_part(use)):
         return True
     called = {last_word(n.func) for n in ast.walk(loop.iter) if isinstance(n, ast.Call)}
     if called & _COUNTS or _DATA.search(text.lower()) or _DATA.search(ast.unparse(loop.target).lower()):
@@ -117,6 +117,19 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
     if use.helper:
         return in_script(use.event.scope) or isinstance(loop.iter, ast.List | ast.Tuple)
     return in_script(use.event.scope) and any(_SHOWS.match(last_word(n.func)) for n in _calls(loop))
+
+
+_PREDICTING = re.compile(r"(^|_)(predict\w*|infer\w*|encode\w*|embed\w*)(_|$)")
+
+
+def _thrown_in_part(use: Use) -> bool:
+    """Say whether a prediction is made of which a part goes to ``_``: what is kept may be the mean, without noise."""
+    statement = use.event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+        return False
+    parts = [part for target in statement.targets if isinstance(target, ast.Tuple) for part in target.elts]
+    thrown = any(isinstance(part, ast.Name) and part.id == "_" for part in parts)
+    return thrown and bool(_PREDICTING.search(last(use.name).lower()))
 
 
 _AUGMENTING = re.compile(r"crop|shift|flip|augment|jitter|rotat|mask")

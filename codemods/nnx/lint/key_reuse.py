@@ -10,7 +10,7 @@ from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Indexed
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, weak_round
@@ -20,13 +20,15 @@ from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERS = frozenset({"permutation", "choice"})
 _TIMING = re.compile(r"_*(bench|timeit|autotune)")
+_CLOCKS = frozenset({"perf_counter", "perf_counter_ns", "timer", "default_timer"})
+_FITTING = re.compile(r"train|update|optimi[sz]er|adam|sgd|fit|loss|grad|learn")
 _LEARNING = re.compile(r"train|step|update|optimi[sz]er|adam|sgd|fit|loss|rollout")
 _HELP = "split the key and use each part once: key, subkey = jax.random.split(key)"
 
@@ -69,7 +71,7 @@ def reuses(context: Context) -> list[Reuse]:
             continue
         paths = context.bodies.paths(scope) if len(found) > 1 else {}
         place = next(_of_key(context, scope, found, paths), None)  # one finding tells of a key
-        if place is None and (split := _split_next(found, known)) is not None:
+        if place is None and (split := _split_next(found, known)) is not None and not _timed(context, scope):
             message = f"`{_text(split)}` is split again in the next round after numbers were drawn from it"
             help = "draw from the other part: key, subkey = jax.random.split(key)"
             place = Reuse(scope, split.event.node, message, help)
@@ -146,6 +148,8 @@ def _of_key(
             )
             continue
         loops = [loop for loop in use.event.loops if _repeats(context, use, loop)]
+        if loops and not use.helper and _timed(context, scope):
+            continue
         if loops or _in_each_round(context, use) or _handed_on(context, use):
             yield Reuse(
                 scope,
@@ -158,7 +162,17 @@ def _of_key(
 def _timed(context: Context, scope: Scope) -> bool:
     """Say whether a body measures how long something takes, whatever the numbers are, and trains nothing."""
     names = [last_word(event.node.func).lower() for event in context.bodies.calls.get(scope, ())]
-    return any(map(_TIMING.match, names)) and not any(map(_LEARNING.search, names))
+    if any(map(_TIMING.match, names)):
+        return not any(map(_LEARNING.search, names))
+    around: Scope | None = scope  # what an inner function draws is timed by the body around it
+    while around is not None:
+        names = [last_word(event.node.func).lower() for event in context.bodies.calls.get(around, ())]
+        if any(map(_FITTING.search, names)):
+            return False
+        if _CLOCKS.intersection(names):
+            return not any(_FITTING.search(last_word(n.func).lower()) for n in ast.walk(around.node) if isinstance(n, ast.Call))
+        around = around.parent
+    return False
 
 
 def _others(
@@ -207,6 +221,10 @@ def _related(context: Context, one: Use, two: Use) -> bool:
         return False  # what is done with a key is undone with it
     if one.helper and two.helper and _adversaries(one.name, two.name):
         return False  # both steps may see the same samples
+    if one.helper and two.helper and one.name != two.name and _spelt_out(context, one) == _spelt_out(context, two):
+        return False  # the same call through a function that does nothing else
+    if one.helper and two.helper and one.name == two.name and _orders_alone(context, one):
+        return False  # each is put into the same order, or a part of each is picked
     if not (one.helper and two.helper) or one.name != two.name:
         return not _meant(context, one) and not (two.helper and _compared(one, two)) if one.helper else True
     if one.gradient or two.gradient:
@@ -214,6 +232,35 @@ def _related(context: Context, one: Use, two: Use) -> bool:
     if one.event.node is not two.event.node and _parts(one, two):
         return True
     return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two) and not _compared(one, two)
+
+
+def _spelt_out(context: Context, use: Use) -> str:
+    """Return a call as it stands, or the one that the called function is for, with the arguments put into it."""
+    node, called = use.event.node, _called(context, use)
+    body = called.node.body if called is not None and isinstance(called.node, ast.FunctionDef) else []
+    first = body[0] if len(body) == 1 else None
+    only = first.value if isinstance(first, ast.Return) else None
+    if called is None or not isinstance(only, ast.Call) or node.keywords or len(node.args) != len(called.params):
+        return ast.dump(node)
+    given = dict(zip(called.params, map(ast.dump, node.args), strict=True))
+    text = ast.dump(only)
+    for name, argument in given.items():
+        text = text.replace(ast.dump(ast.Name(name, ast.Load())), argument)
+    return text
+
+
+def _orders_alone(context: Context, use: Use) -> bool:
+    """Say whether a function of the project draws with the key it is given only orders of something."""
+    called = _called(context, use)
+    found = {key: own for (scope, key), own in context.shared(uses).items() if called and scope is called.scope}
+    own = [one for key, users in found.items() if isinstance(key, Param) for one in users]
+    return bool(own) and len(found) == 1 and all(last(one.name) in _ORDERS and not one.helper for one in own)
+
+
+def _called(context: Context, use: Use) -> FunctionFacts | None:
+    """Return the one function of the project that a call runs."""
+    invoked = context.flow.calls.invoked(context.flow.here(use.event.value, use.event.scope))
+    return invoked[0][0].function if len(invoked) == 1 else None
 
 
 _MAKING = re.compile(r"(^|_)(init\w*|make|create|build|new|get|sample|draw|noise|dropout|augment\w*|random\w*)(_|$)")
@@ -358,7 +405,7 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         opposed(first, ((guard, "orelse"),), body) for guard in context.bodies.behind(two.event.node, two.event.scope)
     ):
         return False  # the function has ended where the first is reached
-    if _unread(context, one, two, paths) or _thrown(one) or _thrown(two):
+    if _unread(context, one, two, paths) or _thrown(one) or _thrown(two) or _forgotten(one) or _forgotten(two):
         return False
     if _example(context, one) or _example(context, two) or _made_up(one, two) or _twins(one, two):
         return False
@@ -414,6 +461,25 @@ def _thrown(use: Use) -> bool:
     while isinstance(value, ast.Call) and value is not use.event.node and last_word(value.func) == "block_until_ready":
         value = value.args[0] if value.args else value.func.value if isinstance(value.func, ast.Attribute) else value
     return value is use.event.node
+
+
+def _forgotten(use: Use) -> bool:
+    """Say whether a key is split and no part of it is read any more: nothing is drawn from them."""
+    statement, function = use.event.statement, use.event.scope.function
+    if last(use.name) != "split" or use.helper or function is None or use.event.loops:
+        return False
+    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+        return False
+    targets = [n for target in statement.targets for n in ast.walk(target) if not isinstance(n, ast.expr_context)]
+    names = {n.id for n in targets if isinstance(n, ast.Name)}
+    if not all(isinstance(n, ast.Name | ast.Tuple) for n in targets) or names & {*use.event.scope.globals}:
+        return False
+    nodes = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names]
+    return not any(isinstance(n.ctx, ast.Load) and n.lineno > statement.lineno for n in nodes) and not any(
+        isinstance(n, ast.FunctionDef | ast.Lambda) and any(inside(name, n) for name in nodes)
+        for n in ast.walk(function.node)
+        if n is not function.node
+    )
 
 
 _INITIALIZING = re.compile(r"(^|_)init(_|$)")
@@ -561,6 +627,13 @@ def _in_step(use: Use, loop: ast.AST) -> bool:
     if isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) == "range":
         return False
     bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    if isinstance(loop, ast.For) and (order := _name(use)):
+        reads = {n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == order and isinstance(n.ctx, ast.Load)}
+        for node in ast.walk(loop):  # `fields[name][order]` of each name
+            if isinstance(node, ast.Subscript) and names_in(node.value) & bound:
+                reads -= set(ast.walk(node.slice))
+        if not reads:
+            return True
     return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(use.event.node.args[1]))
 
 

@@ -12,7 +12,25 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
 from codemods.nnx.lint.syntax import inside
-from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Each, Free, Item, Loop, Param, Unknown, Value
+from codemods.nnx.values import (
+    Assigned,
+    Attr,
+    Call,
+    Changed,
+    Choice,
+    Comprehension,
+    Const,
+    Each,
+    Free,
+    Item,
+    Loop,
+    Mapping,
+    Param,
+    Sequence,
+    Star,
+    Unknown,
+    Value,
+)
 
 # functions of jax.random that use a key up: a cheap test before a name is resolved
 DRAWING = (
@@ -261,8 +279,8 @@ def varies(value: Value, loop: ast.AST, depth: int = 0, lasting: Callable[[Attr]
         return True
     if isinstance(value, Each | Loop):
         own = value.loop if isinstance(value, Each) else value.node
-        if own is loop:
-            return True
+        if own is loop or (isinstance(own, ast.Call) and (isinstance(loop, ast.comprehension) or inside(own, loop))):
+            return True  # the call is `sorted` or `reversed`, which the loop goes through
         if isinstance(value, Loop):
             return varies(value.before, loop, depth + 1, lasting)
         return varies(value.base, loop, depth + 1, lasting)
@@ -278,6 +296,14 @@ def varies(value: Value, loop: ast.AST, depth: int = 0, lasting: Callable[[Attr]
     if isinstance(value, Call | Unknown):
         node = value.node
         return isinstance(loop, ast.comprehension) or inside(node, loop)
+    if isinstance(value, Sequence):  # what `enumerate`, `zip` and `items` give in a round, or a display
+        return any(varies(item, loop, depth + 1, lasting) for item in value.items)
+    if isinstance(value, Mapping | Comprehension | Star | Assigned):
+        return True
+    if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
+        index, items = value.index.value, value.base.items
+        if isinstance(index, int) and -len(items) <= index < len(items) and not any(isinstance(i, Star) for i in items):
+            return varies(items[index], loop, depth + 1, lasting)
     if isinstance(value, Item):
         return varies(value.base, loop, depth + 1, lasting) or varies(value.index, loop, depth + 1, lasting)
     return isinstance(value, Attr) and not (lasting is not None and lasting(value))

@@ -80,6 +80,7 @@ class Activation:
         level: see :mod:`codemods.nnx.lint.traced`.
         closure: the activation of the function around it, if that is traced too.
         root: whether a transform makes it, and not a call in traced code.
+        handed: the functions that parameters are, as far as they are known.
         known: what was found of values so far, by identity; the value is kept alive with it.
         asked: values whose status is being found, with their depth.
     """
@@ -89,6 +90,7 @@ class Activation:
     level: int
     closure: Activation | None = None
     root: bool = False
+    handed: dict[str, FunctionFacts] = field(default_factory=dict)
     known: dict[int, tuple[Value, Status]] = field(default_factory=dict)
     asked: dict[int, int] = field(default_factory=dict)
 
@@ -270,6 +272,7 @@ class Taint:
                 self._entered(frame, activation, tracing.level)
                 for activation in self.activations(caller)
                 if site is None or caller is None or self.reached(site, caller.scope, activation)
+                if not _calls_another(frame, function, activation)
             ]
         for name, tree, scope in tracing.mapped:
             for activation in self.activations(function_of(scope)):
@@ -287,11 +290,12 @@ class Taint:
         level: int,
         closure: Activation | None,
         root: bool = False,
+        handed: dict[str, FunctionFacts] | None = None,
     ) -> Activation:
-        key = (function, tuple(params.items()), level, closure, root)
+        key = (function, tuple(params.items()), level, closure, root, tuple(handed.items()) if handed else ())
         made = self._made.get(key)
         if made is None:
-            made = self._made[key] = Activation(function, params, level, closure, root)
+            made = self._made[key] = Activation(function, params, level, closure, root, handed or {})
         return made
 
     def _entered(self, frame: Frame, caller: Activation, level: int) -> Activation:
@@ -302,12 +306,15 @@ class Taint:
         known = self._traced.get(function)
         roots = [root for root in known.roots if root.decorator] if known is not None else []
         declared = {name for root in roots for name in root.declared}
+        handed: dict[str, FunctionFacts] = {}
         for name, param in function.params.items():
             if name in unpacked:
                 given = unpacked[name]
             else:
                 argument = self._flow.argument(frame, name)
                 given = UNKNOWN if argument is None else self._bound(original(argument), caller)
+                if argument is not None and (one := _function(argument, caller)) is not None:
+                    handed[name] = one
             note = function.annotations.get(name)
             if isinstance(note, ast.Name) and note.id in _PYTHON and given.const is None:
                 given = UNKNOWN
@@ -320,7 +327,7 @@ class Taint:
         around = function_of(function.scope.parent)
         while closure is not None and closure.function is not around:
             closure = closure.closure
-        return self._activation(function, params, level, closure)
+        return self._activation(function, params, level, closure, handed=handed)
 
     def _unpacked(self, frame: Frame, caller: Activation) -> dict[str, Status]:
         """Return what the parameters are that an argument ``*container`` fills, and those behind it."""
@@ -778,6 +785,29 @@ class Taint:
             made = join(results)
             return TREE if made.traced else UNKNOWN if made.grade is Grade.UNKNOWN else states.many(made)
         return TREE if any(tree.holds for tree in trees) else UNKNOWN
+
+
+def _function(argument: Bound, caller: Activation) -> FunctionFacts | None:
+    """Return the function that an argument is; None if that is not known."""
+    value = argument.value
+    if isinstance(value, Function):
+        return value.facts
+    return _handed(value, caller) if isinstance(value, Param) else None
+
+
+def _handed(param: Param, activation: Activation) -> FunctionFacts | None:
+    """Return the function that a parameter is in an activation, or in the one around it."""
+    around: Activation | None = activation
+    while around is not None and around.function is not param.function:
+        around = around.closure
+    return around.handed.get(param.name) if around is not None else None
+
+
+def _calls_another(frame: Frame, function: FunctionFacts, caller: Activation) -> bool:
+    """Say whether a call of a parameter calls another function in this activation of the code around it."""
+    callee = frame.site.callee if isinstance(frame.site, Call) else None
+    handed = _handed(callee, caller) if isinstance(callee, Param) else None
+    return handed is not None and handed is not function
 
 
 def _plain(status: Status) -> Status:

@@ -91,6 +91,7 @@ class Traced:
         self._sources = sources
         self.known: dict[FunctionFacts, Tracing] = {}
         self._graded: dict[FunctionFacts, Tracing] | None = None
+        self._waiting: dict[FunctionFacts, list[_Handed]] = {}
         self.roots: list[Root] = [*self._decorated(), *self._applied()]
         if self.roots:
             self._spread()
@@ -412,15 +413,29 @@ class Traced:
         if name and name not in BODIES:
             return
         reached = [(callee.function, frame) for callee, frame in flow.calls.invoked(call)]
-        for function, frame in reached or self._given(call) or self._methods(call):
-            if function.generator:
-                continue
-            tracing = self._mark(function, level, queue)
-            if first and name not in BODIES:
-                tracing.sites.append(frame)
+        given = [] if reached else self._given(call, event.scope)
+        for handed in given:
+            one = _Handed(handed.function, handed.frame, handed.giver, level, first and name not in BODIES)
+            if one.giver is None or one.giver in self.known:
+                self._hand(one, queue)
+            else:
+                self._waiting.setdefault(one.giver, []).append(one)
+        for function, frame in reached or (() if given else self._methods(call)):
+            self._hand(_Handed(function, frame, None, level, first and name not in BODIES), queue)
 
-    def _given(self, call: Bound) -> list[tuple[FunctionFacts, Frame]]:
-        """Return the functions that a call of a parameter reaches, where callers give them to the code around it."""
+    def _hand(self, handed: _Handed, queue: list[FunctionFacts]) -> None:
+        """Mark a function that traced code calls."""
+        if handed.function.generator:
+            return
+        tracing = self._mark(handed.function, handed.level, queue)
+        if handed.site:
+            tracing.sites.append(handed.frame)
+
+    def _given(self, call: Bound, scope: Scope) -> list[_Handed]:
+        """Return the functions that a call of a parameter reaches, where callers give them to the code around it.
+
+        A helper that only calls from traced code trace runs as it is for the others: what these give it is not traced.
+        """
         flow, value = self._flow, call.value
         assert isinstance(value, Call)
         callee = flow.follow(call, value.callee)
@@ -433,13 +448,30 @@ class Traced:
         if not isinstance(callee.value, Param):
             return []
         param = flow.sites.open_param(callee)
-        found: dict[FunctionFacts, Frame] = {}
-        for frame in flow.sites.settlements(param) if param is not None else ():
-            assert param is not None
+        if param is None:
+            return []
+        told_apart = param.function in self.known and not self._made_within(scope, param.function)
+        found: dict[tuple[FunctionFacts, FunctionFacts | None], _Handed] = {}
+        for frame in flow.sites.settlements(param):
+            giver = frame.caller.function if frame.caller is not None else None
+            if told_apart and giver is None:
+                continue  # called at the top of a file
             with flow.assuming(param.function, frame):
                 for reached, entered in flow.calls.invoked(call):
-                    found.setdefault(reached.function, entered)
-        return list(found.items())
+                    key = reached.function, giver if told_apart else None
+                    found.setdefault(key, _Handed(reached.function, entered, key[1]))
+        return list(found.values())
+
+    def _made_within(self, scope: Scope, function: FunctionFacts) -> bool:
+        """Say whether a transform traces a function, or one within it that a scope is in."""
+        around = function_of(scope)
+        while around is not None:
+            if around in self.known and self.known[around].roots:
+                return True
+            if around is function:
+                return False
+            around = function_of(around.scope.parent)
+        return False
 
     def _methods(self, call: Bound) -> Iterator[tuple[FunctionFacts, Frame]]:
         """Yield the methods of the project that a call of a parameter or an attribute reaches, by what callers give."""
@@ -481,10 +513,31 @@ class Traced:
         if tracing is None:
             tracing = self.known[function] = Tracing(function, level)
             queue.append(function)
+            for handed in self._waiting.pop(function, ()):
+                self._hand(handed, queue)
         elif level > tracing.level:
             tracing.level = level
             queue.append(function)
         return tracing
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """A function that a call in traced code reaches.
+
+    Attributes:
+        function: the function.
+        frame: its activation.
+        giver: the function that hands it on, whose tracing decides; None if it is traced in any case.
+        level: see :class:`Tracing`.
+        site: whether the call is seen for the first time.
+    """
+
+    function: FunctionFacts
+    frame: Frame
+    giver: FunctionFacts | None
+    level: int = BATCHED
+    site: bool = True
 
 
 def _on_condition(event: CallEvent) -> bool:
