@@ -73,6 +73,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if root.transform in _FILLING and count == free:
             continue
+        if root.declared:
+            continue  # pmap asks for no axes of the arguments that are static
         event = next((e for e in calls_of(context, root) if arguments(e, root) not in (None, count)), None)
         if event is not None:
             given = arguments(event, root)

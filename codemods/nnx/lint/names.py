@@ -21,7 +21,8 @@ BODIES: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "jax.lax.associative_scan": ((0,), ("fn",)),
     **{name: one[:2] for name, one in CALLS_BODY.items() if not name.endswith(".eval_shape")},
 }
-TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", "jax.tree_util.tree_map_with_path"})
+WITH_PATH = frozenset({"jax.tree.map_with_path", "jax.tree_util.tree_map_with_path"})  # the path of a leaf comes first
+TREE_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", *WITH_PATH})
 
 # Last parts of all names above: a cheap test before a name is resolved.
 TRACING_WORDS = frozenset(name.rpartition(".")[2] for name in (*JITS, *BATCHING, *BODIES))

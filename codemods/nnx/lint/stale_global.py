@@ -16,7 +16,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.lint.traced import COMPILED, Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -36,6 +36,7 @@ from codemods.nnx.values import (
 )
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
+_SIZED = frozenset({"arange", "empty", "full", "linspace", "normal", "ones", "rand", "randn", "uniform", "zeros"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -79,17 +80,63 @@ def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> It
 
 def _called_between(context: Context, function: FunctionFacts, free: Free) -> Place | None:
     """Return what changes a variable between two calls of the code that is compiled with it."""
-    changes = [change for change in _changes(context, free) if not _before(context, function, free, change)]
+    changes = [
+        change
+        for change in _changes(context, free)
+        if not _before(context, function, free, change) and not _with_the_shape(context, *change)
+    ]
     return changed_between(context, compiling_roots(context, function), changes) if changes else None
 
 
 def _before(context: Context, function: FunctionFacts, free: Free, change: Place) -> bool:
-    """Say whether a local variable is bound for the last time before the function that reads it is made, each time."""
+    """Say whether a variable is bound before the function that reads it is made, each time, or for another function of
+    its name that stands further down."""
     scope, node = change
-    if scope is not free.scope or scope.function is None or node.lineno >= function.node.lineno:
+    while function.scope.parent is not None and function.scope.parent is not free.scope:
+        above = function.scope.parent.function
+        if above is None:
+            return False
+        function = above
+    if scope is not free.scope or function.scope.parent is not scope:
         return False
-    loops = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.For | ast.While)]
-    return not any(inside(node, loop) and not inside(function.node, loop) for loop in loops)
+    if isinstance(node, ast.For) and inside(function.node, node):
+        return True  # it binds the variable, and makes the function in each round
+    if (node.end_lineno or node.lineno) < function.node.lineno:
+        return True
+    again = [n for n in context.bodies.nodes(scope) if _defines(n, {function.name}, function)]
+    return any(n.lineno > function.node.lineno for n in again)
+
+
+def _same(context: Context, free: Free, scope: Scope) -> bool:
+    """Say whether a variable of a scope gets the value of the same text wherever it is bound."""
+    nodes = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt) and _binds(n, free.name)]
+    texts = {ast.dump(n) for n in nodes}
+    return scope is free.scope and len(texts) == 1 and isinstance(nodes[0], ast.Assign) and _settled(nodes[0])
+
+
+def _settled(node: ast.Assign) -> bool:
+    """Say whether a statement gives a variable the same value again: that of an attribute, or a literal."""
+    return all(isinstance(n, ast.Attribute | ast.Name | ast.Constant | ast.expr_context) for n in ast.walk(node.value))
+
+
+def _with_the_shape(context: Context, scope: Scope, node: ast.AST) -> bool:
+    """Say whether a loop changes a variable with the size of an array that it makes, so that all is compiled again."""
+    if not isinstance(node, ast.Assign):
+        return False
+    for loop, arm in context.bodies.paths(scope).get(node, ()):
+        if not isinstance(loop, ast.For) or arm != "body":
+            continue
+        sizes = names_in(loop.target) & names_in(node.value)
+        made = (n for n in ast.walk(loop) if isinstance(n, ast.Call) and last_word(n.func) in _SIZED)
+        if sizes and any(_size(part) & sizes for call in made for part in call.args):
+            return True
+    return False
+
+
+def _size(node: ast.expr) -> frozenset[str]:
+    """Return the names of what an argument is a size of: itself, or the parts of a tuple."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return frozenset(part.id for part in parts if isinstance(part, ast.Name))
 
 
 def _changes(context: Context, free: Free) -> Iterator[Place]:
@@ -102,7 +149,9 @@ def _changes(context: Context, free: Free) -> Iterator[Place]:
     if not _data(context, free):
         return
     for scope in (free.scope, *(writer.scope for writer in free.scope.remote.get(free.name, ()))):
-        yield from ((scope, n) for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt) and _binds(n, free.name))
+        if not _same(context, free, scope):
+            nodes = context.bodies.nodes(scope)
+            yield from ((scope, n) for n in nodes if isinstance(n, ast.stmt) and _binds(n, free.name))
 
 
 def _kept(function: FunctionFacts, node: ast.expr, text: str, change: Place) -> Finding:
@@ -168,12 +217,15 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
     calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names]
     made = function.node.lineno
     again = min((d.lineno for d in nodes if _defines(d, names, function) and d.lineno > made), default=None)
-    lines = sorted(call.lineno for call in calls if made < call.lineno and (again is None or call.lineno < again))
+    calls = [call for call in calls if made < call.lineno and (again is None or call.lineno < again)]
+    lines = sorted(call.lineno for call in calls)
     loops = [n for n in nodes if isinstance(n, ast.For | ast.While) and not inside(function.node, n)]
     for node in nodes:
         if not _binds(node, free.name) and not _calls(node, writers):
             continue
         assert isinstance(node, ast.stmt | ast.expr)
+        if _with_the_shape(context, outer, node) or (_binds(node, free.name) and _same(context, free, outer)):
+            continue
         if lines and lines[0] < node.lineno < lines[-1]:
             return node
         if any(inside(node, loop) and any(inside(call, loop) for call in calls) for loop in loops):

@@ -18,6 +18,8 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
     roots = {root.function: root for root in compiled_roots(context) if root.options is not None and root.declared}
     for function, root in roots.items():
         before = [name for name in function.params if name in root.static - root.declared]  # those bound before
+        if not root.partial:  # the others have the axis None
+            before = before[: int(root.bound)]
         given = [name for name in function.params if name not in before]
         positions = {name: given.index(name) for name in given if name in root.declared}
         for event in context.flow.sites.callers(function):

@@ -28,6 +28,7 @@ from codemods.nnx.lint.names import (
     JITS,
     STATIC_ATTRIBUTES,
     TREE_MAPS,
+    WITH_PATH,
 )
 from codemods.nnx.lint.records import Records
 from codemods.nnx.lint.results import STAGED_RESULTS
@@ -203,7 +204,9 @@ class Taint:
         return any(self._bodies.gives_back(guard, scope) for guard in guards)
 
     def _turned_back(self, test: ast.expr, scope: Scope, activation: Activation) -> bool:
-        """Say whether a condition that ends the function asks for an argument left out, unless it was given."""
+        """Say whether a condition that ends the function holds, or asks for an argument left out, unless it was given."""
+        if self._truth(test, scope, activation) is True:
+            return True
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
             return False
         if not isinstance(test.ops[0], ast.Is | ast.IsNot) or not self._at(test.comparators[0], activation).none:
@@ -777,8 +780,9 @@ class Taint:
         if not trees:
             return UNKNOWN
         results = []
+        with_path = self._flow.calls.callee_name(call) in WITH_PATH
         for callee in self._flow.calls.callables(self._flow.with_value(call, value.args[0])):
-            params = dict(zip(free_params(callee), map(leaf, trees), strict=False))
+            params = dict(zip(free_params(callee)[with_path:], map(leaf, trees), strict=False))
             entered = self._activation(callee.function, params, activation.level, activation)
             results.append(self._returned(callee.function, entered) if self._depth < _CALLS else UNKNOWN)
         if results:

@@ -16,12 +16,12 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
 from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.lint.names import BATCHING, BODIES, COMPILING, HOST_CALLBACKS, JITS, TRACING_WORDS, TREE_MAPS, last
+from codemods.nnx.lint.names import BATCHING, BODIES, COMPILING, HOST_CALLBACKS, JITS, TRACING_WORDS, TREE_MAPS, WITH_PATH, last
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Attr, Call, Function, Param, Ref, Sequence, Star, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Function, Param, Ref, Sequence, Star, Value
 
 BATCHED = 0  # runs at every call, on tracers: vmap
 STAGED = 1  # runs once for many rounds: the bodies of scan, cond, while_loop
@@ -152,7 +152,7 @@ class Traced:
             numbers = keyword(event.node, "argnums")
             wanted = 0 if numbers is None else constant(numbers)
             for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
-                skipped = len(callee.args) + (callee.receiver is not None)
+                skipped = len(callee.args) + (callee.receiver is not None and callee.function.binding != "static")
                 params = list(callee.function.params)
                 places = wanted if isinstance(wanted, tuple | list) else (wanted,)
                 traced = {params[skipped + p] for p in places if isinstance(p, int) and 0 <= p < len(params) - skipped}
@@ -334,7 +334,7 @@ class Traced:
         taken = callee.receiver is not None and callee.function.binding in {"instance", "class"}
         skipped = len(callee.args) + taken
         left = _untraced(callee.function, name, options, skipped, given)
-        bound, partial = callee.receiver is not None, bool(callee.args or callee.keywords)
+        partial = bool(callee.args or callee.keywords)
         return Root(
             callee.function,
             name,
@@ -342,7 +342,7 @@ class Traced:
             event.scope,
             left.names,
             options,
-            bound,
+            taken,
             partial=partial,
             declared=left.declared,
         )
@@ -406,9 +406,9 @@ class Traced:
         if name in TREE_MAPS and first and len(event.value.args) > 1:
             for callee in flow.calls.callables(flow.with_value(call, event.value.args[0])):
                 mapped = self._mark(callee.function, level, queue)
+                params = free_params(callee)[name in WITH_PATH :]
                 mapped.mapped += [
-                    (param, tree, event.scope)
-                    for param, tree in zip(free_params(callee), event.value.args[1:], strict=False)
+                    (param, tree, event.scope) for param, tree in zip(params, event.value.args[1:], strict=False)
                 ]
         if name and name not in BODIES:
             return
@@ -454,13 +454,33 @@ class Traced:
         found: dict[tuple[FunctionFacts, FunctionFacts | None], _Handed] = {}
         for frame in flow.sites.settlements(param):
             giver = frame.caller.function if frame.caller is not None else None
-            if told_apart and giver is None:
-                continue  # called at the top of a file
+            if (told_apart and giver is None) or self._switched_off(value.node, frame):
+                continue  # called at the top of a file, or where a flag is not given
             with flow.assuming(param.function, frame):
                 for reached, entered in flow.calls.invoked(call):
                     key = reached.function, giver if told_apart else None
                     found.setdefault(key, _Handed(reached.function, entered, key[1]))
         return list(found.values())
+
+    def _switched_off(self, node: ast.AST, frame: Frame) -> bool:
+        """Say whether an activation gives a constant for a parameter, by default, too, so that a place is not reached."""
+        function = frame.function
+        for block in ast.walk(function.node):
+            if not isinstance(block, ast.If):
+                continue
+            negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
+            test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
+            flag = function.scope.module.values.get(test) if isinstance(test, ast.Name) else None
+            while isinstance(flag, Free) and len(found := flag.scope.bindings.get(flag.name, [])) == 1:
+                flag = found[0]
+            if not isinstance(flag, Param) or flag.function is not function:
+                continue
+            arm = block.body if any(_holds(one, node) for one in block.body) else block.orelse
+            given = self._flow.argument(frame, flag.name) if any(_holds(one, node) for one in arm) else None
+            if given is not None and isinstance(given.value, Const):
+                if bool(given.value.value) is ((arm is block.body) is negated):
+                    return True
+        return False
 
     def _made_within(self, scope: Scope, function: FunctionFacts) -> bool:
         """Say whether a transform traces a function, or one within it that a scope is in."""
