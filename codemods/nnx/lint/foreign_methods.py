@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -15,7 +16,8 @@ from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.may.may import Made
-from codemods.nnx.values import Attr, Call, Const, Each, Item, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Loop, Value
 
 _WEIGHTS = "nnx.state(model, nnx.Param) holds the parameters"
 _SAVING = "nnx.state(model) is what to save; nnx.update(model, state) puts it back"
@@ -179,9 +181,24 @@ def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[s
     kind = context.kinds.only(context.flow.here(base, event.scope))
     if kind is Kind.VARIABLE and word in _VARIABLE:
         return f"a Variable of NNX has no `{word}`: that is of another library", _VARIABLE[word]
-    if word in _ARRAY and is_array(context, base, event.scope):
+    if word in _ARRAY and is_array(context, base, event.scope) and _from_the_first(context, base, event.scope):
         return f"an array of JAX has no `{word}`: that is of another library", _ARRAY[word]
     return None
+
+
+def _from_the_first(context: Context, base: Value, scope: Scope) -> bool:
+    """Say whether an entry is an array before a loop already that may put one there, as one that converts tensors."""
+    if not isinstance(base, Item) or not isinstance(base.base, Loop):
+        return True
+    return is_array(context, Item(base.base.before, base.index), scope)
+
+
+_FOR_PLACES = re.compile(r"ind|idx|arg|pos|order|perm|place|rank|^_")
+
+
+def _two_values(word: str, target: ast.Tuple) -> bool:
+    """Say whether the smaller and the larger of two numbers may be meant: ``low, high = jnp.sort(pair)``."""
+    return word == "sort" and not _FOR_PLACES.search(last_word(target.elts[1]).lower())
 
 
 def _frozen_by_flag(context: Context, event: AttrEvent) -> bool:
@@ -322,6 +339,8 @@ def _pairs(context: Context) -> Iterator[Finding]:
             continue
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(event.value.callee, Attr):
+            continue
+        if _two_values(func.attr, target):
             continue
         name = context.flow.calls.name(event)
         if name != f"jax.numpy.{func.attr}" and not is_array(context, event.value.callee.base, event.scope):

@@ -48,6 +48,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, names in Reach(context, places).functions():
         for event, sharp in places.get(function, ()):
             if event.node not in seen and mentions(sharp, names):
+                if _masked(context, sharp, event, names) or _only_compared(context, event):
+                    continue
                 seen.add(event.node)
                 yield finding(
                     RULE.code,
@@ -61,6 +63,37 @@ def _check(context: Context) -> Iterator[Finding]:
                     if sharp is not event.node
                     else "keep a small distance from the ends, such as 1e-7",
                 )
+
+
+def _masked(context: Context, sharp: ast.expr, event: CallEvent, names: set[str]) -> bool:
+    """Say whether a sum of what another ``where`` lets through is divided by a count: the gradient is 0 behind that."""
+    if not isinstance(sharp, ast.BinOp) or not isinstance(sharp.op, ast.Div) or mentions(sharp.right, names):
+        return False
+    total: ast.expr = sharp.left
+    while isinstance(total, ast.UnaryOp | ast.Name):
+        made = total.operand if isinstance(total, ast.UnaryOp) else written(context, total, event.scope)
+        if made is total:
+            return False
+        total = made
+    if not isinstance(total, ast.Call) or last_word(total.func) not in {"sum", "nansum"}:
+        return False
+    inner = total.args[0] if total.args else getattr(total.func, "value", None)
+    inner = written(context, inner, event.scope) if isinstance(inner, ast.expr) else inner
+    return isinstance(inner, ast.Call) and last_word(inner.func) == "where" and len(inner.args) == 3
+
+
+def _only_compared(context: Context, event: CallEvent) -> bool:
+    """Say whether what is guarded is only compared with something, which has no gradient."""
+    statement, function = event.statement, event.scope.function
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or function is None:
+        return False
+    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name = statement.targets[0].id
+    reads = {n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name}
+    compared = {side for n in ast.walk(function.node) if isinstance(n, ast.Compare) for side in (n.left, *n.comparators)}
+    loads = {n for n in reads if isinstance(n.ctx, ast.Load)}
+    return bool(loads) and loads <= compared
 
 
 def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]]) -> Iterator[Finding]:

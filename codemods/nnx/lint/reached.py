@@ -14,7 +14,7 @@ from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Star
+from codemods.nnx.values import Call, Free, Item, Star
 
 _DEPTH = 4  # how many calls deep a gradient is followed
 _UNTOUCHED = frozenset({"stop_gradient", "zeros_like", "ones_like"})  # what gives nothing that has a gradient
@@ -65,7 +65,7 @@ class Reach:
             given = {name for event in events for name in _carried(context, event.node, inner, names)}
             yield from self._reached(inner, frozenset((names - own) | given), depth + 1)
         for event in events:
-            if not mentions(event.node, names):
+            if not mentions(event.node, names) or _stopped(context, event, function):
                 continue
             for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
                 called = callee.function
@@ -86,6 +86,38 @@ class Reach:
                 reached = frozenset(name for name, node in leaves if mentions(node, names))
                 if reached and called is not function:
                     yield from self._reached(called, reached, depth + 1)
+
+
+def _stopped(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether all that a call gives goes through ``stop_gradient``, under the names that it gets."""
+    statement, values = event.statement, function.scope.module.values
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return False
+    parts = [n for target in statement.targets for n in ast.walk(target) if not isinstance(n, ast.expr_context)]
+    if not all(isinstance(n, ast.Name | ast.Tuple) for n in parts):
+        return False
+    names = {n.id for n in parts if isinstance(n, ast.Name)}
+    stopped = {
+        part
+        for call in context.bodies.calls.get(function.scope, ())
+        if last_word(call.node.func) == "stop_gradient"
+        for part in call.node.args
+    }
+    own = set(context.bodies.nodes(function.scope))
+    reads = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names]
+    found = False
+    for node in (n for n in reads if isinstance(n.ctx, ast.Load)):
+        value = values.get(node)
+        while isinstance(value, Item):
+            value = value.base
+        if node not in own and value is not None and not isinstance(value, Free):
+            continue  # another variable, of an inner function
+        if node in own and isinstance(value, Call) and value is not event.value:
+            continue  # it has another value there
+        if value is not event.value or node not in stopped:
+            return False
+        found = True
+    return found
 
 
 def _has_rule(function: FunctionFacts) -> bool:
