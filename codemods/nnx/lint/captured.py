@@ -193,7 +193,25 @@ def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool
         return False
     if kinds_of(context, value, function.scope) == {Object.MODULE} and _stays(context, value, function.scope):
         return False
-    return bool(kinds_of(context, value, function.scope) & NNX_OBJECTS) and _used(context, function, node)
+    if not kinds_of(context, value, function.scope) & NNX_OBJECTS or not _used(context, function, node):
+        return False
+    return not _transformation(context, function, node)
+
+
+def _transformation(context: Context, function: FunctionFacts, name: ast.Name) -> bool:
+    """Say whether all that a function does with an optimizer is to take the two results of its ``update``: this is a
+    transformation of optax, which has no state of its own."""
+    pairs = {
+        event.node.func.value
+        for event in context.bodies.calls.get(function.scope, ())
+        if isinstance(event.node.func, ast.Attribute)
+        and event.node.func.attr == "update"
+        and isinstance(event.statement, ast.Assign)
+        and event.statement.value is event.node
+        and all(isinstance(target, ast.Tuple) and len(target.elts) == 2 for target in event.statement.targets)
+    }
+    reads = {n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name.id}
+    return bool(reads) and reads <= pairs
 
 
 def _stays(context: Context, value: Free, scope: Scope) -> bool:

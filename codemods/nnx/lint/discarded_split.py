@@ -15,6 +15,9 @@ from codemods.nnx.lint.places import in_test
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in discarded(context, (*DRAWING, *NOT_CONSUMING)):
+        function = event.scope.function
+        if last(name) in {"key", "PRNGKey"} and function is not None and "seed" in function.name.lower():
+            continue  # it is told that there is nothing to seed
         if name.startswith("jax.random.") and not in_test(event.scope) and not last_of_cell(event):
             yield finding(
                 RULE.code,

@@ -91,7 +91,9 @@ def _only_compared(context: Context, event: CallEvent) -> bool:
         return False
     name = statement.targets[0].id
     reads = {n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name}
-    compared = {side for n in ast.walk(function.node) if isinstance(n, ast.Compare) for side in (n.left, *n.comparators)}
+    compared = {
+        side for n in ast.walk(function.node) if isinstance(n, ast.Compare) for side in (n.left, *n.comparators)
+    }
     loads = {n for n in reads if isinstance(n.ctx, ast.Load)}
     return bool(loads) and loads <= compared
 

@@ -14,7 +14,7 @@ from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Free, Ref
+from codemods.nnx.values import Attr, Call, Const, Free, Ref, Value
 
 _PATHS = frozenset({"pathlib.Path"})
 _ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink"})
@@ -38,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # read once, as settings and weights are meant to be
         if name in _OPENING and not _compiled_itself(context, event.scope):
             continue  # a file that is written deep within calls: whoever got there had values
-        if _goes_on(context, event):
+        if _goes_on(context, event) or _seeded(context, event, name):
             continue
         if "random" in name and (
             _plays(context, event.scope) or _names(event) or _other_way(context, event) or _starts(context, event)
@@ -50,6 +50,23 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
                 yield _found(function.scope, node, "os.environ")
+
+
+def _seeded(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a generator is made of a constant in the function that draws from it: its numbers are always the
+    same; or made in an expression that draws from it, which is told of already."""
+    callee = event.value.callee
+    made: Value | None = event.value if name in _GENERATORS else callee.base if isinstance(callee, Attr) else None
+    if not isinstance(made, Call) or context.bodies.home(made.node) is not event.scope:
+        return False
+    if context.flow.calls.callee_name(context.flow.here(made, event.scope)) not in _GENERATORS:
+        return False
+    if made.args and all(isinstance(seed, Const) and seed.value is not None for seed in made.args):
+        return True
+    return name in _GENERATORS and any(
+        isinstance(other.node.func, ast.Attribute) and other.node.func.value is event.node
+        for other in context.bodies.calls.get(event.scope, ())
+    )
 
 
 def _compiled_itself(context: Context, scope: Scope) -> bool:

@@ -170,7 +170,9 @@ def _timed(context: Context, scope: Scope) -> bool:
         if any(map(_FITTING.search, names)):
             return False
         if _CLOCKS.intersection(names):
-            return not any(_FITTING.search(last_word(n.func).lower()) for n in ast.walk(around.node) if isinstance(n, ast.Call))
+            return not any(
+                _FITTING.search(last_word(n.func).lower()) for n in ast.walk(around.node) if isinstance(n, ast.Call)
+            )
         around = around.parent
     return False
 

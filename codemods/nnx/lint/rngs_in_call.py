@@ -356,9 +356,12 @@ def _abstract(context: Context, call: ast.Call, scope: Scope) -> bool:
     return value is not None and context.flow.calls.callee_name(context.flow.here(value, scope)) in _SHAPES
 
 
+_CARRY = re.compile(r"(^|_)init(ial|ialize)?_(carry|states?|hidden|memory)(_|$)")
+
+
 def _carry(call: ast.Call) -> bool:
     """Say whether a call makes the first carry of a cell, which are zeros unless asked for otherwise."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "initialize_carry"
+    return isinstance(call.func, ast.Attribute) and bool(_CARRY.search(call.func.attr))
 
 
 def _constructs(context: Context, call: ast.Call, function: FunctionFacts) -> bool:

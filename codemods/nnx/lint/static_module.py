@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, kinds_of, shown
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.values import Param
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -24,6 +27,8 @@ def _check(context: Context) -> Iterator[Finding]:
             if param is not None and param is root.function.self_param and _fixed(context, root.function.owner):
                 continue
             if param is not None and kinds_of(context, param, root.function.scope) & NNX_OBJECTS:
+                if _without_weights(context, param):
+                    continue
                 yield finding(
                     RULE.code,
                     root.scope,
@@ -33,13 +38,28 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
+_WEIGHTS = re.compile(r"\b(Param|BatchStat|Rngs|rngs|Optimizer|ModelAndOptimizer)\b")
+
+
+def _without_weights(context: Context, param: Param) -> bool:
+    """Say whether all objects that a parameter gets are modules which make nothing to be trained, as solvers do."""
+    originals = context.sources.originals(context.flow.here(param, param.function.scope))
+    classes = {context.flow.classes.class_of(one) for one in originals}
+    if not classes or any(cls is None or not _set_once(context, cls) for cls in classes):
+        return False
+    related = {one for cls in classes if cls is not None for one in context.flow.classes.mro(cls)[0]}
+    return not any(_WEIGHTS.search(ast.unparse(cls.node)) for cls in related)
+
+
 def _fixed(context: Context, cls: ClassFacts | None) -> bool:
     """Say whether objects of a class are no modules, and only their constructors give them anything."""
     if cls is None:
         return False
+    return "flax.nnx.Pytree" in context.flow.classes.mro(cls)[1] and _set_once(context, cls)
+
+
+def _set_once(context: Context, cls: ClassFacts) -> bool:
     related = [*context.flow.classes.mro(cls)[0], *context.flow.classes.heirs(cls)]
-    if "flax.nnx.Pytree" not in context.flow.classes.mro(cls)[1]:
-        return False
     stores = context.flow.fields.stores()
     return not any(
         event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"}

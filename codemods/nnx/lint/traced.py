@@ -16,7 +16,17 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
 from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.lint.names import BATCHING, BODIES, COMPILING, HOST_CALLBACKS, JITS, TRACING_WORDS, TREE_MAPS, WITH_PATH, last
+from codemods.nnx.lint.names import (
+    BATCHING,
+    BODIES,
+    COMPILING,
+    HOST_CALLBACKS,
+    JITS,
+    TRACING_WORDS,
+    TREE_MAPS,
+    WITH_PATH,
+    last,
+)
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet

@@ -43,6 +43,8 @@ def _without(context: Context, event: CallEvent, callee: Attr) -> Iterator[Findi
     verdicts = [_zeros(context, cell) for cell in cells if not isinstance(cell.value, Const)]
     if all(verdict is _OTHER for verdict in verdicts):
         return
+    if not {True, False} & set(verdicts) and _of_the_project(context, event):
+        return
     fix = _fix(context, event, Safety.SAFE if all(verdict is True for verdict in verdicts) else Safety.UNSAFE)
     help_ = "pass one: initialize_carry(shape, rngs=nnx.Rngs(0)); a carry of zeros draws nothing from it"
     if False in verdicts:
@@ -50,6 +52,14 @@ def _without(context: Context, event: CallEvent, callee: Attr) -> Iterator[Findi
     yield finding(
         RULE.code, event.scope, event.node, "cells keep no Rngs since Flax 0.11, so the carry needs one", help_, fix
     )
+
+
+def _of_the_project(context: Context, event: CallEvent) -> bool:
+    """Say whether an unknown object may be one of the project, or of Linen in a file without NNX."""
+    if b"nnx" not in event.scope.module.source.data:
+        return True
+    owners = [cls for cls in context.project.classes() if "initialize_carry" in cls.methods]
+    return any(not context.flow.classes.mro(cls)[1] & CELLS for cls in owners)
 
 
 _OTHER = "other"
