@@ -223,7 +223,7 @@ def _related(context: Context, one: Use, two: Use) -> bool:
         return False  # what is done with a key is undone with it
     if one.helper and two.helper and _adversaries(one.name, two.name):
         return False  # both steps may see the same samples
-    if one.helper and two.helper and one.name != two.name and _spelt_out(context, one) == _spelt_out(context, two):
+    if one.helper and two.helper and one.name != two.name and _stands_for(context, one, two):
         return False  # the same call through a function that does nothing else
     if one.helper and two.helper and one.name == two.name and _orders_alone(context, one):
         return False  # each is put into the same order, or a part of each is picked
@@ -236,8 +236,13 @@ def _related(context: Context, one: Use, two: Use) -> bool:
     return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two) and not _compared(one, two)
 
 
+def _stands_for(context: Context, one: Use, two: Use) -> bool:
+    """Say whether one of two calls is of a function that does nothing but the other call."""
+    return any(_spelt_out(context, a) == ast.dump(b.event.node) for a, b in ((one, two), (two, one)))
+
+
 def _spelt_out(context: Context, use: Use) -> str:
-    """Return a call as it stands, or the one that the called function is for, with the arguments put into it."""
+    """Return the call that a called function is for, with the arguments put into it; of others the call itself."""
     node, called = use.event.node, _called(context, use)
     body = called.node.body if called is not None and isinstance(called.node, ast.FunctionDef) else []
     first = body[0] if len(body) == 1 else None
@@ -256,7 +261,16 @@ def _orders_alone(context: Context, use: Use) -> bool:
     called = _called(context, use)
     found = {key: own for (scope, key), own in context.shared(uses).items() if called and scope is called.scope}
     own = [one for key, users in found.items() if isinstance(key, Param) for one in users]
-    return bool(own) and len(found) == 1 and all(last(one.name) in _ORDERS and not one.helper for one in own)
+    return (
+        bool(own)
+        and len(found) == 1
+        and all(last(one.name) in _ORDERS and not one.helper and isinstance(_data(one), Param) for one in own)
+    )
+
+
+def _data(use: Use) -> Value | None:
+    """Return what a draw puts into an order, or picks from."""
+    return use.event.value.args[1] if len(use.event.value.args) > 1 else None
 
 
 def _called(context: Context, use: Use) -> FunctionFacts | None:

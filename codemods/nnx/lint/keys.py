@@ -13,12 +13,10 @@ from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.values import (
-    Assigned,
     Attr,
     Call,
     Changed,
     Choice,
-    Comprehension,
     Const,
     Each,
     Free,
@@ -297,9 +295,9 @@ def varies(value: Value, loop: ast.AST, depth: int = 0, lasting: Callable[[Attr]
         node = value.node
         return isinstance(loop, ast.comprehension) or inside(node, loop)
     if isinstance(value, Sequence):  # what `enumerate`, `zip` and `items` give in a round, or a display
-        return any(varies(item, loop, depth + 1, lasting) for item in value.items)
-    if isinstance(value, Mapping | Comprehension | Star | Assigned):
-        return True
+        return inside(value.node, loop) or any(varies(item, loop, depth + 1, lasting) for item in value.items)
+    if isinstance(value, Mapping):
+        return inside(value.node, loop)
     if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
         index, items = value.index.value, value.base.items
         if isinstance(index, int) and -len(items) <= index < len(items) and not any(isinstance(i, Star) for i in items):

@@ -48,9 +48,8 @@ def _check(context: Context) -> Iterator[Finding]:
         given = arguments.get(event.value, [])
         if given and all(_abstract(context, call, event.scope) for call in given):
             continue  # nothing is drawn
-        if (given or _streams(context, event)) and not any(
-            _carry(call) or _constructs(context, call, function) for call in given
-        ):
+        given = [call for call in given if not _carry(call)]
+        if (given or _streams(context, event)) and not any(_constructs(context, call, function) for call in given):
             yield finding(
                 RULE.code,
                 event.scope,

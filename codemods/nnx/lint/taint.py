@@ -204,7 +204,7 @@ class Taint:
         return any(self._bodies.gives_back(guard, scope) for guard in guards)
 
     def _turned_back(self, test: ast.expr, scope: Scope, activation: Activation) -> bool:
-        """Say whether a condition that ends the function holds, or asks for an argument left out, unless it was given."""
+        """Say whether a condition that ends the function holds, or asks for an argument left out."""
         if self._truth(test, scope, activation) is True:
             return True
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1):

@@ -473,7 +473,7 @@ class Traced:
         return list(found.values())
 
     def _switched_off(self, node: ast.AST, frame: Frame) -> bool:
-        """Say whether an activation gives a constant for a parameter, by default, too, so that a place is not reached."""
+        """Say whether an activation gives a constant, or leaves its default, so that a place is not reached."""
         function = frame.function
         for block in ast.walk(function.node):
             if not isinstance(block, ast.If):

@@ -107,8 +107,13 @@ class Trainer:
     "NNX802": Cases(
         bad=(
             "predict = nnx.jit(model.__call__)  # NNX802\n",
-            "predict = jax.jit(model)  # NNX802\n",
-            "predict = jit(model)  # NNX802\n",
+            """\
+net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+predict = jax.jit(net)  # NNX802
+predict(x)
+net.kernel.value = jnp.zeros((3, 3))
+predict(x)
+""",
             _NET
             + """\
     def encode(self, x):
@@ -122,6 +127,9 @@ class Wrapper(nnx.Module):
     def __init__(self, rngs):
         self.encoder = nnx.Linear(3, 3, rngs=rngs)
         self.fast = nnx.jit(self.encoder)  # NNX802
+
+net = Wrapper(nnx.Rngs(0))
+trainer = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
 """,
         ),
         clean=(
@@ -140,6 +148,7 @@ class Scaler:
         return x * self.factor
 scale = jax.jit(Scaler(2).apply)
 """,
+            "predict = jax.jit(model)\n",
             "norm = jax.jit(jnp.linalg.norm)\n",
             "predict = nnx.jit(nnx.Linear.__call__)\n",
             "predict = nnx.cached_partial(nnx.jit(lambda m, x: m(x)), model)\n",
