@@ -26,6 +26,7 @@ from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequ
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERS = frozenset({"permutation", "choice"})
+_HELPERS = 3  # how many functions deep a key is followed that picks orders
 _TIMING = re.compile(r"_*(bench|timeit|autotune)")
 _CLOCKS = frozenset({"perf_counter", "perf_counter_ns", "timer", "default_timer"})
 _FITTING = re.compile(r"train|update|optimi[sz]er|adam|sgd|fit|loss|grad|learn")
@@ -256,21 +257,31 @@ def _spelt_out(context: Context, use: Use) -> str:
     return text
 
 
-def _orders_alone(context: Context, use: Use) -> bool:
-    """Say whether a function of the project draws with the key it is given only orders of something."""
+def _orders_alone(context: Context, use: Use, depth: int = 0) -> bool:
+    """Say whether a function of the project draws with the key it is given only orders of arrays."""
     called = _called(context, use)
     found = {key: own for (scope, key), own in context.shared(uses).items() if called and scope is called.scope}
     own = [one for key, users in found.items() if isinstance(key, Param) for one in users]
     return (
         bool(own)
         and len(found) == 1
-        and all(last(one.name) in _ORDERS and not one.helper and isinstance(_data(one), Param) for one in own)
+        and depth < _HELPERS
+        and all(
+            _orders_alone(context, one, depth + 1)
+            if one.helper
+            else last(one.name) in _ORDERS and _of_array(context, one)
+            for one in own
+        )
     )
 
 
-def _data(use: Use) -> Value | None:
-    """Return what a draw puts into an order, or picks from."""
-    return use.event.value.args[1] if len(use.event.value.args) > 1 else None
+def _of_array(context: Context, use: Use) -> bool:
+    """Say whether a draw puts an array into an order, or picks from it, and not the places of something."""
+    values = use.event.value.args
+    if len(values) < 2 or not isinstance(use.event.node.args[1], ast.Name) or isinstance(values[1], Const | Item):
+        return False
+    made = context.flow.resolve(context.flow.here(values[1], use.event.scope))
+    return context.flow.calls.callee_name(made) not in {"builtins.len", "jax.numpy.arange", "numpy.arange"}
 
 
 def _called(context: Context, use: Use) -> FunctionFacts | None:

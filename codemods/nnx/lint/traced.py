@@ -423,14 +423,14 @@ class Traced:
         if name and name not in BODIES:
             return
         reached = [(callee.function, frame) for callee, frame in flow.calls.invoked(call)]
-        given = [] if reached else self._given(call, event.scope)
+        given, settled = ([], False) if reached else self._given(call, event.scope)
         for handed in given:
             one = _Handed(handed.function, handed.frame, handed.giver, level, first and name not in BODIES)
             if one.giver is None or one.giver in self.known:
                 self._hand(one, queue)
             else:
                 self._waiting.setdefault(one.giver, []).append(one)
-        for function, frame in reached or (() if given else self._methods(call)):
+        for function, frame in reached or (() if given or settled else self._methods(call)):
             self._hand(_Handed(function, frame, None, level, first and name not in BODIES), queue)
 
     def _hand(self, handed: _Handed, queue: list[FunctionFacts]) -> None:
@@ -441,8 +441,10 @@ class Traced:
         if handed.site:
             tracing.sites.append(handed.frame)
 
-    def _given(self, call: Bound, scope: Scope) -> list[_Handed]:
+    def _given(self, call: Bound, scope: Scope) -> tuple[list[_Handed], bool]:
         """Return the functions that a call of a parameter reaches, where callers give them to the code around it.
+
+        Besides, whether some callers do not count, so that what else they give does not either.
 
         A helper that only calls from traced code trace runs as it is for the others: what these give it is not traced.
         """
@@ -452,25 +454,27 @@ class Traced:
         seen: set[Bound] = set()
         while isinstance(callee.value, Call) and callee.value.args:  # what a transform makes of it
             if callee in seen or not flow.calls.callee_name(callee):  # f = jit(f) of an attribute is made of itself
-                return []
+                return [], False
             seen.add(callee)
             callee = flow.follow(callee, callee.value.args[0])
         if not isinstance(callee.value, Param):
-            return []
+            return [], False
         param = flow.sites.open_param(callee)
         if param is None:
-            return []
+            return [], False
         told_apart = param.function in self.known and not self._made_within(scope, param.function)
+        settled = False
         found: dict[tuple[FunctionFacts, FunctionFacts | None], _Handed] = {}
         for frame in flow.sites.settlements(param):
             giver = frame.caller.function if frame.caller is not None else None
             if (told_apart and giver is None) or self._switched_off(value.node, frame):
+                settled = True
                 continue  # called at the top of a file, or where a flag is not given
             with flow.assuming(param.function, frame):
                 for reached, entered in flow.calls.invoked(call):
                     key = reached.function, giver if told_apart else None
                     found.setdefault(key, _Handed(reached.function, entered, key[1]))
-        return list(found.values())
+        return list(found.values()), settled
 
     def _switched_off(self, node: ast.AST, frame: Frame) -> bool:
         """Say whether an activation gives a constant, or leaves its default, so that a place is not reached."""
