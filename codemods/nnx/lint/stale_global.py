@@ -36,6 +36,7 @@ from codemods.nnx.values import (
 )
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
+_SIZES = frozenset({"batch_size", "n_samples", "num_samples", "shape", "size"})
 _SIZED = frozenset({"arange", "empty", "full", "linspace", "normal", "ones", "rand", "randn", "uniform", "zeros"})
 
 
@@ -127,8 +128,10 @@ def _with_the_shape(context: Context, scope: Scope, node: ast.AST) -> bool:
         if not isinstance(loop, ast.For) or arm != "body":
             continue
         sizes = names_in(loop.target) & names_in(node.value)
-        made = (n for n in ast.walk(loop) if isinstance(n, ast.Call) and last_word(n.func) in _SIZED)
-        if sizes and any(_size(part) & sizes for call in made for part in call.args):
+        calls = [n for n in ast.walk(loop) if isinstance(n, ast.Call)] if sizes else []
+        parts = [part for call in calls if last_word(call.func) in _SIZED for part in call.args]
+        parts += [word.value for call in calls for word in call.keywords if word.arg in _SIZES]
+        if any(_size(part) & sizes for part in parts):
             return True
     return False
 
