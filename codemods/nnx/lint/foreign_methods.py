@@ -198,7 +198,8 @@ _FOR_PLACES = re.compile(r"ind|idx|arg|pos|order|perm|place|rank|^_")
 
 def _two_values(word: str, target: ast.Tuple) -> bool:
     """Say whether the smaller and the larger of two numbers may be meant: ``low, high = jnp.sort(pair)``."""
-    return word == "sort" and not _FOR_PLACES.search(last_word(target.elts[1]).lower())
+    values, places = (bool(_FOR_PLACES.search(last_word(one).lower())) for one in target.elts)
+    return word == "sort" and (values or not places)
 
 
 def _frozen_by_flag(context: Context, event: AttrEvent) -> bool:

@@ -238,23 +238,27 @@ def _related(context: Context, one: Use, two: Use) -> bool:
 
 
 def _stands_for(context: Context, one: Use, two: Use) -> bool:
-    """Say whether one of two calls is of a function that does nothing but the other call."""
-    return any(_spelt_out(context, a) == ast.dump(b.event.node) for a, b in ((one, two), (two, one)))
+    """Say whether one of two calls is of an inner function that makes the other call."""
+    return any(ast.dump(b.event.node) in _spelt_out(context, a) for a, b in ((one, two), (two, one)))
 
 
-def _spelt_out(context: Context, use: Use) -> str:
-    """Return the call that a called function is for, with the arguments put into it; of others the call itself."""
+def _spelt_out(context: Context, use: Use) -> set[str]:
+    """Return the calls that an inner function makes, with the arguments that it is given put into them."""
     node, called = use.event.node, _called(context, use)
-    body = called.node.body if called is not None and isinstance(called.node, ast.FunctionDef) else []
-    first = body[0] if len(body) == 1 else None
-    only = first.value if isinstance(first, ast.Return) else None
-    if called is None or not isinstance(only, ast.Call) or node.keywords or len(node.args) != len(called.params):
-        return ast.dump(node)
-    given = dict(zip(called.params, map(ast.dump, node.args), strict=True))
-    text = ast.dump(only)
-    for name, argument in given.items():
-        text = text.replace(ast.dump(ast.Name(name, ast.Load())), argument)
-    return text
+    if called is None or called.scope.parent is not use.event.scope:
+        return set()
+    if node.keywords or len(node.args) != len(called.params):
+        return set()
+    given = {
+        ast.dump(ast.Name(name, ast.Load())): ast.dump(arg) for name, arg in zip(called.params, node.args, strict=True)
+    }
+    found = set()
+    for event in context.bodies.calls.get(called.scope, ()):
+        text = ast.dump(event.node)
+        for name, argument in given.items():
+            text = text.replace(name, argument)
+        found.add(text)
+    return found
 
 
 def _orders_alone(context: Context, use: Use, depth: int = 0) -> bool:
