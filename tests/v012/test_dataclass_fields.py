@@ -61,7 +61,28 @@ FIXED = {
     "beside others": f"{CLASS}    first: nnx.Linear\n    layers: list[nnx.Linear]\n    name: str = 'x'\n\n\n"
     f"net = Net(made(), [made(1)])\n{SHOW}",
 }
+OTHERS = {
+    **{
+        f"{kind} that gets {given}": f"{CLASS}    held: {kind}\n\n\nnet = Net({given})\n{SHOW}"
+        for kind, given in (
+            ("dict = dataclasses.field(default_factory=dict)", "{'w': jnp.ones(2), 'k': 3}"),
+            ("list | None = None", "[made()]"),
+            ("typing.Optional[list] = None", "[made()]"),
+            ("typing.Any = None", "(jnp.ones(1), 'a')"),
+            ("tuple = (0.0, 1.0)", "(jnp.ones(1), jnp.ones(1))"),
+            ("object", "dict(a=made())"),
+        )
+    },
+    "tuple by default": f"{CLASS}    layers: tuple[nnx.Linear, ...] = ()\n\n\nnet = Net((made(),))\n{SHOW}",
+    "factory": f"{CLASS}    held: list = dataclasses.field(default_factory=lambda: [made()])\n\n\nnet = Net()\n{SHOW}",
+    "through a function": f"{CLASS}    held: list\n\n\ndef build(layers):\n    return Net(layers)\n\n\n"
+    f"net = build([made(i) for i in range(2)])\n{SHOW}",
+}
+FIXED |= OTHERS
+NUMBER_TOO = f"{CLASS}    held: typing.Any = None\n\n\nprint(Net(3).held)\nnet = Net([made()])\n{SHOW}"
 LEFT = {
+    "no data": f"{CLASS}    held: dict = dataclasses.field(default_factory=dict)\n    more: list | None = None\n"
+    f"    any: typing.Any = None\n    size: tuple = (0, 1)\n\n\nnet = Net({{'a': 1}}, [1], made(), (2, 3))\n{SHOW}",
     "plain values": f"{CLASS}    sizes: list[int]\n    names: dict[str, str]\n\n\nnet = Net([1], {{'a': 'b'}})\n{SHOW}",
     "modules": f"{CLASS}    first: nnx.Linear\n    weight: nnx.Param\n\n\nnet = Net(made(), nnx.Param(1.0))\n{SHOW}",
     "optional module": f"{CLASS}    head: nnx.Linear | None = None\n\n\nnet = Net(made())\n{SHOW}",
@@ -148,7 +169,6 @@ def test_fields_of_0_10_7_are_fixed_in_two_rounds_under_the_releases(tmp_path: P
             f"{CLASS}    layers: list[nnx.Linear] = dataclasses.field(default_factory=list, metadata={{'a': 1}})\n",
             ("0.12",),
         ),
-        (f"{CLASS}    layers: tuple[nnx.Linear, ...] = ()\n", ("0.12",)),
     ],
 )
 def test_reported_only(text: str, targets: tuple[str, ...]) -> None:
@@ -160,3 +180,10 @@ def test_reported_only(text: str, targets: tuple[str, ...]) -> None:
 
 def test_nothing_is_said_before_0_12() -> None:
     assert codes(HEAD + FIXED["list"], options("0.11", select=("NNX620",))) == []
+
+
+def test_a_number_is_no_data() -> None:
+    """Marked as data a number would be traced under nnx.jit."""
+    text = HEAD + NUMBER_TOO
+    assert codes(text, options("0.12", select=("NNX620",))) == ["NNX620"]
+    assert migrate_text(text, options("0.12", select=("NNX620",))) == text

@@ -38,7 +38,7 @@ def test_what_no_mesh_means_is_said_once_with_all_places() -> None:
 @pytest.mark.parametrize(
     ("line", "code", "on_all"),
     [
-        ("del held.value['a']", "NNX604", False),
+        ("del held.value['a']", "NNX604", True),
         ("held.value['a'] = 2", "NNX604", True),
         ("held.tag = 2", "NNX608", False),
         ("del held.tag", "NNX608", False),

@@ -14,7 +14,8 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind as Objects
 from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Class, Comprehension, Mapping, Ref, Sequence, Value
+from codemods.nnx.v012.attributes import Attributes
+from codemods.nnx.values import Call, Class, Comprehension, Const, Mapping, Ref, Sequence
 
 _DECORATORS = frozenset({"dataclasses.dataclass", "flax.nnx.dataclass"})
 _CONTAINERS = frozenset({"list", "dict", "tuple", "set", "List", "Dict", "Tuple", "Sequence", "Mapping", "Iterable"})
@@ -53,9 +54,16 @@ def _field(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: st
     if any(word in text for word in _SAID) or _marked(context, cls, statement):
         return
     help = "mark the field as data with nnx.data"
-    if _contains_data(context, cls, statement.annotation) or _given_data(context, cls, statement, name):
-        message = f"the field `{name}` holds modules or arrays in a container: an error since Flax 0.12"
+    message = f"the field `{name}` holds modules or arrays in a container: an error since Flax 0.12"
+    if _contains_data(context, cls, statement.annotation):
         yield finding("NNX620", cls.scope, statement, message, help, _fix(context, cls, statement))
+        return
+    given = _given(context, cls, statement, name)
+    attributes = context.shared(Attributes)
+    if any(attributes.holds_data(one) for one in given):
+        # a number or text that others give must not become data, which is traced under nnx.jit
+        sure = all(_may_be_marked(attributes, one) for one in given)
+        yield finding("NNX620", cls.scope, statement, message, help, _fix(context, cls, statement) if sure else None)
     elif _is_none(statement.value) and _names_data(context, cls, [statement.annotation]):
         if _assigned(context, cls, name):
             message = f"the field `{name}` is None at first: putting data there later is an error since Flax 0.12"
@@ -90,31 +98,44 @@ def _contains_data(context: Context, cls: ClassFacts, annotation: ast.expr) -> b
     return outer in _CONTAINERS and _names_data(context, cls, inner)
 
 
-def _given_data(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: str) -> bool:
-    """Say whether a constructor is given a list or dict of data for a field whose annotation does not tell."""
-    if ast.unparse(statement.annotation).rpartition(".")[2] not in _CONTAINERS:
-        return False
-    fields = context.flow.classes.dataclass_fields(cls)
+def _given(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: str) -> list[Bound]:
+    """Return what a field gets: from the constructor's callers, and by default."""
+    flow, module = context.flow, cls.scope.module
+    fields = flow.classes.dataclass_fields(cls)
+    found: list[Bound] = []
+    default = statement.value
+    made = module.values.get(default) if default is not None else None
+    if isinstance(made, Call) and flow.calls.callee_name(flow.here(made, cls.scope)) == "dataclasses.field":
+        factory, plain = made.keyword("default_factory"), made.keyword("default")
+        if plain is not None:
+            found.append(flow.here(plain, cls.scope))
+        if factory is not None:
+            for callee in flow.calls.callables(flow.resolve(flow.here(factory, cls.scope))):
+                found += [flow.here(result, callee.function.scope) for result in callee.function.returns]
+    elif made is not None:
+        found.append(flow.here(made, cls.scope))
     if name not in fields or "__init__" in cls.methods:
-        return False
+        return found
     for event in context.bodies.named(cls.name):
         value = event.value.argument(fields.index(name), name)
         if value is None or event.value.starred:
             continue
-        made = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
-        if not isinstance(made, Class) or made.facts is not cls:
-            continue
-        held = context.flow.here(value, event.scope)
-        items: tuple[Value, ...] = ()
-        if isinstance(held.value, Sequence):
-            items = held.value.items
-        elif isinstance(held.value, Mapping):
-            items = tuple(item for _, item in held.value.items)
-        elif isinstance(held.value, Comprehension):
-            items = (held.value.element,)
-        if any(context.kinds.of(context.flow.with_value(held, item)) & _DATA for item in items):
-            return True
-    return False
+        called = flow.resolve(flow.here(event.value.callee, event.scope)).value
+        if isinstance(called, Class) and called.facts is cls:
+            found.append(flow.here(value, event.scope))
+    return found
+
+
+def _may_be_marked(attributes: Attributes, given: Bound) -> bool:
+    """Say whether a value may be marked as data as well: data, None, or a container, in which numbers stay static."""
+    sources = attributes.context.sources.of(given)
+    return all(
+        (isinstance(one.value, Const) and one.value.value is None)
+        or isinstance(one.value, Sequence | Mapping | Comprehension)
+        or attributes.is_data(one)
+        or attributes.holds_data(one)
+        for one in sources
+    )
 
 
 def _is_record(context: Context, named: Bound) -> bool:
@@ -185,7 +206,7 @@ def _fix(context: Context, cls: ClassFacts, statement: ast.AnnAssign) -> Fix | N
     if value is None:
         end = source.span(statement.annotation)[1]
         edits.append(Edit(end, end, f" = {spelling.text}()".encode()))
-    elif isinstance(value, ast.Constant):
+    elif isinstance(value, ast.Constant) or (isinstance(value, ast.Tuple) and not source.bare(value)):
         edits.append(Edit(*source.span(value), f"{spelling.text}(default={source.text(value)})".encode()))
     elif isinstance(value, ast.Call) and _makes_field(context, cls, value):
         edits.append(Edit(*source.span(value.func), spelling.text.encode()))

@@ -58,21 +58,33 @@ def check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 "since Flax 0.12.1 `.value` gives a copy of a list or dict, so this change is silently lost",
-                "write to the Variable itself: variable[key] = ..., or read, change and assign the whole",
+                "write to the Variable itself: variable[key] = x, or change the content: variable.raw_value.append(x)",
                 _fix(context, event, change),
             )
 
 
 def _fix(context: Context, event: AttrEvent, change: ast.Subscript | ast.Call) -> Fix | None:
-    """Return the edit that writes an element through the Variable itself."""
+    """Return the edit that writes an element through the Variable itself, or changes the content that it holds."""
     source = event.scope.module.source
-    # what is deeper inside is a copy as well
-    if not isinstance(change, ast.Subscript) or change.value is not event.node or not source.faithful(event.node):
+    if not source.faithful(event.node):
         return None
-    if isinstance(change.ctx, ast.Del) and set(context.options.targets) != {"0.12"}:
-        return None  # Variables delete no elements before
     start, end = source.span(event.node.value)[1], source.span(event.node)[1]
-    return Fix(((source.path, Edit(source.data.rindex(b".", start, end), end, b"")),))
+    dot = source.data.rindex(b".", start, end)
+    # Variables delete no elements before 0.12
+    deleted = isinstance(change.ctx, ast.Del) if isinstance(change, ast.Subscript) else False
+    if isinstance(change, ast.Subscript) and change.value is event.node:
+        if not deleted or set(context.options.targets) == {"0.12"}:
+            return Fix(((source.path, Edit(dot, end, b"")),))
+    if _hooked(context, event):
+        return None
+    return Fix(((source.path, Edit(dot + 1, end, b"raw_value")),))
+
+
+def _hooked(context: Context, event: AttrEvent) -> bool:
+    """Say whether a Variable may be of a class whose hook decides what ``value`` gives."""
+    flow = context.flow
+    classes = [flow.classes.class_of(one) for one in context.sources.originals(flow.here(event.base, event.scope))]
+    return any(cls is not None and flow.classes.method(cls, "on_get_value") is not None for cls in classes)
 
 
 def _holds_container(variables: Variables, event: AttrEvent) -> bool:
@@ -98,6 +110,7 @@ from flax import nnx
 seen = nnx.Variable({"train": 1})
 seen.value["train"] = 2
 seen.value["test"] = 3
+seen.value.update(last=4)
 print(sorted(seen.value.items()))
 """
 
@@ -108,7 +121,7 @@ RULE = Rule(
     why="""\
 Up to 0.12.0 `variable.value` was the content itself; since 0.12.1 it is a copy of every list, dict or other tree, so
 that `variable.value[key] = x` changes the copy and nothing else. `variable[key] = x` writes to the content on all
-versions.
+versions, and `raw_value` is the content itself, which methods such as `append` change.
 """,
     kind=Kind.REQUIRED,
     safety=Safety.SAFE,
@@ -117,7 +130,7 @@ versions.
     examples=(
         Example(
             _BEFORE,
-            _BEFORE.replace('.value["', '["'),
+            _BEFORE.replace('.value["', '["').replace(".value.update", ".raw_value.update"),
             targets=("0.12",),
         ),
     ),
