@@ -43,6 +43,9 @@ FIXED = {
     "array of a layer of a list": INIT + "        self.lin = made()\n        self.last = None\n\n\n"
     "def remember(m, y):\n    m.last = y\n\n\nnet = Net()\nlayers = [made(1), made(2)]\n"
     "remember(net, layers[0](jnp.ones((1, 1))))\n",
+    "sum of what layers give": INIT + "        self.heads = [made(), made(1)]\n        self.last = None\n\n"
+    "    def __call__(self, x):\n        return sum(head(x) for head in self.heads)\n\n\ndef record(m, x):\n"
+    "    m.last = m(x)\n\n\nnet = Net()\nrecord(net, jnp.ones((1, 1)))\n",
     "call unpacked": INIT + "        self.b, self.c = self.two()\n\n    def two(self):\n"
     "        return [made()], [made(1)]\n\n\nnet = Net()\n",
     "list of another attribute": INIT + "        self.a = [made()]\n\n\nnet = Net()\n"

@@ -86,6 +86,9 @@ class Arrays:
         callee = self.flow.follow(found, value.callee)
         if isinstance(callee.value, Attr) and callee.value.name in _METHODS:
             return self.is_array(Bound(callee.value.base, callee.frame), depth + 1)
+        if self.flow.calls.callee_name(found) == "builtins.sum" and len(value.args) == 1:
+            summed = self.flow.containers.elements(self.flow.with_value(found, value.args[0]))
+            return bool(summed) and all(self.is_array(one, depth + 1) for one in summed)
         if isinstance(callee.value, Call):
             return self._is_layer(callee)
         if isinstance(callee.value, Indexed | Round):  # a layer of a list

@@ -254,7 +254,7 @@ class Attributes:
         """Say whether a value is known to be an array, a Variable or an NNX object."""
         if self.context.kinds.of(bound) & DATA or self.arrays.is_array(bound):
             return True
-        if not isinstance(bound.value, Param):
+        if not isinstance(bound.value, Param | Call):
             return False
         return any(self.arrays.is_array(source) for source in self.context.sources.of(bound) - {bound})
 
