@@ -60,7 +60,7 @@ def _field(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: st
         return
     given = _given(context, cls, statement, name)
     attributes = context.shared(Attributes)
-    if any(attributes.holds_data(one) for one in given):
+    if any(attributes.holds_data(one) and not _of_nnx(context, one) for one in given):
         # a number or text that others give must not become data, which is traced under nnx.jit
         sure = all(_may_be_marked(attributes, one) for one in given)
         yield finding("NNX620", cls.scope, statement, message, help, _fix(context, cls, statement) if sure else None)
@@ -124,6 +124,11 @@ def _given(context: Context, cls: ClassFacts, statement: ast.AnnAssign, name: st
         if isinstance(called, Class) and called.facts is cls:
             found.append(flow.here(value, event.scope))
     return found
+
+
+def _of_nnx(context: Context, given: Bound) -> bool:
+    """Say whether what is given is a container of NNX, or marked already; its content is what value flow sees."""
+    return isinstance(given.value, Call) and context.flow.calls.callee_name(given).startswith("flax.nnx.")
 
 
 def _may_be_marked(attributes: Attributes, given: Bound) -> bool:
