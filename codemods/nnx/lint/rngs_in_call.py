@@ -375,7 +375,10 @@ RULE = lint_rule(
     "NNX832",
     "rngs-in-call",
     "nnx.Rngs of a fixed seed made in __call__ or in compiled code",
-    why="Every call starts from the same seed: dropout drops the same units each time, noise is always the same.",
+    why="""\
+Every call starts from the same seed: dropout drops the same units each time, noise is always the same. A layer that the
+call makes, itself or in a method, is no part of the module: nothing trains or saves its weights.
+""",
     source="JAX tutorial, section on random keys; measured: identical masks",
     check=_check,
     bad=(
