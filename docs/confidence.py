@@ -69,6 +69,11 @@ _FIRST = (
     "",
     "24 projects that nobody had linted were read by a third reader when that was mended: 94 findings, 56 right, 29 of",
     "no use (13 of them names that JAX took away, in a project whose container pins a JAX that has them), 9 false.",
+    "",
+    "45 projects were read by a fourth reader after that, 25 of them with NNX code: 208 findings, 137 right, 38 of no",
+    "use (21 of them NNX802, in scripts whose model never changes after it is compiled), 33 false. Two thirds of these",
+    "took what is not traced for traced: functions that a helper is handed elsewhere, flags that a caller leaves out,",
+    "variables bound before a function is made. All but one of the 71 are no longer made since.",
 )
 
 
