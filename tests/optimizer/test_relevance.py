@@ -65,8 +65,8 @@ def _optimizers(text: str) -> list[str]:
     return [ast.unparse(c.node.args[0]) for c in logged if made.may_hold(c.value.args[0])]
 
 
-def test_places_and_keys_are_told_apart() -> None:
-    """What stands beside an optimizer in a tuple or dict is none; what stands at an unknown place may be one."""
+def test_places_in_tuples_are_told_apart() -> None:
+    """What stands beside an optimizer in a tuple is none; what stands at an unknown place, or in a dict, may be one."""
     text = """\
 import jax
 import optax
@@ -126,6 +126,22 @@ def read(settings, held: Held, made):
 read({"lr": 1}, Held(), More())
 """
     assert _optimizers(text) == ["held.get('opt')", "made.get('opt')"]
+
+
+def test_lists_and_dicts_change() -> None:
+    """An element of a list or dict may be under any index later."""
+    text = """\
+import optax
+from flax import nnx
+
+both = [1, nnx.Optimizer(2, optax.sgd(0.1))]
+both.reverse()
+log(both[0])
+held = {"a": nnx.Optimizer(3, optax.sgd(0.1))}
+held.update(b=held["a"])
+log(held["b"])
+"""
+    assert _optimizers(text) == ["both[0]", "held['b']"]
 
 
 def test_a_loop_that_looks_into_itself_ends() -> None:

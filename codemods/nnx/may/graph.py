@@ -1,12 +1,15 @@
 """The graph along which objects may flow through a project: flow-insensitive, fields by name, about linear in its text.
 
 A node stands for a parameter, a variable of a scope, all attributes of one name, what a function returns, what a call
-gives, or the instances of a class. Containers are one with their elements. Functions and classes are followed while the
-graph is made, since they say where arguments go; everything else is followed afterwards, along the edges.
+gives, or the instances of a class. Containers are one with their elements, but for the place that an element has in a
+tuple: ``step(...)[1]`` is not what ``return model, loss`` has first. Lists and dicts change, in ways that nobody notes.
+Functions and classes are followed while the graph is made, since they say where arguments go; everything else is
+followed afterwards, along the edges.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
@@ -38,11 +41,11 @@ from codemods.nnx.values import (
 
 NOTHING = -1  # the node of literals, and of what nothing is known of
 
-#: Under which key of a container something is; None for an object itself, or one that may be under any.
-Key = int | str | None
-#: Nodes, and under which keys what was sought may be there; None for itself, or under any.
-Reached = dict[int, set[Key] | None]
-NOWHERE: frozenset[Key] = frozenset()
+#: The 0-based place of something in a tuple; None for an object itself, or one that may be at any place of a container.
+Place = int | None
+#: Nodes, and at which places of a tuple what was sought may be there; None for itself, or at any.
+Reached = dict[int, set[int] | None]
+NOWHERE: frozenset[int] = frozenset()
 
 # Functions that are not the project's and hand on what they get, or take it out of what they get, by last name.
 _HANDING_ON = frozenset(
@@ -60,7 +63,7 @@ _COMMON = frozenset(name for kind in (dict, list, set, str) for name in dir(kind
 # Builtins that neither give back nor keep what they get.
 _BUILT_IN = frozenset({"abs", "all", "any", "bool", "float", "hasattr", "int", "isinstance", "len", "max", "min",
                        "print", "range", "repr", "round", "str", "sum", "super", "type"})  # fmt: skip
-_KEYS = 8  # under how many keys of a container something is told apart
+_PLACES = 8  # at how many places of a tuple something is told apart
 _MANY = 16  # functions in one field or container that are no longer told apart
 _IMPORTS = 8  # through how many modules a name is followed to its definition
 _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "while_loop"})
@@ -73,8 +76,8 @@ class Graph:
         self.project = project
         self.names = Names(project)
         self.edges: list[list[int]] = []  # where everything of a node flows
-        self.placed: dict[int, list[tuple[int, Key]]] = {}  # the containers that it is put into, and under which key
-        self.taken: dict[int, list[tuple[int, Key]]] = {}  # where what is in it flows; under which key, or None
+        self.placed: dict[int, list[tuple[int, Place]]] = {}  # the containers that it is put into, and at which place
+        self.taken: dict[int, list[tuple[int, Place]]] = {}  # where what is in it flows; at which place, or None
         self.functions: dict[int, list[int]] = {}  # where only its functions flow: through jit, partial, decorators
         self.holders: dict[int, list[ClassFacts]] = {}  # the classes whose instances hold it, by the nodes of fields
         self.instances: dict[ClassFacts, list[int]] = {}  # what gives an instance of a class: calls, and selves
@@ -126,10 +129,10 @@ class Graph:
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
-        inner, key, taken = peeled(value)
+        inner, place, taken = peeled(value)
         kind = type(inner)
         if taken:
-            node = self._element(inner, key)
+            node = self._element(inner, place)
         elif kind is Param:
             node = self._new(inner)
         elif kind is Free:
@@ -153,15 +156,15 @@ class Graph:
         self._known[id(value)] = value, node
         return node
 
-    def _element(self, container: Value, key: Key) -> int:
+    def _element(self, container: Value, place: Place) -> int:
         """Return the node of what is taken out of a container."""
         whole = self.node(container)
         if whole < 0:
             return NOTHING
-        known = self._nodes.get((whole, key, None))
+        known = self._nodes.get((whole, place, None))
         if known is None:
-            known = self._new((whole, key, None))
-            self.taken.setdefault(whole, []).append((known, key))
+            known = self._new((whole, place, None))
+            self.taken.setdefault(whole, []).append((known, place))
         return known
 
     def _define(self, facts: FunctionFacts | ClassFacts) -> int:
@@ -197,17 +200,17 @@ class Graph:
         if type(value) is not Const:
             self._edge(self.node(value), to)
 
-    def _put(self, value: Value, to: int, key: Key) -> None:
-        """Let a value flow into a container, under a key; None if it is not known."""
+    def _put(self, value: Value, to: int, place: Place) -> None:
+        """Let a value flow into a container, at a place; None if it is not known."""
         source = NOTHING if type(value) is Const else self.node(value)
         if source >= 0 and to >= 0:
-            self.placed.setdefault(source, []).append((to, key))
+            self.placed.setdefault(source, []).append((to, place))
 
-    def _hand(self, value: Value, to: int, key: Key = None) -> None:
-        """Let a value, or what is in it under a key, flow to a node, where it is under whatever key."""
+    def _hand(self, value: Value, to: int) -> None:
+        """Let a value, or what is in it, flow to a node, at whatever place."""
         source = NOTHING if type(value) is Const else self.node(value)
         if source >= 0 and to >= 0 and source != to:
-            self.taken.setdefault(source, []).append((to, key))
+            self.taken.setdefault(source, []).append((to, None))
 
     # -- building -------------------------------------------------------------------------------------
 
@@ -528,13 +531,13 @@ class Graph:
         for name, argument in call.keywords:
             if name is None:
                 for param in params:
-                    self._hand(argument, self._new(param), param.name)
+                    self._hand(argument, self._new(param))
                 if function.kwarg:
                     self.flow(argument, self.variable(function.scope, function.kwarg))
             elif name in function.params:
                 self.flow(argument, self._new(function.params[name]))
             elif function.kwarg:
-                self._put(argument, self.variable(function.scope, function.kwarg), name)
+                self._put(argument, self.variable(function.scope, function.kwarg), None)
 
     # -- functions whose names do not tell them ---------------------------------------------------------
 
@@ -603,13 +606,13 @@ class Graph:
     def _fill(self, value: Value, node: int) -> None:
         """Let the parts of a value flow to its node: as itself, or as what it holds."""
         if isinstance(value, Sequence):
-            told = True  # whether no element before has an unknown number of its own
+            told = _ordered(value)  # and no element before has an unknown number of its own
             for index, item in enumerate(value.items):
                 told = told and type(item) is not Star
                 self._put(item, node, index if told else None)
         elif isinstance(value, Mapping):
-            for name, item in value.items:
-                self._put(item, node, constant_key(name))
+            for _, item in value.items:
+                self._put(item, node, None)
         elif isinstance(value, Comprehension):
             self._put(value.element, node, None)
         elif isinstance(value, Changed):
@@ -622,48 +625,48 @@ class Graph:
     # -- answers --------------------------------------------------------------------------------------
 
     def reached(self, seeds: Iterable[int] | Reached, functions: bool = False) -> Reached:
-        """Return the nodes that what is in some nodes may flow to, these included, and under which keys it is there.
+        """Return the nodes that what is in some nodes may flow to, these included, and at which places it is there.
 
         Args:
             seeds: where it is.
             functions: also along the ways of functions and classes only.
         """
         found: Reached = dict(seeds) if isinstance(seeds, dict) else dict.fromkeys(seeds)
-        work: list[tuple[int, Key]] = []
-        for node, keys in found.items():
-            work += [(node, None)] if keys is None else [(node, key) for key in keys]
+        work: list[tuple[int, Place]] = []
+        for node, places in found.items():
+            work += [(node, None)] if places is None else [(node, place) for place in places]
         edges, placed, taken = self.edges, self.placed, self.taken
         while work:
-            node, key = work.pop()
-            if key is not None and found[node] is None:
-                continue  # it was found to be there under any key since
+            node, place = work.pop()
+            if place is not None and found[node] is None:
+                continue  # it was found to be there at any place since
             ways = edges[node]
             if functions and node in self.functions:
                 ways = ways + self.functions[node]
             for to in ways:
-                if _arrived(found, to, key):
-                    work.append((to, found[to] and key))  # type: ignore[arg-type]
+                if _arrived(found, to, place):
+                    work.append((to, found[to] and place))  # type: ignore[arg-type]
             for to, put in placed.get(node, ()):  # of one in another, only the place of that is kept
                 if _arrived(found, to, put):
                     work.append((to, found[to] and put))  # type: ignore[arg-type]
             for to, wanted in taken.get(node, ()):
-                if (key is None or wanted is None or key == wanted) and _arrived(found, to, None):
+                if (place is None or wanted is None or place == wanted) and _arrived(found, to, None):
                     work.append((to, None))
         return found
 
 
-def _arrived(found: Reached, node: int, key: Key) -> bool:
-    """Note that something is in a node, under a key; say whether that is new."""
+def _arrived(found: Reached, node: int, place: Place) -> bool:
+    """Note that something is in a node, at a place; say whether that is new."""
     if node not in found:
-        found[node] = None if key is None else {key}
+        found[node] = None if place is None else {place}
         return True
-    keys = found[node]
-    if keys is None or (key is not None and key in keys):
+    places = found[node]
+    if places is None or (place is not None and place in places):
         return False
-    if key is None or len(keys) >= _KEYS:
+    if place is None or len(places) >= _PLACES:
         found[node] = None
     else:
-        keys.add(key)
+        places.add(place)
     return True
 
 
@@ -692,13 +695,13 @@ def stripped(value: Value) -> Value:
         value = inner
 
 
-def peeled(value: Value) -> tuple[Value, Key, bool]:
-    """Return what a value is, or the container that it is taken out of, under which key, and whether it is."""
+def peeled(value: Value) -> tuple[Value, Place, bool]:
+    """Return what a value is, or the container that it is taken out of, at which place, and whether it is."""
     while True:
         kind = type(value)
         if kind is Item or kind is Indexed:
             index = value.index  # type: ignore[attr-defined]
-            return value.base, constant_key(index.value if isinstance(index, Bound) else index), True  # type: ignore[attr-defined]
+            return value.base, fixed_place(index.value if isinstance(index, Bound) else index), True  # type: ignore[attr-defined]
         if kind is Each or kind is Round:
             return value.base, None, True  # type: ignore[attr-defined]
         if kind is Star:
@@ -711,35 +714,36 @@ def peeled(value: Value) -> tuple[Value, Key, bool]:
             return value, None, False
 
 
-def constant_key(value: Value | None) -> Key:
-    """Return the index or key that a value is for certain; None for any other, and for one from the end."""
-    key = value.value if isinstance(value, Const) else None
-    if type(key) is int:
-        return key if key >= 0 else None
-    return key if type(key) is str else None
+def _ordered(value: Sequence) -> bool:
+    """Say whether elements stay where they were put: lists are sorted, reversed and inserted into."""
+    return not isinstance(value.node, ast.List | ast.Set)
 
 
-def parts(value: Value, keys: tuple[Key, ...] = ()) -> list[tuple[Value, tuple[Key, ...]]] | None:
+def fixed_place(index: Value) -> Place:
+    """Return the place that an index means for certain; None for any other, and for one from the end."""
+    place = index.value if isinstance(index, Const) else None
+    return place if type(place) is int and place >= 0 else None
+
+
+def parts(value: Value, places: tuple[Place, ...] = ()) -> list[tuple[Value, tuple[Place, ...]]] | None:
     """Return the values that a value is one of, or holds; None if it is neither.
 
     Args:
         value: the value.
-        keys: the keys under which it is looked into; those of each of its parts are returned with it.
+        places: the places at which it is looked into; those of each of its parts are returned with it.
     """
     if isinstance(value, Choice):
-        return [(option, keys) for option in value.options]
+        return [(option, places) for option in value.options]
     if isinstance(value, Loop):
-        return [(value.before, keys)] if value.again is None else [(value.before, keys), (value.again, keys)]
-    key, rest = (keys[0], keys[1:]) if keys else (None, ())
+        return [(value.before, places)] if value.again is None else [(value.before, places), (value.again, places)]
+    place, rest = (places[0], places[1:]) if places else (None, ())
     if isinstance(value, Changed):
-        return [(value.before, keys), (value.value, rest)]
+        return [(value.before, places), (value.value, rest)]
     if isinstance(value, Comprehension):
         return [(value.element, rest)]
     if isinstance(value, Sequence):
-        if type(key) is int and key < len(value.items) and not any(type(i) is Star for i in value.items[: key + 1]):
-            return [(value.items[key], rest)]
+        if type(place) is int and place < len(value.items) and _ordered(value):
+            if not any(type(item) is Star for item in value.items[: place + 1]):
+                return [(value.items[place], rest)]
         return [(item, rest) for item in value.items]
-    if isinstance(value, Mapping):
-        named = [(constant_key(name), item) for name, item in value.items]
-        return [(item, rest) for name, item in named if key is None or name is None or name == key]
-    return None
+    return [(item, rest) for _, item in value.items] if isinstance(value, Mapping) else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts
-from codemods.nnx.may.graph import NOTHING, NOWHERE, Graph, Key, Reached, parts, peeled, stripped
+from codemods.nnx.may.graph import NOTHING, NOWHERE, Graph, Place, Reached, parts, peeled, stripped
 from codemods.nnx.project import Project
-from codemods.nnx.values import Call, Value
+from codemods.nnx.values import Attr, Call, Value
 
 
 class Made:
@@ -107,34 +107,34 @@ class Made:
         return self._among(callee, self.makers)
 
     def _among(self, value: Value, nodes: Reached) -> bool:
-        seen: set[tuple[int, tuple[Key, ...]]] = set()
-        todo: list[tuple[Value, tuple[Key, ...]]] = [(value, ())]  # with the keys under which it is looked into
+        seen: set[tuple[int, tuple[Place, ...]]] = set()
+        todo: list[tuple[Value, tuple[Place, ...]]] = [(value, ())]  # with the places at which it is looked into
         while todo:
-            inner, keys = todo.pop()
-            if (id(inner), keys) in seen:
+            inner, places = todo.pop()
+            if (id(inner), places) in seen:
                 continue
-            seen.add((id(inner), keys))
-            inner, key, taken = peeled(inner)
+            seen.add((id(inner), places))
+            inner, place, taken = peeled(inner)
             if taken:
-                todo.append((inner, (key, *keys)[:_LOOKS]))  # a loop may look into what it looked into before
+                todo.append((inner, (place, *places)[:_LOOKS]))  # a loop may look into what it looked into before
                 continue
-            ways = parts(inner, keys)
+            ways = parts(inner, places)
             if ways is not None:
                 todo += ways
                 continue
             under = nodes.get(self.graph.node(inner), NOWHERE)
-            if under is None or (under and (not keys or keys[0] is None or keys[0] in under)):
+            if under is None or (under and (not places or places[0] is None or places[0] in under)):
                 return True
         return False
 
 
 def _extent(found: Reached) -> int:
-    """Return how much has been found: a number that grows with every node, and with every key of one."""
-    return sum(_ALL if keys is None else len(keys) for keys in found.values())
+    """Return how much has been found: a number that grows with every node, and with every place of one."""
+    return sum(_ALL if places is None else len(places) for places in found.values())
 
 
 _LOOKS = 3  # how far what is in containers is told apart
-_ALL = 100  # more than the keys that are told apart
+_ALL = 100  # more than the places that are told apart
 
 
 class May:
@@ -158,11 +158,14 @@ class May:
             more = False
             for name, calls in graph.deferred.items():
                 objects = Made(graph, frozenset(), frozenset(owners.get(name, ())))
-                found = [(call, callee) for call, callee in calls if objects.may_be(callee.base)]
-                for call, callee in found:
-                    graph.by_name(call, callee)
-                graph.deferred[name] = [one for one in calls if one not in found]
-                more = more or bool(found)
+                left: list[tuple[Call, Attr]] = []
+                for call, callee in calls:
+                    if objects.may_be(callee.base):
+                        graph.by_name(call, callee)
+                    else:
+                        left.append((call, callee))
+                graph.deferred[name] = left
+                more = more or len(left) < len(calls)
 
     def made_of(self, classes: Iterable[ClassFacts]) -> Made:
         """Return what may be an object of one of the project's classes, or of a class that derives from one."""
