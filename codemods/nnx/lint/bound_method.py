@@ -112,22 +112,6 @@ or updated later.
     examples=(
         Example(
             before="""\
-from flax import nnx
-
-model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
-predict = nnx.jit(model.__call__)
-""",
-            after="""\
-from flax import nnx
-
-model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
-predict = nnx.jit(lambda *args, **kwargs: model.__call__(*args, **kwargs))
-""",
-            targets=("0.12",),
-            run=False,
-        ),
-        Example(
-            before="""\
 import jax
 import jax.numpy as jnp
 from flax import nnx
