@@ -534,8 +534,8 @@ class Taint:
 
     def _each(self, value: Each, activation: Activation) -> Status:
         base = self.status(value.base, activation)
-        if isinstance(value.base, Mapping):
-            return PYTHON
+        if isinstance(value.base, Mapping) or any(isinstance(key, str) for key, _ in base.items):
+            return PYTHON  # a round through a dict, or what it gives by items(), begins with a key
         return base.any_part()
 
     def _param(self, value: Param, activation: Activation) -> Status:
