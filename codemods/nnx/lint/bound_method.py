@@ -117,6 +117,20 @@ import jax.numpy as jnp
 from flax import nnx
 
 model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+predict = jax.jit(model.__call__)
+print(predict(jnp.ones(2)))
+model.kernel.value = jnp.zeros((2, 3))
+print(predict(jnp.ones(2)))
+""",
+            run=False,
+        ),
+        Example(
+            before="""\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
 predict = jax.jit(model)
 print(predict(jnp.ones(2)))
 """,
