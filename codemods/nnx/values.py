@@ -322,3 +322,16 @@ class Changed(Value):
         self.node = node
         self.before = before
         self.value = value
+
+
+def of_display(value: Value) -> Value:
+    """Return what a target gets of a display that is written out: of ``a, b = x, y`` the ``x`` for ``a``.
+
+    Other values are returned as they are, and so is an element of a display in which something is unpacked.
+    """
+    if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
+        place, items = value.index.value, value.base.items
+        if isinstance(place, int) and -len(items) <= place < len(items):
+            if not any(isinstance(item, Star) for item in items):
+                return items[place]
+    return value

@@ -25,9 +25,9 @@ from codemods.nnx.values import (
     Mapping,
     Param,
     Sequence,
-    Star,
     Unknown,
     Value,
+    of_display,
 )
 
 # functions of jax.random that use a key up: a cheap test before a name is resolved
@@ -298,10 +298,8 @@ def varies(value: Value, loop: ast.AST, depth: int = 0, lasting: Callable[[Attr]
         return inside(value.node, loop) or any(varies(item, loop, depth + 1, lasting) for item in value.items)
     if isinstance(value, Mapping):
         return inside(value.node, loop)
-    if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
-        index, items = value.index.value, value.base.items
-        if isinstance(index, int) and -len(items) <= index < len(items) and not any(isinstance(i, Star) for i in items):
-            return varies(items[index], loop, depth + 1, lasting)
+    if (element := of_display(value)) is not value:
+        return varies(element, loop, depth + 1, lasting)
     if isinstance(value, Item):
         return varies(value.base, loop, depth + 1, lasting) or varies(value.index, loop, depth + 1, lasting)
     return isinstance(value, Attr) and not (lasting is not None and lasting(value))

@@ -13,7 +13,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Param, Unknown, Value, of_display
 
 _LIBRARY = frozenset({"kernel", "bias", "scale", "embedding"})
 _LAYERS = frozenset(
@@ -38,10 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if in_test(event.scope):
             continue  # which compares results of weights that it puts there
-        stored = event.stored
-        if isinstance(stored, Item) and isinstance(stored.base, Sequence) and isinstance(stored.index, Const):
-            place = stored.index.value  # one of several that are assigned at once
-            stored = stored.base.items[place] if isinstance(place, int) and place < len(stored.base.items) else stored
+        stored = of_display(event.stored)  # one of several that are assigned at once
         if _array(context, event, stored) and _variable(context, event):
             yield finding(
                 RULE.code,

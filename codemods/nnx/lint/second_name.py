@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
@@ -18,7 +18,20 @@ from codemods.nnx.lint.places import callers_of, foreign, in_test, kinds_of, pas
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Item, Param, Sequence, Unknown, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Choice,
+    Class,
+    Const,
+    Free,
+    Item,
+    Param,
+    Sequence,
+    Unknown,
+    Value,
+    of_display,
+)
 
 _COPY = re.compile(
     r"(^|_)(target|ema|best|backup|snapshot|old|prev|previous|initial|frozen|teacher|averaged|polyak|copy)(_|$)", re.I
@@ -41,9 +54,10 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _multiplied(context)
     yield from _keyed(context)
     yield from _shallow(context)
-    for scope in _promising(context):
+    promising = _promising(context)
+    for scope in promising:
         yield from _at_once(context, scope)
-    for scope in _promising(context):
+    for scope in promising:
         for node, target, written in _assigned(context, scope):
             source = _handed_back(context, written, scope) if _promises(last_word(target)) else None
             if not isinstance(source, ast.Name | ast.Attribute) or not isinstance(target, ast.Name | ast.Attribute):
@@ -74,7 +88,7 @@ def _handed_back(context: Context, node: ast.expr, scope: Scope) -> ast.expr | N
     if len(callees) != 1 or callees[0][0].gradient or callees[0][0].function.generator:
         return None
     function = callees[0][0].function
-    if function.is_cached or _traced(context, function) or len(set(function.returns)) != 1:
+    if function.is_cached or function in context.traced or len(set(function.returns)) != 1:
         return None
     param = function.returns[0]
     if not isinstance(param, Param) or param.function is not function or param is function.self_param:
@@ -111,11 +125,6 @@ def _instead(context: Context, node: ast.IfExp | ast.BoolOp, scope: Scope) -> as
 
 def _is_name(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Attribute)
-
-
-def _traced(context: Context, function: FunctionFacts) -> bool:
-    """Say whether a function is compiled, whose results are no arguments of its."""
-    return function in context.traced
 
 
 def _optimized(context: Context, target: ast.Name | ast.Attribute, scope: Scope) -> bool:
@@ -448,9 +457,7 @@ def _promising(context: Context) -> list[Scope]:
 def _aliased(scope: Scope, name: str) -> bool:
     """Say whether a variable may be another name for what an attribute or a variable holds."""
     for value in scope.bindings[name]:
-        if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
-            place = value.index.value  # one of several that are assigned at once
-            value = value.base.items[place] if isinstance(place, int) and place < len(value.base.items) else value
+        value = of_display(value)  # one of several that are assigned at once
         if isinstance(value, Param | Free | Attr | Call | Choice | Unknown) or (
             isinstance(value, Item) and isinstance(value.base, Call)
         ):

@@ -17,7 +17,7 @@ from codemods.nnx.lint.syntax import outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence
+from codemods.nnx.values import Attr, Call, Const, Item, Param, of_display
 
 _PROMISES = re.compile(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
 
@@ -122,10 +122,9 @@ def _filtered(event: CallEvent) -> bool:
 def _returned(context: Context, event: CallEvent, target: ast.Name) -> bool:
     """Say whether a state is put back, as it is, into the object that it was taken from."""
     for value in event.scope.bindings.get(target.id, ()):
-        source = value.base if isinstance(value, Item) else value
-        if isinstance(source, Sequence) and isinstance(value, Item) and isinstance(value.index, Const):
-            place = value.index.value
-            source = source.items[place] if isinstance(place, int) and place < len(source.items) else source
+        source = of_display(value)
+        if source is value and isinstance(value, Item):
+            source = value.base
         if not isinstance(source, Const) and source is not event.value:
             return False  # it may be another one
     model = ast.dump(event.node.args[0])

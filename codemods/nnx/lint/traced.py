@@ -464,10 +464,11 @@ class Traced:
             return [], False
         told_apart = param.function in self.known and not self._made_within(scope, param.function)
         settled = False
+        switches = _switches(value.node, param.function)
         found: dict[tuple[FunctionFacts, FunctionFacts | None], _Handed] = {}
         for frame in flow.sites.settlements(param):
             giver = frame.caller.function if frame.caller is not None else None
-            if (told_apart and giver is None) or self._switched_off(value.node, frame):
+            if (told_apart and giver is None) or self._switched_off(switches, frame):
                 settled = True
                 continue  # called at the top of a file, or where a flag is not given
             with flow.assuming(param.function, frame):
@@ -476,24 +477,12 @@ class Traced:
                     found.setdefault(key, _Handed(reached.function, entered, key[1]))
         return list(found.values()), settled
 
-    def _switched_off(self, node: ast.AST, frame: Frame) -> bool:
+    def _switched_off(self, switches: list[tuple[str, bool]], frame: Frame) -> bool:
         """Say whether an activation gives a constant, or leaves its default, so that a place is not reached."""
-        function = frame.function
-        for block in ast.walk(function.node):
-            if not isinstance(block, ast.If):
-                continue
-            negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
-            test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
-            flag = function.scope.module.values.get(test) if isinstance(test, ast.Name) else None
-            while isinstance(flag, Free) and len(found := flag.scope.bindings.get(flag.name, [])) == 1:
-                flag = found[0]
-            if not isinstance(flag, Param) or flag.function is not function:
-                continue
-            arm = block.body if any(_holds(one, node) for one in block.body) else block.orelse
-            given = self._flow.argument(frame, flag.name) if any(_holds(one, node) for one in arm) else None
-            if given is not None and isinstance(given.value, Const):
-                if bool(given.value.value) is ((arm is block.body) is negated):
-                    return True
+        for name, off in switches:
+            given = self._flow.argument(frame, name)
+            if given is not None and isinstance(given.value, Const) and bool(given.value.value) is off:
+                return True
         return False
 
     def _made_within(self, scope: Scope, function: FunctionFacts) -> bool:
@@ -586,6 +575,25 @@ def _on_condition(event: CallEvent) -> bool:
         _holds(block, event.node) or (block.lineno < line and any(isinstance(n, ast.Return) for n in ast.walk(block)))
         for block in blocks
     )
+
+
+def _switches(node: ast.AST, function: FunctionFacts) -> list[tuple[str, bool]]:
+    """Return the parameters that conditions around a place ask for, with the truth at which it is not reached."""
+    found: list[tuple[str, bool]] = []
+    for block in ast.walk(function.node):
+        if not isinstance(block, ast.If):
+            continue
+        negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
+        test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
+        flag = function.scope.module.values.get(test) if isinstance(test, ast.Name) else None
+        while isinstance(flag, Free) and len(bound := flag.scope.bindings.get(flag.name, [])) == 1:
+            flag = bound[0]
+        if not isinstance(flag, Param) or flag.function is not function:
+            continue
+        in_body = any(_holds(one, node) for one in block.body)
+        if in_body or any(_holds(one, node) for one in block.orelse):
+            found.append((flag.name, in_body is negated))
+    return found
 
 
 def _holds(block: ast.AST, node: ast.AST) -> bool:

@@ -10,6 +10,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.places import callers_of, foreign, kinds_of
+from codemods.nnx.lint.syntax import inside
 from codemods.nnx.values import Attr, Call, Item, Param, Value
 
 _TRAINING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax.nnx.update"})
@@ -74,7 +75,7 @@ def _changes(context: Context) -> dict[Bound, list[tuple[ast.AST, Scope]]]:
 def _behind(context: Context, made: CallEvent, node: ast.AST, scope: Scope, depth: int) -> bool:
     """Say whether a change comes after a call in one run of its body, itself or by what calls it."""
     if scope is made.scope:
-        loops = [loop for loop in made.loops if isinstance(loop, ast.For | ast.While) and _holds(loop, node)]
+        loops = [loop for loop in made.loops if isinstance(loop, ast.For | ast.While) and inside(node, loop)]
         if loops:
             return False  # each round may make its own
         paths = context.bodies.paths(scope)
@@ -104,7 +105,7 @@ def _run_before(context: Context, made: CallEvent, node: ast.AST) -> bool:
     line = getattr(node, "lineno", 0)
     return any(
         event.node.lineno < line
-        or any(_holds(loop, node) for loop in event.loops if isinstance(loop, ast.For | ast.While))
+        or any(inside(node, loop) for loop in event.loops if isinstance(loop, ast.For | ast.While))
         for event in calls
     )
 
@@ -112,7 +113,3 @@ def _run_before(context: Context, made: CallEvent, node: ast.AST) -> bool:
 def _same_class(one: FunctionFacts, two: FunctionFacts | None) -> bool:
     """Say whether two methods are of one class, whose constructor compiles and whose other methods train."""
     return two is not None and one.owner is not None and one.owner is two.owner and two.name in {"__init__", "setup"}
-
-
-def _holds(loop: ast.AST, node: ast.AST) -> bool:
-    return any(n is node for n in ast.walk(loop))

@@ -18,7 +18,7 @@ from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import scopes
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Star, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Unknown, Value, of_display
 
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
 _DEPTH = 8
@@ -166,11 +166,7 @@ def _returned(context: Context, call: Bound) -> list[Bound]:
 
 def _part(whole: Bound, index: Const) -> Bound:
     """Return an element of a tuple."""
-    value, place = whole.value, index.value
-    if isinstance(value, Sequence) and isinstance(place, int) and -len(value.items) <= place < len(value.items):
-        if not any(isinstance(one, Star) for one in value.items):
-            return Bound(value.items[place], whole.frame)
-    return Bound(Item(value, index), whole.frame)
+    return Bound(of_display(Item(whole.value, index)), whole.frame)
 
 
 def _empty(value: Value) -> bool:

@@ -19,6 +19,7 @@ from codemods.nnx.lint.static_flag import flags_of
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.tree_fields import untraceable_field
+from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
     Attr,
@@ -102,7 +103,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _mapped(context: Context) -> Iterator[Finding]:
     """Yield the objects that functions get which vmap maps, or of which a gradient is taken."""
-    if not context.shared(_plain_objects):
+    if context.shared(_plain_objects) is None:
         return
     for root in (*context.traced.roots, *context.traced.gradients):
         if root.transform not in _MAPPING or root.partial or root.decorator or in_test(root.scope):
@@ -126,15 +127,16 @@ def _mapped(context: Context) -> Iterator[Finding]:
                     )
 
 
-def _plain_objects(context: Context) -> tuple[ClassFacts, ...]:
-    """Return the classes of the project that are made somewhere and are no trees."""
-    return tuple(cls for cls in context.project.classes() if not _registered(context, cls))
+def _plain_objects(context: Context) -> Made | None:
+    """Return what may be an object of a class of the project that is no tree; None if all classes are trees."""
+    classes = [cls for cls in context.project.classes() if not _registered(context, cls)]
+    return context.flow.may.made_of(classes) if classes else None
 
 
 def _object(context: Context, bound: Bound) -> str:
     """Return what a value is that is an object of one class which is no tree, on every way."""
-    classes = context.shared(_plain_objects)
-    if not classes or not context.flow.may.made_of(classes).may_be(bound.value):
+    objects = context.shared(_plain_objects)
+    if objects is None or not objects.may_be(bound.value):
         return ""
     sources = context.sources.originals(bound)
     kinds = {_made(context, one) for one in sources}

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind, result_kind
 from codemods.nnx.known import CALLS_BODY, OPERANDS
-from codemods.nnx.nodes import last_word
 from codemods.nnx.pytree.functions import tree_function
 from codemods.nnx.state.containers import Containers
 from codemods.nnx.state.events import Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing, is_container
 from codemods.nnx.state.methods import STREAMS
-from codemods.nnx.state.relevance import HANDED_ON, defaults
+from codemods.nnx.state.relevance import defaults, handed_on
 from codemods.nnx.state.statements import VALUE
-from codemods.nnx.values import Call, Ref
+from codemods.nnx.values import Call
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -44,7 +43,6 @@ _SAME = frozenset(
 #: Functions that lay arrays out over devices: the result is a copy with the same values.
 _LAYING = frozenset({"jax.lax.with_sharding_constraint", "jax.device_put", "jax.sharding.reshard"})
 _CLONES = frozenset({"flax.nnx.clone", "copy.deepcopy"})
-_SHORT = frozenset(name.rpartition(".")[2] for name in HANDED_ON)
 #: Functions that only ask about an object, not about its Variables.
 _ASKING = frozenset({"builtins.isinstance", "builtins.hasattr", "builtins.type", "builtins.len", "builtins.id"})
 _MAKING = frozenset({Kind.OPTIMIZER, Kind.MODULE, Kind.METRIC, Kind.RNGS, Kind.STREAM, Kind.VARIABLE})
@@ -142,9 +140,7 @@ class Library:
 
     def shares(self, node: ast.expr, scope: Scope) -> str:
         """Return the full name of a function that shares Variables; empty for anything else."""
-        value = scope.module.values.get(node) if last_word(node) in _SHORT else None
-        resolved = self.run.flow.resolve(self.run.flow.here(value, scope)).value if value is not None else None
-        return resolved.name if isinstance(resolved, Ref) and resolved.name in HANDED_ON else ""
+        return handed_on(self.run.flow, node, scope)
 
     def _each(self, node: ast.Call, functions: set[Thing], given: Args) -> set[Thing]:
         """Call functions with each element of what they are mapped over."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kind
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
@@ -15,7 +16,7 @@ from codemods.nnx.values import Attr, Ref
 
 SHARING = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.merge"})
 #: Those of them that take an object alone, so that code may hand them on: ``map(nnx.state, models)``.
-HANDED_ON = frozenset({"flax.nnx.state", "flax.nnx.split"})
+_HANDED_ON = frozenset({"flax.nnx.state", "flax.nnx.split"})
 _SHORT = frozenset(name.rpartition(".")[2] for name in SHARING)
 
 Part = FunctionFacts | ModuleFacts  # a function, or the body of a module
@@ -34,7 +35,10 @@ class Relevance:
             part(event) for module in context.project.modules for event in module.calls if self._shares(event)
         )
         fields = {
-            name for cls in context.project.classes() for name, node in defaults(cls) if self._mentions(node, cls.scope)
+            name
+            for cls in context.project.classes()
+            for name, node in defaults(cls)
+            if handed_on(context.flow, node, cls.scope)
         }
         self._users: dict[str, dict[Part, None]] | None = None
         self._derived: dict[str, set[str]] | None = None
@@ -48,15 +52,7 @@ class Relevance:
         if short(event.node.func) in _SHORT and flow.calls.name(event) in SHARING:
             return True
         given = (*event.node.args, *(k.value for k in event.node.keywords))
-        return applied(self.context, event) or any(self._mentions(node, event.scope) for node in given)
-
-    def _mentions(self, node: ast.expr, scope: Scope) -> bool:
-        """Say whether code hands on a function that makes a second handle."""
-        value = scope.module.values.get(node) if short(node) in _SHORT else None
-        if value is None:
-            return False
-        resolved = self.context.flow.resolve(self.context.flow.here(value, scope)).value
-        return isinstance(resolved, Ref) and resolved.name in HANDED_ON
+        return applied(self.context, event) or any(handed_on(flow, node, event.scope) for node in given)
 
     def users(self, names: Iterable[str]) -> dict[Part, None]:
         """Return the functions and modules that call a name, or hand it on."""
@@ -131,6 +127,13 @@ def part(event: CallEvent) -> Part:
 def short(node: ast.expr) -> str:
     """Return the last part of a name; empty for anything else."""
     return last_word(node)
+
+
+def handed_on(flow: Flow, node: ast.expr, scope: Scope) -> str:
+    """Return the full name of a function that shares Variables and is mentioned as a value; empty for anything else."""
+    value = scope.module.values.get(node) if short(node) in _SHORT else None
+    resolved = flow.resolve(flow.here(value, scope)).value if value is not None else None
+    return resolved.name if isinstance(resolved, Ref) and resolved.name in _HANDED_ON else ""
 
 
 def defaults(cls: ClassFacts) -> Iterator[tuple[str, ast.expr]]:

@@ -30,7 +30,6 @@ from codemods.nnx.values import (
     Comprehension,
     Const,
     Each,
-    Item,
     Loop,
     Mapping,
     Param,
@@ -39,6 +38,7 @@ from codemods.nnx.values import (
     Star,
     Unknown,
     Value,
+    of_display,
 )
 
 # kinds of values that are data by themselves
@@ -269,9 +269,7 @@ class Attributes:
 
     def is_marked(self, store: Store) -> bool:
         """Say whether a store says itself what the attribute is: by ``nnx.data``, ``nnx.List`` and the like."""
-        value = store.value
-        if isinstance(value, Item) and isinstance(value.base, Sequence) and isinstance(value.index, Const):
-            value = value.base.items[int(str(value.index.value))]  # one of several targets
+        value = of_display(store.value)  # one of several targets
         ways = value.options if isinstance(value, Choice) else (value,)
         bounds = (self.flow.here(way, store.event.scope) for way in ways)
         return any(self.names_mark(bound) for bound in bounds) or self._is_filled_list(store)
