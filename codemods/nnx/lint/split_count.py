@@ -50,10 +50,9 @@ def _gradients(context: Context) -> Iterator[Finding]:
         assert isinstance(target, ast.Tuple)
         if len(target.elts) < 3 or any(isinstance(one, ast.Starred) for one in target.elts):
             continue
-        layer = next(iter(layers(context, context.flow.here(event.value.callee, event.scope))), None)
-        while layer is not None and context.flow.calls.callee_name(layer) in COMPILING:
-            inner = context.flow.with_value(layer, layer.value.args[0]) if isinstance(layer.value, Call) else layer
-            layer = next(iter(layers(context, inner)), None)
+        # `jax.jit(jax.value_and_grad(...))`; of `self.step = jax.jit(self.step)` there is no innermost one
+        made = layers(context, context.flow.here(event.value.callee, event.scope))
+        layer = next((one for one in made if context.flow.calls.callee_name(one) not in COMPILING), None)
         if layer is None or not isinstance(layer.value, Call) or not layer.value.args:
             continue
         name = context.flow.calls.callee_name(layer)
