@@ -137,3 +137,34 @@ MAKE = "def make():\n    return Net(nnx.Rngs(0))\n\n\n"
 )
 def test_shapes_have_no_weights(text: str, said: bool) -> None:
     assert [f.code for f in look(DROPPED + text, CHOSEN).findings] == ["NNX217"] * said
+
+
+STACKED = f"""\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.d = {DROPOUT}
+
+
+class Stack(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = make(rngs)
+        self.head = {LINEAR}
+
+
+stack = Stack(nnx.Rngs(0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("maker", "said"),
+    [
+        ("@nnx.split_rngs(splits=3)\n@nnx.vmap\ndef make(rngs):\n    return Layer(rngs)\n", False),
+        ("make = nnx.split_rngs(splits=3)(nnx.vmap(Layer))\n", False),
+        ("@nnx.jit\ndef make(rngs):\n    return Layer(rngs)\n", True),
+    ],
+)
+def test_what_split_rngs_gives_back_is_as_it_was(maker: str, said: bool) -> None:
+    """Measured: the key is taken of the split streams, and the weights made after it are those of 0.10."""
+    layer, _, rest = STACKED.partition("\n\n\nclass Stack")
+    text = f"{HEAD}{layer}\n\n\n{maker}\n\nclass Stack{rest}"
+    assert [f.code for f in look(text, CHOSEN).findings if f.code == "NNX217"] == ["NNX217"] * said

@@ -62,6 +62,14 @@ def test_the_key_is_given(name: str) -> None:
     assert migrate_text(_program(name), options("0.11")) == _program(name).replace(call, policy)
 
 
+@pytest.mark.parametrize("words", ["# no fork here", "# scan these\nnote = 'nothing in a fork of it'"])
+def test_words_of_comments_give_no_stream_an_axis(words: str) -> None:
+    name = next(iter(MENDED))
+    call, key = MENDED[name]
+    text = f"{words}\n{_program(name)}"
+    assert f"{call[:-1]}, policy=lambda path, _, shape: {key})" in migrate_text(text, options("0.11"))
+
+
 @pytest.mark.parametrize("name", MENDED)
 def test_the_numbers_stay(name: str, outputs: dict[str, dict[str, Output]]) -> None:
     assert_same(outputs, name)

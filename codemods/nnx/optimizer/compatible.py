@@ -16,7 +16,7 @@ from codemods.nnx.optimizer.groups import Group, Reason
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.rewrite import RewriteError, keyword_to_front, positional_to_keyword
-from codemods.nnx.values import Attr, Free, Item, Ref, Sequence, Star
+from codemods.nnx.values import Attr, Free, Item, ModuleRef, Ref, Sequence, Star, Value
 
 _NAME = "ModelAndOptimizer"
 
@@ -204,6 +204,15 @@ class CompatibleForm:
         for node, scope in dict.fromkeys(references):
             source = scope.module.source
             if isinstance(node, ast.Attribute):
+                if isinstance(self._resolved(scope.module.values[node.value], scope), ModuleRef):  # re-exported
+                    spelling = spell(self.flow, scope, _NAME)
+                    if spelling is None:
+                        raise CannotChange(Reason(f"nnx.{_NAME} cannot be named there without a clash", scope, node))
+                    plan.edit(scope, *spelling.edits, Edit(*source.span(node), spelling.text.encode()))
+                    continue
+                if not self._of_package(node, scope):
+                    node, scope = self._definition(node, scope, group)
+                    source = scope.module.source
                 end = source.span(node)[1]
                 plan.edit(scope, Edit(end - len(node.attr), end, _NAME.encode()))
             elif isinstance(node, ast.Name):
@@ -214,6 +223,47 @@ class CompatibleForm:
                     raise CannotChange(_at(first, "its class is chosen by an expression"))
         for (module, name), uses in by_module.items():
             self._rename_imported(plan, module, name, uses, group)
+
+    def _of_package(self, node: ast.Attribute, scope: Scope) -> bool:
+        """Say whether an attribute is the class by its own name, taken from the package outside the project."""
+        base = scope.module.values.get(node.value)
+        return node.attr == "Optimizer" and base is not None and isinstance(self._resolved(base, scope), Ref)
+
+    def _resolved(self, value: Value, scope: Scope) -> Value:
+        return self.flow.resolve(self.flow.here(value, scope)).value
+
+    def _definition(self, node: ast.Attribute, scope: Scope, group: Group) -> tuple[ast.Attribute, Scope]:
+        """Return where an attribute of the project is set to the class, if nobody else sets or reads it.
+
+        Raises:
+            CannotChange: if it is set in several ways, or goes elsewhere from there.
+        """
+        name, project = node.attr, self.flow.project
+        refused = CannotChange(Reason(f"its class is held by the attribute `{name}`, used elsewhere", scope, node))
+        set_to: list[tuple[Value, Scope]] = []
+        for cls in project.classes():
+            if name in cls.fields and cls.decorators:  # its constructor sets it as well
+                raise refused
+            set_to += [(value, cls.scope) for value in cls.scope.bindings.get(name, ())]
+        called = {constructor.event.node.func for constructor in group.constructors} | {node}
+        known = {"builtins.isinstance", "builtins.issubclass"}
+        for call in project.calls():
+            if self.flow.calls.callee_name(self.flow.here(call.value, call.scope)) in known:
+                called |= set(call.node.args[1:])
+        for event in project.attributes():
+            if event.node.attr == name and not self._of_package(event.node, event.scope):
+                if event.context == "store" and event.stored is not None:
+                    set_to.append((event.stored, event.scope))
+                elif event.context != "load" or event.node not in called:
+                    raise refused
+        if len(set_to) != 1:
+            raise refused
+        value, where = set_to[0]
+        if not isinstance(value, Attr) or not isinstance(value.node, ast.Attribute):
+            raise refused
+        if not self._of_package(value.node, where):
+            raise refused
+        return value.node, where
 
     def _borrow(self, plan: Plan, references: list[tuple[ast.expr, Scope]], group: Group) -> None:
         """Name the class by the compatibility module, where 0.10 has it as well."""
@@ -255,7 +305,11 @@ class CompatibleForm:
 def _import_of(module: ModuleFacts, name: str) -> tuple[ast.ImportFrom | None, ast.alias | None]:
     """Return the import of the old class that binds a name."""
     for statement in module.imports:
-        if isinstance(statement, ast.ImportFrom):
+        if (
+            isinstance(statement, ast.ImportFrom)
+            and (statement.module or "").startswith("flax")
+            and not statement.level
+        ):
             for alias in statement.names:
                 if (alias.asname or alias.name) == name and alias.name == "Optimizer":
                     return statement, alias

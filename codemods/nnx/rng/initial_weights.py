@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rng.analysis import rng_analysis
+from codemods.nnx.rng.chains import SPLIT, chain, decorators
 from codemods.nnx.rng.origins import Kept, Origin
 from codemods.nnx.rng.signs import migrates
 from codemods.nnx.rule import Example, Kind, Rule
@@ -99,8 +100,14 @@ def _later(
         return
     for caller in context.flow.sites.callers(function):
         passed = _passed(function, caller, name)
-        if passed is not None:
+        if passed is not None and not _restored(context, function, caller):
             yield from _later(context, caller, passed, start, depth + 1)
+
+
+def _restored(context: Context, function: FunctionFacts, caller: CallEvent) -> bool:
+    """Say whether the caller has its streams back as they were: what is called gets split ones, by nnx.split_rngs."""
+    called = chain(context.flow, context.flow.here(caller.value.callee, caller.scope))[0]
+    return any(step.name == SPLIT for step in (*called, *decorators(context.flow, function)))
 
 
 def _passed(function: FunctionFacts, caller: CallEvent, name: str) -> ast.expr | None:

@@ -16,10 +16,11 @@ from codemods.nnx.rng.analysis import rng_analysis
 from codemods.nnx.rng.layouts import Shape
 from codemods.nnx.rule import Example, Rule
 from codemods.nnx.rule import Kind as RuleKind
+from codemods.nnx.source import Source
 from codemods.nnx.values import Const
 
 _OF_LAYERS = frozenset({"dropout", "carry", "default"})
-_MAPPING = (b"vmap", b"pmap", b"scan", b"split_rngs", b"fork")
+_MAPPING = frozenset({"vmap", "pmap", "scan", "split_rngs", "fork"})
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -60,9 +61,18 @@ def _scalar(context: Context, event: CallEvent, names: set[str | None]) -> bool:
         return True
     if Shape.VECTOR in shapes or not shapes or any(name in names for name, _ in event.value.keywords):
         return False
-    if any(word in module.source.data for module in context.project.modules for word in _MAPPING):
+    if any(_maps(module.source) for module in context.project.modules):
         return False
     return context.kinds.only(bound) in {Kind.MODULE, Kind.RNGS}
+
+
+def _maps(source: Source) -> bool:
+    """Say whether a text may give streams an axis: by a name of its code, not by a word of a comment."""
+    if not any(word.encode() in source.data for word in _MAPPING):
+        return False
+    names = {*(n.id for n in source.of_type(ast.Name)), *(n.attr for n in source.of_type(ast.Attribute))}
+    names |= {n.name.rpartition(".")[2] for n in source.of_type(ast.alias)}
+    return not names.isdisjoint(_MAPPING) or any(n.value in _MAPPING for n in source.of_type(ast.Constant))
 
 
 def _fix(context: Context, event: CallEvent) -> Fix | None:
