@@ -260,8 +260,11 @@ def _is_false(node: ast.expr) -> bool:
 
 def _of_call(context: Context, event: CallEvent, function: FunctionFacts, depth: int) -> bool:
     """Say whether a place is reached in every call of a module, also through other functions."""
-    if any(isinstance(node, ast.If | ast.IfExp) for node, _ in context.bodies.paths(event.scope).get(event.node, ())):
-        return False  # made once, on first use
+    for block, _ in context.bodies.paths(event.scope).get(event.node, ()):
+        if isinstance(block, ast.If | ast.IfExp) and (
+            not (depth or _local(event)) or _FIRST.search(ast.unparse(block.test))
+        ):
+            return False  # made once, on first use
     if any(last_word(node) == "compact" for node in getattr(function.node, "decorator_list", ())):
         return False
     if any(r.function is function and r.transform.startswith("flax.nnx.") for r in context.traced.gradients):
@@ -275,6 +278,23 @@ def _of_call(context: Context, event: CallEvent, function: FunctionFacts, depth:
         and not in_test(caller.scope)
         and _of_call(context, caller, caller.scope.function, depth + 1)
         for caller in callers_of(context, function)[:20]
+    )
+
+
+_FIRST = re.compile(r"init|hasattr|getattr|\bNone\b|\bnot in\b|first|built|setup|created|cache|debug")
+
+
+def _local(event: CallEvent) -> bool:
+    """Say whether what a call makes is called there, or is kept in a variable of its body and nowhere else."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return True
+    names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    if len(names) != len(statement.targets):
+        return False
+    return not any(
+        isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in names
+        for node in ast.walk(event.scope.node)
     )
 
 
