@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -10,7 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, compiled_roots, foreign, in_test, written
-from codemods.nnx.lint.syntax import innermost_loop, inside
+from codemods.nnx.lint.syntax import innermost_loop, inside, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Function, Loop, Value
@@ -26,6 +27,9 @@ def _check(context: Context) -> Iterator[Finding]:
         if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
             continue
         bound = _depends(context, event, loop) if loop is not None else not _repeated(context, event)
+        if bound and loop is not None and _sliced(loop, event.node):
+            yield _found(event.scope, event.node, name, "compile once before the loop, and give it the batch")
+            continue
         if bound and loop is not None and (_counted(loop, event.node) or _handed_on(context, event, loop)):
             bound = False
         if not bound and _fresh(context, event, name):
@@ -45,13 +49,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
 
 
-def _found(scope: Scope, node: ast.AST, name: str) -> Finding:
+def _found(scope: Scope, node: ast.AST, name: str, help: str = "compile once before the loop") -> Finding:
     return finding(
         RULE.code,
         scope,
         node,
         f"`{name}` makes a new function in every round, which is compiled every time",
-        "compile once before the loop",
+        help,
     )
 
 
@@ -197,9 +201,36 @@ def _counted(loop: ast.For | ast.While, node: ast.Call) -> bool:
         return False
     counters = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name) and n.id in _ROUNDS}
     others = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - counters
-    own = {a.arg for a in ast.walk(made.args) if isinstance(a, ast.arg)}
-    read = {n.id for n in ast.walk(made.body) if isinstance(n, ast.Name)} - own
+    read = _free(made)
     return bool(counters & read) and not others & read
+
+
+def _sliced(loop: ast.For | ast.While, node: ast.Call) -> bool:
+    """Say whether what is compiled is a lambda with parameters that takes nothing of a round from around itself but
+    its slices of arrays, ``x[i : i + size]``: those are data, which belong among its arguments."""
+    made = node.args[0]
+    if not isinstance(loop, ast.For) or not isinstance(made, ast.Lambda) or not (made.args.args or made.args.vararg):
+        return False
+    counters = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    stores = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    slices: Counter[str] = Counter()
+    for statement in (n for n in ast.walk(loop) if isinstance(n, ast.Assign)):
+        for name, part in (pair for target in statement.targets for pair in _pairs(target, statement.value)):
+            index = part.slice if isinstance(part, ast.Subscript) else None
+            first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+            if isinstance(first, ast.Slice) and counters & names_in(first):
+                slices[name] += 1
+    taken = _free(made) & {n.id for n in stores}
+    return bool(taken) and all(slices[name] == sum(n.id == name for n in stores) for name in taken)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that an assignment binds, each with the expression that it gets."""
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, part in zip(target.elts, value.elts, strict=True):
+            yield from _pairs(one, part)
 
 
 _ROUNDS = frozenset({"epoch", "step", "iteration", "it", "round", "round_", "epoch_idx", "step_idx"})
