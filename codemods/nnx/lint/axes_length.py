@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Part
 from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
@@ -19,11 +19,12 @@ from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import resolved, shown
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Call, Free, Mapping, Sequence, Value
+from codemods.nnx.values import Call, Free, Mapping, Param, Sequence, Value
 
 _MAPPING = frozenset({"jax.vmap", "flax.nnx.vmap", "jax.pmap", "flax.nnx.pmap", "flax.nnx.scan"})
 # these give the function all its arguments by place, with the defaults of those that a call leaves out
 _FILLING = frozenset({"flax.nnx.vmap", "flax.nnx.scan"})
+_JITS = frozenset({"jax.jit", "flax.nnx.jit"})
 _SHARDING = frozenset({"jax.shard_map", "flax.nnx.shard_map", "jax.experimental.shard_map.shard_map"})
 
 
@@ -125,7 +126,13 @@ def _mapped(root: Root) -> str:
 
 def _single(context: Context, value: Value, event: CallEvent) -> bool:
     """Say whether a model is one model, and not a stack that vmap made."""
-    for source in context.sources.of(context.flow.here(value, event.scope)):
+    bound = context.flow.resolve(context.flow.here(value, event.scope))
+    sources = [*context.sources.of(bound)]
+    if isinstance(bound.value, Param) and _compiled(context, bound.value.function):
+        # compiled code gets the model that its callers give
+        sources = [s for one in sources
+                   for s in (context.sources.of(one.value.of) if isinstance(one.value, Part) else (one,))]  # fmt: skip
+    for source in sources:
         if not isinstance(source.value, Call):
             return False
         home = context.bodies.home(source.value.node)
@@ -136,6 +143,12 @@ def _single(context: Context, value: Value, event: CallEvent) -> bool:
         if home.function is not None and context.traced.get(home.function) is not None:
             return False
     return True
+
+
+def _compiled(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function is compiled, and nothing else, so that it gets its arguments as they are."""
+    tracing = context.traced.get(function)
+    return tracing is not None and not tracing.sites and all(r.transform in _JITS for r in tracing.roots)
 
 
 def _specs(context: Context, root: Root) -> Iterator[Finding]:
