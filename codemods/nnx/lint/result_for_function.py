@@ -79,7 +79,7 @@ def _number(context: Context, event: CallEvent, value: Value | None) -> bool:
 
 
 def _result(context: Context, event: CallEvent, value: Call) -> bool:
-    """Say whether a call gives an array, a number or a tuple of such, and no function."""
+    """Say whether a call gives an array, a number or a tuple, and no function."""
     if made_by_jax(context, value, event.scope) or Arrays(context, {}).of(value, event.scope) != UNKNOWN:
         return True
     callees = context.flow.calls.callables(context.flow.here(value.callee, event.scope))
@@ -93,7 +93,7 @@ def _result(context: Context, event: CallEvent, value: Call) -> bool:
 
 def _computed(context: Context, value: Value, function: FunctionFacts) -> bool:
     node = getattr(value, "node", None)
-    operation = isinstance(node, ast.BinOp | ast.Compare)
+    operation = isinstance(node, ast.BinOp | ast.Compare | ast.Tuple | ast.List | ast.Dict)  # never called
     return operation or made_by_jax(context, value, function.scope)
 
 
