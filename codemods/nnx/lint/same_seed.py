@@ -11,7 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.applied import option, skipped
+from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
@@ -281,7 +281,7 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
     if key is None or b"axis_index" in function.scope.module.source.data:
         return None
     read = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    calls = context.traced.calls_of(root)
+    calls = [*calls_of(context, root)]  # also behind jax.jit(jax.vmap(f))
     if not calls or any(event.value.starred or in_test(event.scope) for event in calls):
         return None
     for param in mapped:
