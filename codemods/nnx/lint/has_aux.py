@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, foreign, shown, taken
 from codemods.nnx.lint.syntax import added_keyword, constant, keyword
@@ -44,6 +45,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if name in _NAMES:
                 message = f"{shown(function)} returns a tuple, and only a number can be differentiated"
                 yield finding(RULE.code, outer, node, message, "add has_aux=True: (loss, aux), grads = ...")
+    yield from _unpacked_numbers(context)
     for event, name in foreign(context, "grad", "value_and_grad"):
         if name not in _NAMES or not event.value.args or event.value.starred:
             continue
@@ -98,6 +100,50 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"with has_aux=True `{call.elts[0].id}` is a tuple of the loss and the rest",
                         "unpack it: (loss, aux), grads = ...",
                     )
+
+
+def _unpacked_numbers(context: Context) -> Iterator[Finding]:
+    """Yield the values without aux that are unpacked: whatever the function is, its value is one number."""
+    for event in context.bodies.unpacked:
+        module = event.scope.module
+        if module not in context.asked or b"value_and_grad" not in module.source.data:
+            continue
+        assert isinstance(event.statement, ast.Assign)
+        target = event.statement.targets[0]
+        if (
+            not isinstance(target, ast.Tuple)
+            or not _takes_aux(target)
+            or context.bodies.guarded(event.node, event.scope)
+        ):
+            continue
+        layer = _gradient(context, event)
+        if layer is None or not isinstance(layer.value, Call) or layer.value.starred:
+            continue
+        made = layer.value
+        if made.argument(2, "has_aux") is not None or not made.args:
+            continue
+        callees = _functions(context, context.flow.with_value(layer, made.args[0]))
+        if callees and all(_returns_tuple(one) and _plain(context, one) for one in callees):
+            continue  # told where it is made
+        yield finding(
+            RULE.code,
+            event.scope,
+            target,
+            f"without has_aux the value is one number, which `{ast.unparse(target.elts[0])}` cannot unpack",
+            "add has_aux=True if the function returns more than its loss",
+            related=[(made.node, "made here")] if made.node.lineno != target.lineno else [],
+        )
+
+
+def _gradient(context: Context, event: CallEvent) -> Bound | None:
+    """Return the ``value_and_grad`` whose result, as it is or compiled, a call calls."""
+    for layer in layers(context, context.flow.here(event.value.callee, event.scope)):
+        name = context.flow.calls.callee_name(layer)
+        if name in {"jax.value_and_grad", "flax.nnx.value_and_grad"}:
+            return layer
+        if name not in {"jax.jit", "flax.nnx.jit"}:
+            return None
+    return None
 
 
 def _functions(context: Context, given: Bound) -> list[FunctionFacts]:
