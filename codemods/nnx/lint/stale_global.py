@@ -487,12 +487,21 @@ def _between(context: Context, function: FunctionFacts, event: AttrEvent) -> boo
     statement = event.statement
     if isinstance(statement, ast.AugAssign):
         return True
-    value = getattr(statement, "value", None)
-    if isinstance(value, ast.BinOp) and any(
-        isinstance(n, ast.Attribute) and n.attr == event.node.attr for n in ast.walk(value)
-    ):
+    if _goes_on(getattr(statement, "value", None), event.node.attr):
         return True
     return _beside_calls(context, function, event)
+
+
+_LIMITS = frozenset({"max", "min", "clip", "maximum", "minimum", "float", "int", "round"})
+
+
+def _goes_on(value: ast.expr | None, attribute: str) -> bool:
+    """Say whether arithmetic makes a new value of the old one, within limits as in ``max(least, self.rate * 0.9)``."""
+    if isinstance(value, ast.Call) and last_word(value.func) in _LIMITS:
+        return any(_goes_on(part, attribute) for part in value.args)
+    return isinstance(value, ast.BinOp) and any(
+        isinstance(n, ast.Attribute) and n.attr == attribute for n in ast.walk(value)
+    )
 
 
 def _beside_calls(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:
