@@ -11,12 +11,21 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, position, taken
 from codemods.nnx.lint.syntax import argument, outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
 
-_STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set_to_zero"})
+_STATELESS = frozenset(
+    f"optax.{word}"
+    for word in (
+        "sgd", "sign_sgd", "scale", "identity", "set_to_zero", "clip", "clip_by_global_norm", "clip_by_block_rms",
+        "adaptive_grad_clip", "keep_params_nonnegative", "centralize", "scale_by_sign", "scale_by_param_block_norm",
+        "scale_by_param_block_rms", "scale_by_trust_ratio", "scale_by_learning_rate", "add_decayed_weights",
+        "normalize_by_update_norm", "stateless", "stateless_with_tree_map",
+    )
+)  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -335,12 +344,24 @@ def _read(event: CallEvent, name: str) -> bool:
 
 def _keeps(context: Context, event: CallEvent, callee: Attr) -> bool:
     """Say whether the transformation has moments, and steps again: in a loop, compiled, or called from loops."""
+    if _nothing(context, event):
+        return False
     made = context.sources.originals(context.flow.here(callee.base, event.scope))
     if not made or not all(has_moments(context, one) for one in made):
         return False
     if any(isinstance(loop, ast.For | ast.While) for loop in event.loops):
         return True
     return _again(context, event.scope.function, 0)
+
+
+def _nothing(context: Context, event: CallEvent) -> bool:
+    """Say whether the old state is written as none: ``tx.update(grads, None)``, or ``optax.EmptyState()``."""
+    old = event.value.args[1]
+    if isinstance(old, Sequence):
+        return not old.items
+    if isinstance(old, Call):
+        return last(context.flow.calls.callee_name(context.flow.here(old, event.scope))) == "EmptyState"
+    return isinstance(old, Const) and old.value is None
 
 
 def _again(context: Context, function: FunctionFacts | None, depth: int) -> bool:
@@ -359,7 +380,11 @@ def has_moments(context: Context, made: Bound) -> bool:
         return False
     momentum = made.value.keyword("momentum")
     plain = momentum is None or (isinstance(momentum, Const) and not momentum.value)
-    return not plain or context.flow.calls.callee_name(made) not in _STATELESS
+    name = context.flow.calls.callee_name(made)
+    if name == "optax.chain" and made.value.args and not made.value.starred:
+        parts = [context.flow.follow(made, one) for one in made.value.args]
+        return any(has_moments(context, one) or not isinstance(one.value, Call) for one in parts)
+    return not plain or name not in _STATELESS
 
 
 RULE = lint_rule(
