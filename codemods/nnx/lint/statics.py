@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.applied import layers
+from codemods.nnx.lint.applied import layers, on_object
 from codemods.nnx.lint.places import compiled_roots
 from codemods.nnx.values import Attr, Call, Class
 
@@ -31,6 +31,8 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
             if not root.partial and _bound_before(context, callee):
                 continue
             shift = 0 if root.bound or root.partial else _receiver(context, event, function)
+            if function.owner is not None and isinstance(event.value.callee, Attr) and not on_object(context, event):
+                shift = 0  # `Net.apply(net, x)`: the class has no object to give
             for name, index in positions.items():
                 position = index - shift
                 if 0 <= position < len(event.node.args):

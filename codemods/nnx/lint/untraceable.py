@@ -267,7 +267,15 @@ def _takes_itself(context: Context, root: Root) -> bool:
         return False
     if root.scope.module not in context.asked or len(function.decorators) != 1:
         return False
+    if me.name != "self" and _by_class(context, function):
+        return False  # a function without `self` that its class keeps
     return not any(_registered(context, cls) for cls in context.flow.classes.heirs(function.owner))
+
+
+def _by_class(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a method is called by its class alone, which gives it no object."""
+    calls = [e for e in context.flow.sites.callers(function) if isinstance(e.value.callee, Attr)]
+    return bool(calls) and not any(on_object(context, event) for event in calls)
 
 
 def _holds_objects(context: Context, owner: ClassFacts) -> bool:
