@@ -9,18 +9,20 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
-from codemods.nnx.lint.places import traced_bodies, traced_calls
+from codemods.nnx.lint.places import position, traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Call, Const, Free, Ref, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Param, Ref, Value
 
 _PATHS = frozenset({"pathlib.Path"})
 _ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink"})
 _OPENING = frozenset({"builtins.open", "open", "io.open"})
 _LOADING = frozenset({"pickle.load", "json.load", "wandb.Api", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt",
                       "jax.numpy.load"})  # fmt: skip
+# what tells of a run or keeps its settings
+_RUNS = ("wandb.", "builtins.open", "io.open", "os.makedirs", "os.mkdir", "pickle.dump", "json.dump", "mlflow.")
 _SETTINGS = frozenset({"os.getenv", "os.environ.get"})
 _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
                          "random.Random", "random.SystemRandom"})  # fmt: skip
@@ -45,6 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
         ):
             continue
         if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name):
+            if _given_by_all(context, event) or (name.startswith(_RUNS) and _once_in_a_run(context, event)):
+                continue
             yield _found(event.scope, event.node, called)
     for function, _ in traced_bodies(context):
         for node in context.bodies.nodes(function.scope):
@@ -139,6 +143,76 @@ def _starts(context: Context, event: CallEvent) -> bool:
         isinstance(block, ast.If) and arm == "body" and "initiali" in ast.unparse(block.test).lower()
         for block, arm in context.bodies.paths(event.scope).get(event.node, ())
     )
+
+
+def _given_by_all(context: Context, event: CallEvent) -> bool:
+    """Say whether a call stands under ``if key is None``, and all traced callers of its function give one."""
+    function = event.scope.function
+    if function is None:
+        return False
+    names = {
+        name
+        for block, arm in context.bodies.paths(event.scope).get(event.node, ())
+        if isinstance(block, ast.If | ast.IfExp) and (name := _missing(block.test, arm)) in function.params
+    }
+    if not names:
+        return False
+    callers = [
+        one
+        for one in context.flow.sites.callers(function)
+        if one.scope.function in context.traced or context.traced.known[function].roots
+    ]
+    return bool(callers) and any(all(_gives(one, function.params[name]) for one in callers) for name in names)
+
+
+def _missing(test: ast.expr, arm: str) -> str:
+    """Return the name that is None where an arm of a condition is run; empty if it asks for something else."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Name):
+        return test.operand.id if arm == "body" else ""
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or len(test.ops) != 1:
+        return ""
+    if not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value is not None:
+        return ""
+    wanted = {ast.Is: "body", ast.IsNot: "orelse"}.get(type(test.ops[0]))
+    return test.left.id if arm == wanted else ""
+
+
+def _gives(event: CallEvent, param: Param) -> bool:
+    """Say whether a call gives something for a parameter, which is not known to be None."""
+    method = int(param.function.binding in {"instance", "class"} and isinstance(event.node.func, ast.Attribute))
+    node = argument(event.node, position(param) - method, param.name)
+    if node is None:
+        return event.value.starred
+    return not (isinstance(node, ast.Constant) and node.value is None)
+
+
+def _once_in_a_run(context: Context, event: CallEvent) -> bool:
+    """Say whether a call stands in a function that is compiled where it is called, and in no loop: it runs once, as a
+    run is set up once."""
+    tracing = context.traced.get(event.scope.function)
+    roots = tracing.roots if tracing is not None else []
+    if not roots or event.loops:
+        return False
+    for root in roots:
+        events = context.bodies.calls.get(root.scope, ())
+        made = next((one.statement for one in events if one.node is root.node), None)
+        if root.decorator or made is None:
+            return False
+        names: set[str] = set()
+        if isinstance(made, ast.Assign) and made.value is root.node and isinstance(made.targets[0], ast.Name):
+            names = {made.targets[0].id}
+        own, values = set(context.bodies.nodes(root.scope)), root.scope.module.values
+        reads = [
+            n
+            for n in ast.walk(root.scope.node)
+            if isinstance(n, ast.Name) and n.id in names
+            if n in own or (isinstance(free := values.get(n), Free) and free.scope is root.scope)
+        ]
+        calls = [one for one in events if one.node.func is root.node or one.node.func in reads]
+        used = {one.node.func for one in calls}
+        if len(calls) != 1 or calls[0].loops or any(isinstance(n.ctx, ast.Load) and n not in used for n in reads):
+            return False
+    return True
 
 
 def _goes_on(context: Context, event: CallEvent) -> bool:
