@@ -13,7 +13,7 @@ from codemods.nnx.lint.appended import outside
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.traced import Tracing
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Call, Class, Free, Function, ModuleRef, Ref
@@ -38,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 # counting traces in an enclosing test or benchmark is a custom and works as meant
                 if (name in outer or in_test(function.scope)) and not _tainted(context, node, function.scope):
                     continue
-                if name in outer and _made_inside(context, name, function.scope):
+                if name in outer and (_made_inside(context, name, function.scope) or _carried(context, name, function)):
                     continue
                 if _counts(name) and not _tainted(context, node, function.scope):
                     continue  # counts compilations, as the name says
@@ -71,6 +71,40 @@ def _made_inside(context: Context, name: str, scope: Scope) -> bool:
     return holder in context.traced or (
         bool(callers) and all(event.scope.function in context.traced for event in callers)
     )
+
+
+def _carried(context: Context, name: str, function: FunctionFacts) -> bool:
+    """Say whether a body takes an outer variable out of its carry and gives it back in it, and the function around
+    binds it anew from the result: nobody reads what the body left in it."""
+    nodes = context.bodies.nodes(function.scope)
+    carry = next(iter(function.params), "")
+    taken = [
+        n.lineno
+        for n in nodes
+        if isinstance(n, ast.Assign) and carry in names_in(n.value) and any(name in _bound(t) for t in n.targets)
+    ]
+    if not taken or any(isinstance(n, ast.Name) and n.id == name and n.lineno < min(taken) for n in nodes):
+        return False
+    if not all(name in names_in(value) for value in _returned(context, function)):
+        return False
+    around = function.scope.parent
+    while around is not None and name not in around.bindings:
+        around = around.parent
+    end = function.node.end_lineno or 0
+    behind = [
+        n
+        for n in (context.bodies.nodes(around) if around is not None else ())
+        if isinstance(n, ast.Assign) and n.lineno > end and any(name in _bound(t) for t in n.targets)
+    ]
+    if not behind or not isinstance(behind[0].value, ast.Call | ast.Subscript):
+        return False
+    given = {n.id for n in ast.walk(behind[0].value) if isinstance(n, ast.Name)}
+    return function.name in given
+
+
+def _bound(target: ast.expr) -> set[str]:
+    """Return the names that a target binds."""
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def _once(context: Context, node: ast.stmt, name: str, scope: Scope) -> bool:
