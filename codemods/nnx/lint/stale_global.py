@@ -16,7 +16,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
-from codemods.nnx.lint.syntax import constant, inside, names_in
+from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -63,7 +63,8 @@ def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name,
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             value = function.scope.module.values.get(node)
             if isinstance(value, Free) and value.scope.function not in context.traced:
-                yield node, value
+                if not of_comprehension(function.scope.module.source, node):
+                    yield node, value
 
 
 def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> Iterator[Finding]:

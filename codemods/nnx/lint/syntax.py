@@ -177,6 +177,16 @@ def inside(node: ast.AST, outer: ast.AST) -> bool:
     return start <= (line, column) < end
 
 
+def of_comprehension(source: Source, name: ast.Name) -> bool:
+    """Say whether a name is a variable of a comprehension that it stands in, also within a lambda there."""
+    around = (n for n in source.of_type(*_COMPREHENSIONS) if inside(name, n))
+    clauses = (n for one in around for n in children(one) if isinstance(n, ast.comprehension))
+    return any(name.id in names_in(clause.target) for clause in clauses)
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
 def added_keyword(source: Source, call: ast.Call, text: str) -> Edit | None:
     """Return the edit that puts ``name=value`` behind the last argument of a call; None where a comment is in the way.
 
