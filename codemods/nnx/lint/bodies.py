@@ -76,7 +76,7 @@ class Bodies:
                 and self._typed(block) & names_in(node)
             ):
                 return True
-        return False
+        return any(_of_tracers(block.test) & names_in(node) for block in self.behind(node, scope))
 
     def gives_back(self, guard: ast.If, scope: Scope) -> bool:
         """Say whether a condition gives back what an earlier call kept, and the rest of its function keeps a result."""
@@ -204,6 +204,26 @@ _OF_LISTS = frozenset(
     {"array", "asarray", "stack", "concatenate", "hstack", "vstack", "dstack", "column_stack", "block", "zeros", "ones",
      "full", "empty", "scan", "cond", "while_loop", "fori_loop", "switch", "map", "shape", "result_type", "dtype"}
 )  # fmt: skip
+
+
+def _of_tracers(test: ast.expr) -> frozenset[str]:
+    """Return the names of which a condition asks what holds of every tracer: behind a `return` there is none left."""
+    if isinstance(test, ast.BoolOp):
+        parts = [_of_tracers(part) for part in test.values]
+        joined = frozenset.intersection if isinstance(test.op, ast.And) else frozenset.union
+        return joined(*parts)
+    if not isinstance(test, ast.Call) or len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
+        return frozenset()
+    what = test.args[1]
+    if last_word(test.func) == "hasattr":
+        held = isinstance(what, ast.Constant) and what.value in {"ndim", "shape", "dtype", "size", "aval", "at"}
+    else:
+        kinds = what.elts if isinstance(what, ast.Tuple) else [what]
+        held = last_word(test.func) == "isinstance" and any(ast.unparse(one) in _ARRAY_TYPES for one in kinds)
+    return frozenset({test.args[0].id}) if held else frozenset()
+
+
+_ARRAY_TYPES = frozenset({"jax.Array", "Array", "jnp.ndarray", "jax.numpy.ndarray"})
 
 
 def _called(item: ast.withitem) -> str:
