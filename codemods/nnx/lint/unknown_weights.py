@@ -130,7 +130,10 @@ def _weight(context: Context, cls: ClassFacts, name: str, stored: Call, made: _M
     names = [_maker(context, value, function) for value, function in made]
     fixed = _fixed_features(cls)
     if not _FIXED.search(name) and not fixed:
-        if all(_by_initializer(context, v, f) or _by_stream(v) for v, f in made):
+        if all(
+            _by_initializer(context, v, f) or (_by_stream(v) and one.startswith("jax."))
+            for (v, f), one in zip(made, names, strict=True)
+        ):
             return True
         if _by_stream(stored) and all(one in _DRAWN for one in names):
             return True
