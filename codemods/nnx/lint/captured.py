@@ -107,7 +107,7 @@ def _refused(context: Context, function: FunctionFacts, names: list[ast.Name]) -
         made = isinstance(func, ast.Call) and last_word(func.func) in {"grad", "value_and_grad"}
         parts = [*event.node.args, func.value] if isinstance(func, ast.Attribute) else event.node.args
         if (updated or made) and any(isinstance(one, ast.Name) and one.id in words for one in parts):
-            return "; Flax 0.12 raises a ValueError about trace levels where it is changed"
+            return "; Flax 0.12 raises a TraceContextError where it is changed"
     return ""
 
 
@@ -291,7 +291,9 @@ def _only_now(context: Context, function: FunctionFacts, value: Free) -> bool:
     taking |= {call.func for call in calls}
     taking |= {func.value for func in set(taking) if isinstance(func, ast.Attribute) and func.attr in _LOWERING}
     nodes = context.bodies.nodes(scope)
-    if any(isinstance(n, ast.For | ast.While | ast.Yield) for n in nodes):
+    if any(isinstance(n, ast.Yield) for n in nodes):
+        return False
+    if any(isinstance(n, ast.For | ast.While) for n in nodes) and not _argument_alone(context, function, value):
         return False
     compiling = {root.node for root in context.traced.known[function].roots}
     for node in nodes:  # `predict = jax.jit(predict)`, which compiles it under its own name
@@ -303,6 +305,21 @@ def _only_now(context: Context, function: FunctionFacts, value: Free) -> bool:
     if any(isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING for call in calls):
         return False
     return not _later(context, function, value.name, scope)
+
+
+def _argument_alone(context: Context, function: FunctionFacts, value: Free) -> bool:
+    """Say whether a captured object is an argument that nothing but the function reads, and that it does not change:
+    it stays as it is in all rounds of a loop."""
+    scope, own = value.scope, set(ast.walk(function.node))
+    if scope.function is None or value.name not in scope.function.params:
+        return False
+    if _refused(context, function, [ast.Name(value.name, ast.Load())]):
+        return False
+    others = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n not in own]
+    if any(n.id == value.name for n in others):
+        return False
+    read = (scope.module.values.get(n) for n in others)  # an optimizer may hold the model, and change it
+    return not any(kinds_of(context, one, scope) & NNX_OBJECTS for one in read if one is not None)
 
 
 def _later(context: Context, function: FunctionFacts, name: str, scope: Scope) -> bool:
