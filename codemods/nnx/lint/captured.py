@@ -315,6 +315,10 @@ def _argument_alone(context: Context, function: FunctionFacts, value: Free) -> b
         return False
     if _refused(context, function, [ast.Name(value.name, ast.Load())]):
         return False
+    name = getattr(function.node, "name", "")
+    calls = (one for one in context.bodies.calls.get(scope, ()) if last_word(one.node.func) == name)
+    if not all(one.used for one in calls):
+        return False  # it is called for what it changes
     others = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n not in own]
     if any(n.id == value.name for n in others):
         return False
