@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.kinds import Kind
@@ -30,6 +30,7 @@ from codemods.nnx.values import (
     Comprehension,
     Const,
     Each,
+    Free,
     Loop,
     Mapping,
     Param,
@@ -113,12 +114,14 @@ class Attribute:
     Attributes:
         owner: the class that declares it, the outermost one of the project.
         deleted: whether it is deleted again, as what is kept only while an object is being built.
+        named: the places where ``setattr`` stores it.
     """
 
     owner: ClassFacts
     name: str
     deleted: bool = False
     stores: list[Store] = field(default_factory=list)
+    named: list[Store] = field(default_factory=list)
 
 
 class Attributes:
@@ -168,6 +171,10 @@ class Attributes:
                 attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
                 if attribute is not None:
                     attribute.stores.append(Store(event, added, True, self._method(event)))
+        for cls, store in self._by_name():
+            key = next((k for k in found if k[1] == store.event.node.attr and self._related(cls, k[0])), None)
+            key = key or (cls, store.event.node.attr)
+            found.setdefault(key, Attribute(*key)).named.append(store)
         for event in deleted:
             for cls in self.owners(event.base, event.scope):
                 attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
@@ -184,6 +191,53 @@ class Attributes:
             if isinstance(func.value, ast.Attribute) and isinstance(callee.base, Attr) and call.value.args:
                 event = AttrEvent(func.value, callee.base.base, call.scope, call.env, call.statement, "store")
                 yield event, Each(call.value.args[0], call.node)
+
+    def _by_name(self) -> Iterator[tuple[ClassFacts, Store]]:
+        """Yield what ``setattr`` stores under names that are known, also those that callers give a helper."""
+        for event in self.context.bodies.named("setattr"):
+            call = event.value
+            if not isinstance(call.callee, Ref | Free) or len(call.args) != 3 or call.starred:
+                continue
+            target, name, value = call.args
+            function = name.function if isinstance(name, Param) else None
+            if function is None or not isinstance(target, Param) or target.function is not function:
+                ways = [(target, event.scope, name, value)]
+            else:
+                ways = []
+                for caller in self.flow.sites.callers(function):
+                    given = [self._given(function, caller, one) for one in (target, name, value)]
+                    if given[0] is not None and given[1] is not None:
+                        ways.append((given[0], caller.scope, given[1], given[2] or value))
+            for owner, scope, spelled, stored in ways:
+                where = scope if stored is not value or scope is event.scope else event.scope
+                texts = set(self._texts(spelled, scope))
+                for cls in self.owners(owner, scope) if texts else ():
+                    if self.is_owner(cls):
+                        for text in sorted(texts):
+                            node = ast.Attribute(event.node.args[0], text, ast.Store())
+                            ast.copy_location(node, event.node)
+                            made = AttrEvent(node, owner, where, event.env, event.statement, "store", stored)
+                            yield cls, Store(made, stored, False, self._method(made))
+
+    def _texts(self, value: Value, scope: Scope) -> Iterator[str]:
+        for source in self.context.sources.of(self.flow.here(value, scope)):
+            if isinstance(source.value, Const) and isinstance(source.value.value, str):
+                yield source.value.value
+
+    def _given(self, function: FunctionFacts, caller: CallEvent, value: Value) -> Value | None:
+        """Return what a call gives for a parameter; None for another value, and where that is not known."""
+        call = caller.value
+        if not isinstance(value, Param) or value.function is not function or call.starred:
+            return None
+        bound = isinstance(call.callee, Attr) and function.self_param is not None
+        if bound and value is function.self_param:
+            assert isinstance(call.callee, Attr)
+            return call.callee.base
+        place = list(function.params).index(value.name) - bound
+        return call.argument(place, value.name) if place >= 0 else None
+
+    def _related(self, cls: ClassFacts, other: ClassFacts) -> bool:
+        return other in self.flow.classes.mro(cls)[0]
 
     def _store(self, event: AttrEvent) -> Store | None:
         if event.context != "store" or event.stored is None:
@@ -447,6 +501,12 @@ class Attributes:
             module = self._module(found, node)
             parts = [module.get(side) for side in (node.left, node.right)] if module is not None else []
             return any(self.holds_data(self.flow.with_value(found, p), depth + 1) for p in parts if p is not None)
+        if (
+            function is not None
+            and node is function.node
+            and value in function.scope.bindings.get(function.kwarg or "", ())
+        ):
+            return self._keywords(function)
         if function is not None and node is function.node and function.vararg:
             return self._variadic(function)
         return False
@@ -454,11 +514,26 @@ class Attributes:
     def _module(self, found: Bound, node: ast.AST) -> dict[ast.AST, Value] | None:
         return next((m.values for m in self.context.project.modules if node in m.values), None)
 
+    def _annotated(self, function: FunctionFacts, argument: ast.arg | None) -> bool:
+        annotation, outer = argument.annotation if argument is not None else None, function.scope.parent
+        return annotation is not None and outer is not None and _names_data(self.context, annotation, outer)
+
+    def _keywords(self, function: FunctionFacts) -> bool:
+        """Say whether data is passed to ``**named``, or its annotation names an NNX class."""
+        if self._annotated(function, function.node.args.kwarg):
+            return True
+        for event in self.flow.sites.callers(function):
+            for name, given in event.value.keywords:
+                bound = self.flow.here(given, event.scope)
+                if name is None and self.holds_data(bound, 3):
+                    return True
+                if name is not None and name not in function.params and self.is_data(bound):
+                    return True
+        return False
+
     def _variadic(self, function: FunctionFacts) -> bool:
         """Say whether data is passed to ``*args``, or its annotation names an NNX class."""
-        vararg, outer = function.node.args.vararg, function.scope.parent
-        annotation = vararg.annotation if vararg is not None else None
-        if annotation is not None and outer is not None and _names_data(self.context, annotation, outer):
+        if self._annotated(function, function.node.args.vararg):
             return True
         skipped = function.positional - (1 if function.owner is not None else 0)
         for event in self.flow.sites.callers(function):

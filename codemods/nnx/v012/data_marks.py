@@ -68,6 +68,7 @@ def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Ma
     initial = [s for s in direct if s.function is not None and s.function.name in {"__init__", "setup"}] or direct
     holding = dict.fromkeys(store for store in direct if _holds(flow, attributes, store))  # in order
     promised = _promised(flow, attribute.owner, attribute.name)
+    yield from _by_name(flow, attributes, attribute)
     for store in initial:
         if store in holding or (promised and _is_container(flow, store)):
             yield Mark(store, True)
@@ -80,13 +81,25 @@ def _of(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Ma
             later = next(
                 (
                     s
-                    for s in direct
+                    for s in (*direct, *attribute.named)
                     if s in holding or _is_data(flow, attributes, s) or (array and not is_plain(flow, s))
                     if _follows(s, store)
                 ),
                 None,
             )
             if later is not None and not any(_is_data(flow, attributes, s) and _precedes(s, store) for s in direct):
+                yield Mark(store, False, later)
+
+
+def _by_name(flow: Flow, attributes: Attributes, attribute: Attribute) -> Iterator[Mark]:
+    """Yield where ``setattr`` puts None first and data comes later, by ``setattr`` or an assignment."""
+    if any(attributes.is_marked(store) for store in attribute.named):
+        return
+    for store in attribute.named:
+        if _is_none(flow, store):
+            others = (s for s in (*attribute.named, *attribute.stores) if not s.filling and _follows(s, store))
+            later = next((s for s in others if _gives_data(flow, attributes, s)), None)
+            if later is not None:
                 yield Mark(store, False, later)
 
 
