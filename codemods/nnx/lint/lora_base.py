@@ -22,8 +22,8 @@ _DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    adapted = [e for e, name in foreign(context, "LoRA", "LoRALinear", everywhere=True) if name.startswith("flax.nnx.")]
-    if not adapted or any(word in m.source.data for m in context.project.modules for word in _FREEZING):
+    tuned = [e for e, name in foreign(context, "LoRA", "LoRALinear", everywhere=True) if name.startswith("flax.nnx.")]
+    if not tuned or any(word in m.source.data for m in context.project.modules for word in _FREEZING):
         return
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
         chosen = event.value.argument(2, "wrt")
@@ -32,7 +32,7 @@ def _check(context: Context) -> Iterator[Finding]:
         if context.flow.resolve(context.flow.here(chosen, event.scope)).value != Ref("flax.nnx.Param"):
             continue
         models = context.sources.originals(context.flow.here(event.value.args[0], event.scope))
-        if models and all(_adapted(context, model, 0) for model in models):
+        if models and all(adapted(context, model, 0) for model in models):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -42,7 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _adapted(context: Context, made: Bound, depth: int) -> bool:
+def adapted(context: Context, made: Bound, depth: int) -> bool:
     """Say whether an object is or holds a layer with LoRA parameters beside its own."""
     if not isinstance(made.value, Call) or depth > _DEPTH:
         return False
@@ -54,14 +54,14 @@ def _adapted(context: Context, made: Bound, depth: int) -> bool:
         return base is not None and base != Const(None)
     if name == "flax.nnx.Sequential":
         layers = (context.flow.with_value(made, one) for one in made.value.args)
-        return any(_adapted(context, part, depth + 1) for one in layers for part in parts(context, one))
+        return any(adapted(context, part, depth + 1) for one in layers for part in parts(context, one))
     cls = context.flow.classes.class_of(made)
     return cls is not None and _holds(context, cls, depth)
 
 
 def _holds(context: Context, cls: ClassFacts, depth: int) -> bool:
     return any(
-        _adapted(context, part, depth + 1)
+        adapted(context, part, depth + 1)
         for parent in context.flow.classes.mro(cls)[0]
         for stores in parent.stores.values()
         for function, value in stores

@@ -13,12 +13,14 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.narrow_gradients import narrow_gradients
 from codemods.nnx.lint.places import in_test, kinds_of
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from narrow_gradients(context, RULE.code)
     for event in context.bodies.named("update"):
         model, grads = event.value.argument(0, "model"), event.value.argument(1, "grads")
         if model is None or grads is None or event.value.starred or not isinstance(event.value.callee, Attr):
@@ -130,11 +132,12 @@ def _constructed(context: Context, bound: Bound) -> bool:
 RULE = lint_rule(
     "NNX890",
     "other-gradients",
-    "an optimizer updates one model with the gradients of another",
+    "an optimizer gets the gradients of another model, or of a part of what it takes",
     why="""\
 `grad` and `value_and_grad` differentiate their first argument unless `argnums` says otherwise. In a step with two
 models it is easily the other one whose gradients come back: models of one shape are then trained with wrong gradients,
-without an error, and others raise one about tree structures.
+without an error, and others raise one about tree structures. So does an optimizer with `wrt=nnx.Param` that gets the
+gradients of the Params that the filter of an `nnx.DiffState` chooses.
 """,
     source="measured on Flax 0.11.2 and 0.12.8: wrong weights, or ValueError in the optimizer",
     check=_check,
