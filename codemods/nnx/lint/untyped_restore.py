@@ -13,12 +13,14 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lost_updates import has_moments
 from codemods.nnx.lint.orbax_calls import checkpointer_calls
 from codemods.nnx.lint.places import foreign, kinds_of
+from codemods.nnx.lint.plain_state import plain_states
 from codemods.nnx.values import Attr, Call, Const, Loop, Mapping, Value
 
 _WAYS = 6  # through how many items and loops a value is followed
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from plain_states(context, RULE.code)
     if not any(b"restore" in module.source.data for module in context.project.modules):
         return
     yield from _optimizer_states(context)
@@ -161,7 +163,8 @@ RULE = lint_rule(
     why="""\
 Orbax saves a Variable of a state as a dict with its `value`. Restored without a template, `checkpointer.restore(path)`
 gives these dicts, and `nnx.update` puts each dict in the place of an array: nothing is said until the model is called.
-With `nnx.state(model)` as the second argument a state comes back.
+With `nnx.state(model)` as the second argument a state comes back. The same goes for a state of optax, also where
+`flax.serialization` restores it without a template.
 """,
     source="google/flax issue 4308; measured on Flax 0.12.8: the values become dicts",
     check=_check,
