@@ -12,7 +12,7 @@ from codemods.nnx.lint.keys import SAME, Use
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import ModuleRef
+from codemods.nnx.values import Const, ModuleRef, Sequence
 
 _SCRIPT = re.compile(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
 _MAKING = re.compile(
@@ -111,12 +111,33 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
         return True
     if use.helper and (_in_step(use, loop) or _thrown_in_part(use)):
         return True
+    if isinstance(loop, ast.For) and _of_settings(context, use, loop):
+        return True
     called = {last_word(n.func) for n in ast.walk(loop.iter) if isinstance(n, ast.Call)}
     if called & _COUNTS or _DATA.search(text.lower()) or _DATA.search(ast.unparse(loop.target).lower()):
         return in_script(use.event.scope) and _sizes(loop, use)
     if use.helper:
         return in_script(use.event.scope) or isinstance(loop.iter, ast.List | ast.Tuple)
     return in_script(use.event.scope) and any(_SHOWS.match(last_word(n.func)) for n in _calls(loop))
+
+
+_LEARNT = re.compile(r"param|weight|layer|init|train|update|optim")
+
+
+def _of_settings(context: Context, use: Use, loop: ast.For) -> bool:
+    """Say whether a loop goes through written-out numbers, for each of which many keys are made, and what comes of them
+    is collected: common random numbers for all settings of an experiment."""
+    if last(use.name) != "split" or use.helper or use.event.value.argument(1, "num") is None:
+        return False
+    value = use.event.scope.module.values.get(loop.iter)
+    settings = context.flow.resolve(context.flow.here(value, use.event.scope)).value if value is not None else None
+    if not isinstance(settings, Sequence) or len(settings.items) < 2:
+        return False
+    if not all(isinstance(one, Const) and type(one.value) in {int, float} for one in settings.items):
+        return False
+    if any(_LEARNT.search(name.lower()) for name in names_in(loop)):
+        return False
+    return any(last_word(call.func) == "append" for call in _calls(loop))
 
 
 _PREDICTING = re.compile(r"(^|_)(predict\w*|infer\w*|encode\w*|embed\w*)(_|$)")

@@ -123,7 +123,8 @@ def _drawn_behind(context: Context, split: CallEvent, text: str) -> CallEvent | 
             if isinstance(first, ast.Attribute) and ast.unparse(first) == text and inside(event.node, statement):
                 name = context.flow.calls.name(event)
                 if name.startswith("jax.random.") and last(name) not in {"split", *NOT_CONSUMING}:
-                    return event
+                    if not (isinstance(event.statement, ast.Expr) and event.statement.value is event.node):
+                        return event  # what is thrown away NNX834 tells of
     return None
 
 
@@ -199,7 +200,8 @@ def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -
         if isinstance(key, Loop) and key.again is not None and key.again is not key:
             for other in every.get((use.event.scope, key.again), ()):
                 if key.node in other.event.loops and not other.helper and last(other.name) != "split":
-                    return other
+                    if not _thrown(other):
+                        return other
     return None
 
 
@@ -497,20 +499,62 @@ def _thrown(use: Use) -> bool:
 def _forgotten(use: Use) -> bool:
     """Say whether a key is split and no part of it is read any more: nothing is drawn from them."""
     statement, function = use.event.statement, use.event.scope.function
-    if last(use.name) != "split" or use.helper or function is None or use.event.loops:
+    if last(use.name) != "split" or use.helper or not isinstance(statement, ast.Assign):
         return False
-    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+    made = statement.value.value if isinstance(statement.value, ast.Subscript) else statement.value
+    if made is not use.event.node:
         return False
     targets = [n for target in statement.targets for n in ast.walk(target) if not isinstance(n, ast.expr_context)]
     names = {n.id for n in targets if isinstance(n, ast.Name)}
     if not all(isinstance(n, ast.Name | ast.Tuple) for n in targets) or names & {*use.event.scope.globals}:
         return False
+    if function is None or use.event.loops:
+        return _bound_again(use, names)
     nodes = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names]
     return not any(isinstance(n.ctx, ast.Load) and n.lineno > statement.lineno for n in nodes) and not any(
         isinstance(n, ast.FunctionDef | ast.Lambda) and any(inside(name, n) for name in nodes)
         for n in ast.walk(function.node)
         if n is not function.node
     )
+
+
+def _bound_again(use: Use, names: set[str]) -> bool:
+    """Say whether no round of the loops around a statement reads the variables that it binds, and whatever speaks of
+    them behind binds them again."""
+    statement = use.event.statement
+    around = [loop for loop in use.event.loops if isinstance(loop, ast.For | ast.While)]
+    outermost = min(around, key=lambda loop: loop.lineno, default=statement)
+    end = outermost.end_lineno or outermost.lineno
+    scope = use.event.scope.node
+    if not around or len(around) != len(use.event.loops):
+        return False
+    if any(isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in ast.walk(outermost)):
+        return False
+    left = set(names)
+    for later in sorted((n for n in ast.iter_child_nodes(scope) if getattr(n, "lineno", 0) > end), key=_line):
+        read = {n.id for n in ast.walk(later) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if read & left:
+            return isinstance(later, ast.For | ast.While) and _begins(later, read & left)
+        if isinstance(later, ast.Assign):
+            left -= {n.id for target in later.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    functions = (n for n in ast.walk(scope) if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not scope)
+    return not any(left & names_in(one) for one in functions)
+
+
+def _begins(loop: ast.For | ast.While, names: set[str]) -> bool:
+    """Say whether a loop binds variables in its first lines, before it reads them."""
+    bound: set[str] = set()
+    for statement in loop.body:
+        read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if read & (names - bound):
+            return False
+        if isinstance(statement, ast.Assign):
+            bound |= {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return names <= bound
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
 
 
 _INITIALIZING = re.compile(r"(^|_)init(_|$)")

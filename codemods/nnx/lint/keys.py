@@ -81,13 +81,32 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
         name = context.flow.calls.name(event)
         if not name.startswith("jax.random.") or last(name) in NOT_CONSUMING:
             continue
-        if isinstance(key, Attr) and not kept(context, key):
+        if (isinstance(key, Attr) and not kept(context, key)) or _weightless(context, event):
             continue
         found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
     for users in found.values():
         users.sort(key=_place)
     _through_helpers(context, found)
     return found
+
+
+def _weightless(context: Context, event: CallEvent) -> bool:
+    """Say whether what is drawn is multiplied by a parameter that is 0 in all calls."""
+    products = (n for n in ast.walk(event.statement) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult))
+    factors = next((parts for n in products if event.node in (parts := _factors(n))), [])
+    for factor in factors:
+        value = event.scope.module.values.get(factor) if isinstance(factor, ast.Name) else None
+        if isinstance(value, Param | Free):
+            found = context.sources.originals(context.flow.here(value, event.scope))
+            if found and all(isinstance(one.value, Const) and one.value.value == 0 for one in found):
+                return True
+    return False
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node]
 
 
 def _key(context: Context, key: Value | None, node: ast.expr, scope: Scope) -> Value | None:
