@@ -69,6 +69,8 @@ def _check(context: Context) -> Iterator[Finding]:
         function = root.function
         free = function.positional - skipped(root)
         if function.vararg is None and count > free:
+            if _left_over(context, root):
+                continue
             message = f"`in_axes` has {count} entries, and {shown(function)} takes {free} argument{_s(free)}"
             yield finding(RULE.code, root.scope, axes, message, "give one entry for each positional argument")
             continue
@@ -88,6 +90,28 @@ def _check(context: Context) -> Iterator[Finding]:
                 + _keywords(event),
                 "give one entry for each positional argument",
             )
+
+
+def _left_over(context: Context, root: Root) -> bool:
+    """Say whether nothing reads the variable that gets a mapped function, which is called itself instead."""
+    events = context.bodies.calls.get(root.scope, ())
+    made = next((one.statement for one in events if one.node is root.node), None)
+    if not isinstance(made, ast.Assign) or made.value is not root.node:
+        return False
+    names = {target.id for target in made.targets if isinstance(target, ast.Name)}
+    if len(names) != len(made.targets):
+        return False
+    for module in context.project.modules:
+        if any(name.encode() in module.source.data for name in names):
+            if any(n.id in names and isinstance(n.ctx, ast.Load) for n in module.source.of_type(ast.Name)):
+                return False
+            if any(n.attr in names for n in module.source.of_type(ast.Attribute)):
+                return False
+            if any(one.name in names for n in module.source.of_type(ast.ImportFrom) for one in n.names):
+                return False
+            if any(n.value in names for n in module.source.of_type(ast.Constant) if isinstance(n.value, str)):
+                return False  # in __all__, or asked for by its name
+    return any(event.node is not root.node for event in context.flow.sites.callers(root.function))
 
 
 def _none(axes: ast.expr) -> bool:
