@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, ClassFacts
+from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.early_methods import early_methods
@@ -14,7 +14,7 @@ from codemods.nnx.lint.foreign_methods import WORDS
 from codemods.nnx.lint.owners import has_attribute, own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Class
+from codemods.nnx.values import Class, Const
 
 # what instances of the layers have in Flax 0.10 to 0.12 besides what all modules have; found by making them
 _LAYERS = {
@@ -174,6 +174,8 @@ def _of_class(context: Context, cls: ClassFacts) -> Iterator[Finding]:
                 node.value, node, method.scope
             ):
                 continue
+            if _switched_off(context, node, method):
+                continue
             told.add(word)
             yield finding(
                 RULE.code,
@@ -182,6 +184,27 @@ def _of_class(context: Context, cls: ClassFacts) -> Iterator[Finding]:
                 f"nothing gives `{cls.name}` an attribute `{word}`",
                 "make it in the constructor, or take the name that it has there",
             )
+
+
+def _switched_off(context: Context, node: ast.Attribute, method: FunctionFacts) -> bool:
+    """Say whether a place is reached under a flag of the object that is a constant wherever it is set."""
+    for block, arm in context.bodies.paths(method.scope).get(node, ()):
+        if not isinstance(block, ast.If | ast.IfExp) or arm not in {"body", "orelse"}:
+            continue
+        negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
+        flag = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
+        if not isinstance(flag, ast.Attribute) or ast.dump(flag.value) != ast.dump(node.value):
+            continue
+        set_to = [store.stored for store in context.flow.fields.stores().get(flag.attr, ())]
+        off = (arm == "body") is negated
+        declared = any(flag.attr in one.scope.bindings for one in _line(context, method))
+        if set_to and not declared and all(isinstance(one, Const) and bool(one.value) is off for one in set_to):
+            return True
+    return False
+
+
+def _line(context: Context, method: FunctionFacts) -> list[ClassFacts]:
+    return list(context.flow.classes.mro(method.owner)[0]) if method.owner is not None else []
 
 
 RULE = lint_rule(

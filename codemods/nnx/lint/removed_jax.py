@@ -26,7 +26,7 @@ _GONE = {
     "jax.numpy.issubsctype": ("0.4.24", "jnp.issubdtype"),
     "jax.numpy.DeviceArray": ("0.4.14", "jax.Array"),
     "jax.interpreters.xla.DeviceArray": ("0.4.11", "jax.Array"),
-    "jax.random.shuffle": ("0.4.31", "jax.random.permutation"),
+    "jax.random.shuffle": ("0.4.31", "jax.random.permutation, with independent=True for an array of several axes"),
     "jax.random.KeyArray": ("0.4.24", "jax.Array"),
     "jax.random.PRNGKeyArray": ("0.4.24", "jax.Array"),
     "jax.xla_computation": ("0.4.34", "jax.jit(f).lower(...)"),
