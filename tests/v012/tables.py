@@ -154,6 +154,30 @@ FIXED: dict[str, dict[str, str]] = {
         ),
     },
     "NNX608": {
+        'setattr(weight, "tag", 3); print(weight.tag); delattr(weight, "tag")': (
+            'weight.set_metadata("tag", 3); print(weight.tag); weight.del_metadata("tag")'
+        ),
+        """\
+for _, v in nnx.iter_graph(net):
+    if isinstance(v, nnx.Param) and v.ndim:
+        v.tag = 1
+for v in [v for _, v in nnx.iter_graph(net) if isinstance(v, nnx.Variable)]:
+    setattr(v, "level", 2)
+for _, v in nnx.iter_graph(net):
+    if not isinstance(v, (nnx.Param, nnx.BatchStat)):
+        continue
+    v.kind = 3
+print(net.inner.kernel.tag, net.inner.bias.level, net.inner.bias.kind)""": """\
+for _, v in nnx.iter_graph(net):
+    if isinstance(v, nnx.Param) and v.ndim:
+        v.set_metadata(tag=1)
+for v in [v for _, v in nnx.iter_graph(net) if isinstance(v, nnx.Variable)]:
+    v.set_metadata("level", 2)
+for _, v in nnx.iter_graph(net):
+    if not isinstance(v, (nnx.Param, nnx.BatchStat)):
+        continue
+    v.set_metadata(kind=3)
+print(net.inner.kernel.tag, net.inner.bias.level, net.inner.bias.kind)""",
         "weight.tag  =  3; print(weight.tag)  # kept": "weight.set_metadata(tag=3); print(weight.tag)  # kept",
         "weight.tag = (1, 2); print(weight.tag)": "weight.set_metadata(tag=(1, 2)); print(weight.tag)",
         "weight.__own__ = 1; print(weight.__own__)": "weight.set_metadata(__own__=1); print(weight.__own__)",
@@ -351,6 +375,9 @@ SILENT: dict[str, list[str]] = {
         "print(max(1, 2, 3, 4, 5))",
     ],
     "NNX608": [
+        'setattr(weight, "value", jnp.zeros(2)); print(weight[0])',
+        "for v in (net, weight):\n    if isinstance(v, (nnx.Variable, nnx.Module)) and v is net:\n"
+        "        v.tag = 1\nprint(net.tag)",
         "weight.value = jnp.zeros(2); print(weight[0])",
         "weight.raw_value = jnp.zeros(2); print(weight[0])",
         "weight._raw_value = jnp.zeros(2); print(1)",

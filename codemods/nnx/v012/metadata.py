@@ -10,10 +10,14 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import AttrEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.rule import Example, Kind, Rule
+from codemods.nnx.v012.asked import asked_variable
 from codemods.nnx.v012.variables import Variables
+from codemods.nnx.values import Const, Free, Ref
 
 # attributes of Variables that are no metadata
 _OWN = frozenset({"value", "raw_value", "_raw_value", "_var_metadata", "_trace_state", "__class__"})
+_BY_NAME = frozenset({"builtins.setattr", "builtins.delattr"})
+_SHARDING = frozenset({"sharding", "sharding_names"})  # have another name in 0.12
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -25,7 +29,8 @@ def check(context: Context) -> Iterator[Finding]:
         if isinstance(event.node.ctx, ast.Load) or event.node.attr in _OWN:
             continue
         if not variables.is_variable(event.base, event.scope):
-            continue
+            if not asked_variable(context, event.node.value, event.scope):
+                continue
         name = event.node.attr
         verb = "deleting" if event.context == "del" else "setting"
         method = f"del_metadata({name!r})" if event.context == "del" else f"set_metadata({name}=...)"
@@ -36,6 +41,42 @@ def check(context: Context) -> Iterator[Finding]:
             f"{verb} the attribute `{name}` of a Variable raises AttributeError since Flax 0.12.1",
             f"call {method}, or pass it to the constructor, which works on all versions",
             _fix(context, event),
+        )
+
+    yield from _by_name(context, variables)
+
+
+def _by_name(context: Context, variables: Variables) -> Iterator[Finding]:
+    """Yield calls of ``setattr`` and ``delattr`` on Variables."""
+    for event in context.bodies.named("setattr", "delattr"):
+        call, given = event.value, event.node.args
+        if event.scope.module not in context.asked.modules or not isinstance(call.callee, Ref | Free):
+            continue
+        if call.starred or len(given) < 2 or context.flow.calls.name(event) not in _BY_NAME:
+            continue
+        value, scope, source = call.args[0], event.scope, event.scope.module.source
+        if not variables.is_variable(value, scope) and not asked_variable(context, given[0], scope):
+            continue
+        sources = context.sources.of(context.flow.here(call.args[1], scope))
+        names = {one.value.value if isinstance(one.value, Const) else None for one in sources}
+        if names & _OWN:
+            continue
+        sure = bool(names) and None not in names and not names & _SHARDING
+        deletes, what = len(given) == 2, source.text(given[1])
+        method = f"del_metadata({what})" if deletes else f"set_metadata({what}, ...)"
+        fix = None
+        if set(context.options.targets) == {"0.12"} and len({n.lineno for n in (event.node, *given)}) == 1:
+            new = f"{source.text(given[0])}.{method.partition('(')[0]}({', '.join(map(source.text, given[1:]))})"
+            safety = Safety.SAFE if sure else Safety.UNSAFE
+            fix = Fix(((source.path, Edit(*source.span(event.node), new.encode())),), safety)
+        yield finding(
+            "NNX608",
+            scope,
+            event.node,
+            f"{'delattr' if deletes else 'setattr'} on a Variable raises AttributeError since Flax 0.12.1, unless it "
+            "names its value",
+            f"call {method}, or pass it to the constructor, which works on all versions",
+            fix,
         )
 
 
