@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from codemods.nnx.compat import borrow
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.imports import extend, spell
@@ -16,7 +16,7 @@ from codemods.nnx.optimizer.groups import Group, Reason
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.plan import Plan
 from codemods.nnx.rewrite import RewriteError, keyword_to_front, positional_to_keyword
-from codemods.nnx.values import Attr, Free, Item, ModuleRef, Ref, Sequence, Star, Value
+from codemods.nnx.values import Attr, Free, Item, ModuleRef, Param, Ref, Sequence, Star, Value
 
 _NAME = "ModelAndOptimizer"
 
@@ -132,7 +132,7 @@ class CompatibleForm:
         node: ast.expr = event.node.func
         if constructor.partial is not None:
             node = constructor.partial.node.args[0]
-            return node, event.scope
+            return node, self._home(node, event.scope)
         while isinstance(node, ast.Subscript):
             node = node.value
         if isinstance(node, ast.Name):
@@ -142,6 +142,12 @@ class CompatibleForm:
             if isinstance(value, Attr) and isinstance(value.node, ast.Attribute):
                 return value.node, event.scope  # Opt = nnx.Optimizer
         return node, event.scope
+
+    def _home(self, node: ast.expr, scope: Scope) -> Scope:
+        """Return the scope of the module that an expression stands in, or the one given if it is there."""
+        if node in scope.module.values:
+            return scope
+        return next((m.scope for m in self.flow.project.modules if node in m.values), scope)
 
     def _inner_constructor(self, plan: Plan, init: FunctionFacts | None) -> None:
         """Make a positional ``wrt`` of ``super().__init__`` a keyword."""
@@ -202,6 +208,9 @@ class CompatibleForm:
             return
         by_module: dict[tuple[ModuleFacts, str], list[tuple[ast.Name, Scope]]] = {}
         for node, scope in dict.fromkeys(references):
+            given = scope.module.values.get(node)
+            if isinstance(node, ast.Name) and isinstance(given, Param):
+                node, scope = self._default(given, node, scope)
             source = scope.module.source
             if isinstance(node, ast.Attribute):
                 if isinstance(self._resolved(scope.module.values[node.value], scope), ModuleRef):  # re-exported
@@ -223,6 +232,41 @@ class CompatibleForm:
                     raise CannotChange(_at(first, "its class is chosen by an expression"))
         for (module, name), uses in by_module.items():
             self._rename_imported(plan, module, name, uses, group)
+
+    def _default(self, param: Param, node: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
+        """Return the default of a parameter that no call of the project fills.
+
+        Raises:
+            CannotChange: if there is a call that does, or no default.
+        """
+        function = param.function
+        outer, arguments = function.scope.parent, function.node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        defaults = dict(zip(reversed([a.arg for a in positional]), reversed(arguments.defaults), strict=False))
+        defaults |= {
+            a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
+        }
+        default = defaults.get(param.name)
+        known = outer.module.values.get(default) if outer is not None and default is not None else None
+        here = self.flow.resolve(self.flow.here(param, function.scope))
+        given = self.origins.sources.of(here) - {here}
+        if (
+            default is None
+            or outer is None
+            or known is None
+            or any(one.value != self._resolved(known, outer) for one in given)
+        ):
+            raise CannotChange(Reason(f"its class is the argument `{param.name}`", scope, node))
+        if any(self._fills(param, caller) for caller in self.flow.sites.callers(function)):
+            raise CannotChange(Reason(f"its class is the argument `{param.name}`", scope, node))
+        return default, outer
+
+    def _fills(self, param: Param, caller: CallEvent) -> bool:
+        """Say whether a call may give a parameter something."""
+        call, names = caller.value, list(param.function.params)
+        bound = isinstance(call.callee, Attr) or param.function.name == "__init__"
+        place = names.index(param.name) - (bound and param.function.self_param is not None)
+        return call.starred or place < len(call.args) or any(name in {param.name, None} for name, _ in call.keywords)
 
     def _of_package(self, node: ast.Attribute, scope: Scope) -> bool:
         """Say whether an attribute is the class by its own name, taken from the package outside the project."""

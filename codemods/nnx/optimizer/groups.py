@@ -12,7 +12,7 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, 
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.optimizer.origins import Constructor, Origins
-from codemods.nnx.values import Attr, Call, Changed, Class, Const, Loop, Param, Ref, Value
+from codemods.nnx.values import Attr, Call, Changed, Class, Const, Free, Loop, Param, Ref, Value
 
 Member = Constructor | Param | ClassFacts
 _Place = TypeVar("_Place", CallEvent, AttrEvent, FunctionFacts)
@@ -126,8 +126,12 @@ class Groups:
 
     def collect(self) -> list[Group]:
         """Return the groups of the project."""
+        named: dict[object, Constructor] = {}
         for constructor in self.origins.constructors.values():
             members: set[Member] = {constructor}
+            name = _name_of_class(constructor)
+            if name is not None:  # what is renamed for one is renamed for the others
+                members.add(named.setdefault(name, constructor))
             if constructor.cls is not None:
                 members |= set(self._optimizer_classes(constructor.cls))
             self._join(members)
@@ -455,6 +459,22 @@ class Groups:
             before = self.origins.contained(self.flow.here(container, scope))
             words = "it is put into a container that the function is given"
             self._use({*made, *before}, Reason(words, scope, node, open_end=True))
+
+
+def _name_of_class(constructor: Constructor) -> object:
+    """Return what the project calls the class at a constructor: a partial, variable, argument or attribute."""
+    event = constructor.event
+    node, callee = event.node.func, event.value.callee
+    if constructor.partial is not None:
+        return constructor.partial
+    if isinstance(callee, Param):
+        return callee
+    if isinstance(callee, Free) and isinstance(node, ast.Name):
+        bound = callee.scope.bindings.get(callee.name, ())
+        return bound[0].node if len(bound) == 1 and isinstance(bound[0], Attr) else None
+    if isinstance(callee, Attr) and callee.name != "Optimizer":
+        return callee.name
+    return callee.node if isinstance(callee, Attr) and isinstance(node, ast.Name) else None
 
 
 _FILLING = frozenset({"append", "insert", "setdefault", "update"})

@@ -76,8 +76,22 @@ class Origins:
                 self.flow.resolve(way)
                 for way in self.flow.containers.elements(self.flow.with_value(callee, value.base))
             ]
+        elif isinstance(value, Param) and depth < 3:
+            return self._given(event, callee, value, depth)
         made = [self._made_by(event, way, depth + 1) for way in ways if depth < 5]
         return made[0] if made and all(made) else None
+
+    def _given(self, event: CallEvent, callee: Bound, param: Param, depth: int) -> Constructor | None:
+        """Return what a parameter makes that is the class itself, or one partial of it, whoever calls the function."""
+        ways = list(self.sources.of(callee) - {callee})
+        default, outer = param.function.defaults.get(param.name), param.function.scope.parent
+        if not ways and default is not None and outer is not None:
+            ways = [self.flow.resolve(self.flow.here(default, outer))]
+        made = [self._made_by(event, way, depth + 1) for way in ways]
+        first = made[0] if made else None
+        if first is None or any(one is None or one.kind != first.kind or one.cls is not None for one in made):
+            return None
+        return first if all(one is not None and one.partial is first.partial for one in made) else None
 
     def optimizer_base(self, cls: ClassFacts) -> str:
         """Return the class of Flax that a project's class derives its optimizer from; empty if it is none."""
