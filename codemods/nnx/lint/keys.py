@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
@@ -12,6 +12,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -84,6 +85,11 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
         if (isinstance(key, Attr) and not kept(context, key)) or _weightless(context, event):
             continue
         found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
+    for event, name in _by_initializers(context):
+        node = event.node.args[0]
+        key = _key(context, event.value.args[0], node, event.scope)
+        if key is not None and not isinstance(key, Attr):
+            found.setdefault((event.scope, key), []).append(Use(event, key, name, node))
     for users in found.values():
         users.sort(key=_place)
     _through_helpers(context, found)
@@ -107,6 +113,33 @@ def _factors(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return [*_factors(node.left), *_factors(node.right)]
     return [node]
+
+
+def _by_initializers(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the draws of initializers, as ``nnx.initializers.normal()(key, shape)``, with their full names."""
+    for module in context.project.modules:
+        if b"initializers" not in module.source.data:
+            continue
+        for event in module.calls:
+            made = event.node.func
+            if isinstance(made, ast.Name):  # a variable that holds one
+                value = module.values.get(made)
+                made = value.node if isinstance(value, Call) else made
+            if not isinstance(made, ast.Call) or last_word(made.func) not in _INITIALIZERS:
+                continue
+            if len(event.value.args) < 2 or event.value.starred:
+                continue
+            found = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee)
+            name = context.flow.calls.callee_name(found) if isinstance(found.value, Call) else ""
+            if name.startswith(("jax.nn.", "flax.nnx.", "flax.linen.")) and ".initializers." in name:
+                yield event, name
+
+
+# those that draw; constants, zeros and ones look at no key
+_INITIALIZERS = frozenset(
+    {"normal", "uniform", "truncated_normal", "orthogonal", "delta_orthogonal", "variance_scaling"}
+    | {f"{who}_{how}" for who in ("glorot", "xavier", "lecun", "he", "kaiming") for how in ("normal", "uniform")}
+)
 
 
 def _key(context: Context, key: Value | None, node: ast.expr, scope: Scope) -> Value | None:
