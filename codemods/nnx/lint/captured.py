@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.captured_model import captured_model, static_self
 from codemods.nnx.lint.held import held
+from codemods.nnx.lint.owners import has_attribute, owner_class
 from codemods.nnx.lint.places import (
     NNX_OBJECTS,
     by_reference,
@@ -341,6 +342,17 @@ def _later(context: Context, function: FunctionFacts, name: str, scope: Scope) -
     )
 
 
+_LINEN = frozenset({"apply", "init", "init_with_output", "bind", "tabulate"})
+
+
+def _of_linen(context: Context, function: FunctionFacts, func: ast.expr, name: ast.Name) -> bool:
+    """Say whether a method of Linen is called on an object of a class that has none of its name."""
+    if not isinstance(func, ast.Attribute) or func.attr not in _LINEN:
+        return False
+    cls = owner_class(context, function.scope.module.values[name], function.scope)
+    return isinstance(cls, ClassFacts) and not has_attribute(context, cls, func.attr)
+
+
 def _used(context: Context, function: FunctionFacts, name: ast.Name) -> bool:
     """Say whether the object's arrays can matter: it is called, passed on, or one of its methods is called."""
     for node in context.bodies.nodes(function.scope):
@@ -348,6 +360,8 @@ def _used(context: Context, function: FunctionFacts, name: ast.Name) -> bool:
             func, held = node.func, None
             while isinstance(func, ast.Attribute | ast.Subscript):
                 func, held = func.value, func if func is not node.func else None
+            if func is name and held is None and _of_linen(context, function, node.func, name):
+                continue  # NNX875 says that there is no such method
             if (func is name and (held is None or _of_object(context, function, held))) or any(
                 argument is name for argument in node.args
             ):
