@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.between import compiling_roots
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import traced_bodies, traced_calls
+from codemods.nnx.lint.places import shown, traced_bodies, traced_calls
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.lint.syntax import keyword
 
@@ -65,7 +66,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in traced_calls(context, level=0):
         for argument in _shape_arguments(context, event, name):
             if _traced(context, argument, event):
-                yield _found(event, argument)
+                yield _found(context, event, argument)
                 break
     for function, _ in traced_bodies(context, level=0):
         lines: set[int] = set()
@@ -148,14 +149,26 @@ def _traced(context: Context, argument: ast.expr, event: CallEvent) -> bool:
     )
 
 
-def _found(event: CallEvent, argument: ast.expr) -> Finding:
+def _found(context: Context, event: CallEvent, argument: ast.expr) -> Finding:
     return finding(
         RULE.code,
         event.scope,
         argument,
         "a shape or axis has to be known while compiling, and this value is traced",
-        "make the argument static (static_argnames), or take the shape from an array",
+        f"make the argument{_compiled(context, event.scope)} static (static_argnames), or take the shape from an array",
     )
+
+
+def _compiled(context: Context, scope: Scope) -> str:
+    """Return which function is compiled where that is not the one of the place, for which another one calls it."""
+    function = scope.function
+    compiled = {root.function for root in compiling_roots(context, function)} if function is not None else set()
+    if len(compiled) != 1 or function in compiled:
+        return ""
+    other = compiled.pop()
+    module = other.scope.module
+    where = "" if module is scope.module else f" of {module.source.path}"
+    return f" of {shown(other)}, line {other.node.lineno}{where}," if other.name != "<lambda>" else ""
 
 
 RULE = lint_rule(

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import fix
+from codemods.nnx.lint.places import fix, jit_of
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.values import Call, Class, Function, Mapping, Ref, Sequence, Unknown, Value
@@ -55,9 +56,21 @@ def _check(context: Context) -> Iterator[Finding]:
             event.scope,
             node,
             f"the static argument `{name}` must be hashable",
-            "pass an array as an ordinary argument" if array else "use a tuple or a frozen dataclass",
+            f"pass an array as an ordinary argument{_counted(context, event, name)}"
+            if array
+            else "use a tuple or a frozen dataclass",
             mended,
         )
+
+
+def _counted(context: Context, event: CallEvent, name: str) -> str:
+    """Return how the arguments of a method are counted, if a number says that one is static."""
+    for root in jit_of(context, event):
+        function = root.function
+        if root.decorator and function.self_param is not None and option(root, "static_argnums") is not None:
+            if name in function.params:
+                return f": static_argnums counts from `self`, and {list(function.params).index(name)} is `{name}`"
+    return ""
 
 
 def _from_numpy(context: Context, value: Value, scope: Scope) -> bool:
