@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import argument, constant
-from codemods.nnx.values import Call, Const, Star, Value
+from codemods.nnx.values import Call, Const, Item, Star, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -38,6 +38,47 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{last(name)}` gives {parts} parts here, and {names[0]} names take them",
                 "give as many names as there are parts",
             )
+        elif parts is None and name == "jax.random.split":
+            many = _one_and_many(context, event, statement)
+            if many:
+                text = event.scope.module.source.text(statement.targets[0])
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"`split` gives single keys, and {text.count(',') + 1} names take them, of which `{many}` is used "
+                    "for several",
+                    f"take the others together: keys = jax.random.split(...); {text} = keys[0], keys[1:]",
+                )
+
+
+def _one_and_many(context: Context, event: CallEvent, statement: ast.Assign) -> str:
+    """Return the last of two names that take ``split(key, n + 1)``, if it is used for several keys; empty for none."""
+    given = event.node.args[1] if len(event.node.args) > 1 else None
+    target = statement.targets[0]
+    if not isinstance(given, ast.BinOp) or not isinstance(given.op, ast.Add) or len(statement.targets) != 1:
+        return ""
+    sides = [given.left, given.right]
+    if not any(constant(side) == 1 for side in sides) or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return ""
+    last_name = target.elts[1]
+    if not isinstance(last_name, ast.Name):
+        return ""
+    values = event.scope.module.values
+    part = next(
+        (v for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Name) and n.id == last_name.id
+         and isinstance(n.ctx, ast.Load) and isinstance(v := values.get(n), Item) and v.base is event.value), None
+    )  # fmt: skip
+    if part is None:
+        return ""
+    for call in context.bodies.calls.get(event.scope, ()):
+        if part in call.value.args and not call.value.starred:
+            made = next(iter(layers(context, context.flow.here(call.value.callee, event.scope))), None)
+            axes = made.value.argument(1, "in_axes") if made is not None and isinstance(made.value, Call) else None
+            if made is not None and axes is None and context.flow.calls.callee_name(made) == "jax.vmap":
+                return last_name.id
+    loops = (n for n in context.bodies.nodes(event.scope) if isinstance(n, ast.For))
+    return last_name.id if any(values.get(loop.iter) is part for loop in loops) else ""
 
 
 def _gradients(context: Context) -> Iterator[Finding]:
