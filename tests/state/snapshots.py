@@ -31,6 +31,48 @@ def bump(m):
 """
 
 PROGRAMS = {
+    "merge of the class": """\
+kept = nnx.State.merge(nnx.state(model, nnx.Param), nnx.State({}))
+bump(model)
+print(kept["bias"].value.sum())
+""",
+    "class of an argument": """\
+class Run:
+    def __init__(self, model):
+        self.model, self.best = model, None
+
+    def keep(self):
+        self.best = nnx.state(self.model)
+
+
+class Other(Run):
+    pass
+
+
+def main(kind):
+    run = kind(model)
+    run.keep()
+    bump(model)
+    return run.best
+
+
+print(main(Run)["bias"].value.sum(), main(Other)["bias"].value.sum())
+""",
+    "class of a loop": """\
+class Run:
+    def __init__(self, model):
+        self.model, self.best = model, None
+
+    def keep(self):
+        self.best = nnx.state(self.model)
+
+
+for kind in (Run,):
+    run = kind(model)
+    run.keep()
+    bump(model)
+    print(run.best["bias"].value.sum())
+""",
     "best of a trainer": """\
 class Trainer:
     def __init__(self, model):

@@ -79,6 +79,32 @@ y, (_, new) = forward(graphdef, state)
 print(float(y.sum()), int(state["count"].value), int(new["count"].value))
 """,
     "gradient": GRADIENT,
+    "another name": """\
+graphdef, state = nnx.split(model)
+apply_fn = graphdef.apply
+y, (graphdef, new) = apply_fn(state)(x)
+print(float(y.sum()), int(new["count"].value), int(state["count"].value))
+""",
+    "handed on to a train state": """\
+from flax.training import train_state
+import optax
+
+graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+held = train_state.TrainState.create(apply_fn=graphdef.apply, params=params, tx=optax.sgd(0.1))
+
+
+@jax.jit
+def grads(held, rest):
+    def loss(params):
+        y, (_, new) = held.apply_fn(params, rest)(x)
+        return y.sum(), nnx.filter_state(new, nnx.BatchStat)
+
+    return jax.grad(loss, has_aux=True)(held.params)
+
+
+found, new = grads(held, rest)
+print(float(found["w"].value.sum()), int(new["count"].value), int(rest["count"].value))
+""",
 }
 LEFT = {
     "loop": """\
@@ -91,6 +117,11 @@ print(float(y.sum()), int(state["count"].value))
 graphdef, state = nnx.split(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
 y, _ = graphdef.apply(state)(x)
 print(float(y.sum()), float(state["kernel"].value.sum()))
+""",
+    "another name without change": """\
+graphdef, state = nnx.split(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
+apply_fn = graphdef.apply
+print(float(apply_fn(state)(x)[0].sum()), apply_fn == graphdef.apply)
 """,
     "another apply": """\
 from flax import linen
@@ -129,7 +160,7 @@ def test_it_would_not_without_the_copy(
 @pytest.mark.parametrize("target", ["0.11", "0.12"])
 def test_states_are_cloned_once(name: str, target: str) -> None:
     text = migrate_text(HEAD + COPIED[name], options(target))
-    assert "nnx.clone(" in text
+    assert "nnx.clone(" in text or "*map(nnx.clone, states)" in text
     assert migrate_text(text, options(target)) == text
 
 

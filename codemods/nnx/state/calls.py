@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Callee
-from codemods.nnx.frames import Bound, Frame
+from codemods.nnx.frames import Bound, Frame, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.state.copies import applies
 from codemods.nnx.state.events import HANDED, Invoke, Log
 from codemods.nnx.state.heap import ANY, Share, Thing
 from codemods.nnx.state.replay import Replay
-from codemods.nnx.values import Call, Class, Const, Function, Sequence
+from codemods.nnx.values import Call, Choice, Class, Const, Function, Param, Sequence
 
 if TYPE_CHECKING:
     from codemods.nnx.state.execution import Execution
@@ -65,6 +65,9 @@ class Calls:
         callee = run.flow.follow(bound, value.callee)
         if isinstance(callee.value, Class):
             return {self.construct(callee.value.facts, args, keywords, node)}
+        classes = self._classes(callee)
+        if classes:
+            return {self.construct(cls, args, keywords, node) for cls in classes}
         method = func.attr if isinstance(func, ast.Attribute) else "__call__"
         found, known = self._dispatched(node, method, {t for t in receiver if t.function is None}, args, keywords)
         if known:
@@ -82,6 +85,14 @@ class Calls:
         if record is not None:
             return {record}
         return self.invoke(method, node, receiver, args, keywords)
+
+    def _classes(self, callee: Bound) -> list[ClassFacts]:
+        """Return the classes of the project that an argument or the variable of a loop may be, if it is no other."""
+        if not isinstance(callee.value, Param | Round | Choice):
+            return []
+        found = self.run.context.sources.of(callee) - {callee}
+        classes = [source.value.facts for source in found if isinstance(source.value, Class)]
+        return classes if len(classes) == len(found) <= _WAYS else []
 
     def _argument(self, node: ast.expr) -> set[Thing]:
         evaluate = self.run.expressions.value

@@ -71,6 +71,22 @@ def applies(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "apply"
 
 
+def applying(context: Context, scope: Scope, node: ast.expr) -> Fix | None:
+    """Return a fix that gives the states copies wherever ``graphdef.apply``, which is handed on here, is called."""
+    clone = spell(context.flow, scope, "clone")
+    if clone is None:
+        return None
+    source = scope.module.source
+    start, end = source.span(node)
+    # bound here and now: the name of the graph definition may be another one's when the function is called
+    opening, closing = "(lambda *states, apply=", f": apply(*map({clone.text}, states)))"
+    inside = source.data[:start].rstrip()[-1:] in {b"(", b",", b"="} and b"\n" not in source.data[start:end]
+    if inside:
+        opening, closing = opening[1:], closing[:-1]
+    edits = (Edit(start, start, opening.encode()), Edit(end, end, closing.encode()), *clone.edits)
+    return Fix(tuple((source.path, edit) for edit in edits))
+
+
 def each(context: Context, scope: Scope, nodes: list[ast.expr]) -> Fix | None:
     """Return a fix that puts ``nnx.clone(...)`` around each of several expressions; None if one is starred."""
     if any(isinstance(node, ast.Starred) for node in nodes):

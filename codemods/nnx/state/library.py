@@ -32,7 +32,7 @@ _SAME = frozenset(
         "optax.LookaheadParams", "optax.LookaheadParams.init_synced",
         "typing.cast",
         "flax.nnx.variables",  # live in 0.10 already
-        "flax.nnx.State", "flax.nnx.State.from_flat_path",
+        "flax.nnx.State", "flax.nnx.State.from_flat_path", "flax.nnx.State.merge",
         "flax.nnx.filter_state", "flax.nnx.merge_state", "flax.nnx.split_state",
         "flax.nnx.to_flat_state", "flax.nnx.from_flat_state", "flax.nnx.FlatState", "jax.block_until_ready",
         "flax.nnx.data", "contextlib.nullcontext", "contextlib.closing",

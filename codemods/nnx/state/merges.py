@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as ObjectKind
@@ -14,7 +14,7 @@ from codemods.nnx.project import enclosing_function
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.state import relevance
 from codemods.nnx.state.aliases import aliases
-from codemods.nnx.state.copies import applies, cloned, each, merged
+from codemods.nnx.state.copies import applies, applying, cloned, each, merged
 from codemods.nnx.state.lines import line
 from codemods.nnx.state.stateful import may_change
 from codemods.nnx.state.tracing import differentiated, traced_functions
@@ -52,6 +52,53 @@ def check(context: Context) -> Iterator[Finding]:
                 _help(event.node),
                 each(context, event.scope, outer) if applied else merged(context, event.scope, event.node),
             )
+
+    for mention in _handed_on(context):
+        yield finding(
+            "NNX402",
+            mention.scope,
+            mention.node,
+            "what `apply` merges shares the Variables of the states since Flax 0.11.2: calls change these, and raise "
+            "TraceContextError where a gradient is taken",
+            "hand on a function that gives it copies: nnx.clone(state)",
+            applying(context, mention.scope, mention.node),
+        )
+
+
+def _handed_on(context: Context) -> Iterator[AttrEvent]:
+    """Yield where the ``apply`` of a graph definition gets another name, if the model changes when it is called."""
+    if not any(b".apply" in module.source.data for module in context.asked.modules):
+        return
+    mentions = [e for e in context.asked.attributes() if e.node.attr == "apply" and e.context == "load"]
+    called = {event.node.func for event in context.asked.calls()} if mentions else set()
+    for event in mentions:
+        if event.node in called or _only_asked(event):
+            continue
+        if context.kinds.only(context.flow.here(event.base, event.scope)) is not ObjectKind.GRAPHDEF:
+            continue
+        found = _split(context, context.flow.resolve(context.flow.here(event.base, event.scope)))
+        if found and all(whole is not None and may_change(context, whole, False) for whole in found):
+            yield event
+
+
+def _only_asked(event: AttrEvent) -> bool:
+    """Say whether the method is compared, or the default of an argument, with which the function does what it will."""
+    for node in ast.walk(event.statement):
+        inside: list[ast.expr | None] = []
+        if isinstance(node, ast.Compare):
+            inside = [node.left, *node.comparators]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            inside = [*node.args.defaults, *node.args.kw_defaults]
+        if event.node in inside:
+            return True
+    return False
+
+
+def _split(context: Context, graphdef: Bound) -> list[Bound | None]:
+    """Return the objects that a graph definition was split from; None for one that is not known."""
+    split = context.flow.calls.split_object
+    known = split(graphdef)
+    return [known] if known is not None else [split(one) for one in context.sources.originals(graphdef)]
 
 
 def _help(node: ast.expr) -> str:
@@ -142,8 +189,7 @@ def _changing(context: Context, event: CallEvent) -> bool:
     callee = event.value.callee
     graphdef = callee.base if applies(event.node) and isinstance(callee, Attr) else event.value.args[0]
     given = flow.resolve(flow.here(graphdef, event.scope))
-    known = flow.calls.split_object(given)
-    found = [known] if known is not None else [flow.calls.split_object(one) for one in context.sources.originals(given)]
+    known, found = flow.calls.split_object(given), _split(context, given)
     return not found or any(
         whole is None
         or may_change(context, whole, _evaluated(context, event) or (whole is known and _in_evaluation(context, whole)))
