@@ -74,6 +74,11 @@ _FIRST = (
     "use (21 of them NNX802, in scripts whose model never changes after it is compiled), 33 false. Two thirds of these",
     "took what is not traced for traced: functions that a helper is handed elsewhere, flags that a caller leaves out,",
     "variables bound before a function is made. All but one of the 71 are no longer made since.",
+    "",
+    "98 projects were read by a fifth reader then, 39 of them with NNX code: 180 findings, 124 right, 46 of no use (22",
+    "of them NNX830: settings of an experiment that share their keys, noise that is multiplied by 0, numbers that",
+    "nobody reads), 10 false. Two of them brought the analysis into a search without an end; in one of these it is",
+    "still cut off from outside, so that it is not listed. All of the 10 and half of the 46 are no longer made.",
 )
 
 
