@@ -16,6 +16,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
 from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.conditions import opposed
 from codemods.nnx.lint.names import (
     BATCHING,
     BODIES,
@@ -27,11 +28,11 @@ from codemods.nnx.lint.names import (
     WITH_PATH,
     last,
 )
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.syntax import constant, keyword, paths
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Attr, Call, Const, Free, Function, Param, Ref, Sequence, Star, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Free, Function, Param, Ref, Sequence, Star, Value
 
 BATCHED = 0  # runs at every call, on tracers: vmap
 STAGED = 1  # runs once for many rounds: the bodies of scan, cond, while_loop
@@ -275,10 +276,11 @@ class Traced:
                     for callee in self._reached(flow.with_value(call, given), event):
                         yield self._root(callee, name, event, event.node)
 
-    def _reached(self, given: Bound, event: CallEvent) -> list[Callee]:
+    def _reached(self, given: Bound, event: CallEvent, handed: bool = True) -> list[Callee]:
         """Return the functions that a transform traces, those too that callers hand to the function around it."""
-        found = self._callables(given)
-        return found if found or _on_condition(event) else self._handed(given)
+        possible = _possible(given.value, event) if isinstance(given.value, Choice) else [given.value]
+        found = [one for value in possible for one in self._callables(self._flow.with_value(given, value))]
+        return found if found or not handed or _on_condition(event) else self._handed(given)
 
     def _abandoned(self, event: CallEvent) -> bool:
         """Say whether a method is compiled into an attribute that nothing reads, and called as it is instead."""
@@ -302,7 +304,7 @@ class Traced:
         call = flow.here(event.value, event.scope)
         name = flow.calls.wrapper_name(call, event.value)
         if name in JITS or name in BATCHING:
-            for callee in self._callables(flow.with_value(call, event.value.args[0])):
+            for callee in self._reached(flow.with_value(call, event.value.args[0]), event, handed=False):
                 yield self._root(callee, name, event, options)
 
     def _renamed(self, event: CallEvent, word: str) -> bool:
@@ -561,6 +563,15 @@ class _Handed:
     giver: FunctionFacts | None
     level: int = BATCHED
     site: bool = True
+
+
+def _possible(given: Choice, event: CallEvent) -> list[Value]:
+    """Return what a variable may hold at a call: not what it got under the opposite of a condition around the call."""
+    known = paths(event.scope.node)  # type: ignore[arg-type]
+    around = known.get(event.node, ())
+    made = [(one, known.get(one.node, ()) if isinstance(one, Call) else ()) for one in given.options]
+    left = [one for one, way in made if not opposed(way, around, event.scope.node)]
+    return left if len(left) < len(made) else [given]
 
 
 def _on_condition(event: CallEvent) -> bool:
