@@ -5,6 +5,7 @@ from __future__ import annotations
 from codemods.nnx.rule import Rule
 from codemods.nnx.variables import (
     constructed,
+    hooked_leaves,
     item_assignment,
     leaf_tests,
     removed_methods,
@@ -21,4 +22,5 @@ RULES: tuple[Rule, ...] = (
     *item_assignment.RULES,
     type_attribute.RULE,
     leaf_tests.RULE,
+    hooked_leaves.RULE,
 )

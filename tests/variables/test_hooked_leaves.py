@@ -1,0 +1,73 @@
+"""NNX420: hooks of Variables run for leaves since 0.11; what is reported prints something else, the rest does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agreement import assert_breaks, assert_same, runs
+from tests.environments import Output
+from tests.migration import look, options
+
+HEAD = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Unit(nnx.Param):
+    def on_set_value(self, value):
+        return value / 10
+
+
+class Double(nnx.Param):
+    def on_get_value(self, value):
+        return value * 2
+
+
+class Net(nnx.Module):
+    def __init__(self):
+        self.u = Unit(jnp.ones(2))
+        self.w = Double(jnp.ones(2))
+        self.g = nnx.Param(jnp.ones(2), on_get_value=lambda variable, value: value + 1)
+        self.plain = nnx.Param(jnp.ones(2))
+
+
+net = Net()
+state = nnx.state(net)
+"""
+REPORTED = {
+    "read": 'print(state["w"].value)\n',
+    "hook of the constructor": "print(state.g.value)\n",
+    "written": 'state["u"].value = jnp.full(2, 30.0)\nprint(jax.tree.leaves(state["u"])[0])\n',
+    "gradient": 'grads = nnx.grad(lambda m: m.w.value.sum())(net)\nprint(grads["w"].value)\n',
+    "pure": 'print(nnx.to_pure_dict(nnx.state(net))["w"])\n',
+}
+SILENT = {
+    "of the model": "print(net.w.value)\nnet.u.value = jnp.full(2, 30.0)\nprint(net.u.value)\n",
+    "another leaf": 'print(state["plain"].value)\n',
+    "the other hook": 'print(state["u"].value)\n',
+    "pure without hooks": 'print(nnx.to_pure_dict(nnx.state(nnx.Linear(1, 2, rngs=nnx.Rngs(0))))["kernel"])\n',
+    "mapped": "print(jax.tree.leaves(jax.tree.map(lambda x: x + 1, state)))\n",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Output]]:
+    texts = {name: HEAD + text for name, text in {**REPORTED, **SILENT}.items()}
+    return runs(texts, tmp_path_factory.mktemp("hooked"))
+
+
+def _found(text: str) -> int:
+    return sum(f.code == "NNX420" for f in look(HEAD + text, options("0.11", "0.12")).findings)
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_reported(name: str, outputs: dict[str, dict[str, Output]]) -> None:
+    assert _found(REPORTED[name]) == 1
+    assert_breaks(outputs, name)
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_left_alone(name: str, outputs: dict[str, dict[str, Output]]) -> None:
+    assert _found(SILENT[name]) == 0
+    assert_same(outputs, name)
