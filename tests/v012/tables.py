@@ -282,6 +282,8 @@ REPORTED: dict[str, list[str]] = {
         "class Own(nnx.Linear):\n    pass\nprint(callable(Own(2, 2, rngs=rngs).kernel_init))",
     ],
     "NNX610": [
+        "n = nnx.Variable(3); print(n == 3, n != 4)",
+        "n = nnx.Variable(3); print(-3 != n)",
         "print((weight  # ==\n    == other) is False)",
         "print(weight == weight == weight)",
         "print(weight in [other])",
@@ -404,6 +406,7 @@ SILENT: dict[str, list[str]] = {
         "import collections\nprint(callable(collections.namedtuple('Own', 'kernel_init')(max).kernel_init))",
     ],
     "NNX610": [
+        "n = nnx.Variable(3); print(n.value == 3, n.value != 4, type(n) == 3)",
         "print(weight == None, weight != None, weight is other)",
         "print(len([w for w in (weight, other)]), len({1: weight}), id(weight) == id(weight))",
         'named = {"a": weight}\nfor name in named:\n    print(named[name].shape)\n'

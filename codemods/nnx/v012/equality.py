@@ -121,6 +121,18 @@ def _compared(variables: Variables, module: ModuleFacts, node: ast.Compare) -> I
             message = "`==` between Variables compares their content since Flax 0.12.1, up to then their identity"
             fix = _identity(module, node, left, right)
             yield finding("NNX610", scope_of(module, node), node, message, "write `is`, or compare the contents", fix)
+        elif isinstance(operator, ast.Eq | ast.NotEq) and (_is_plain(left) or _is_plain(right)):
+            if any(_is_variable(variables, module, side) for side in (left, right)):
+                always = isinstance(operator, ast.NotEq)
+                message = f"a Variable compared with a constant gave {always} up to Flax 0.12.0, whatever it holds"
+                help = "since 0.12.1 the content is compared: write variable.value == ... if that is meant"
+                yield finding("NNX610", scope_of(module, node), node, message, help)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Say whether an expression is a number or a text."""
+    node = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float | complex | str | bytes)
 
 
 def _identity(module: ModuleFacts, node: ast.Compare, left: ast.expr, right: ast.expr) -> Fix | None:
@@ -147,7 +159,8 @@ RULE = Rule(
     name="variable-identity",
     summary="Variables are hashed or compared",
     why="""\
-Up to Flax 0.12.0 two Variables were equal if they were the same object, and could be keys of dicts and members of sets.
+Up to Flax 0.12.0 two Variables were equal if they were the same object, and could be keys of dicts and members of sets;
+none was equal to a number.
 Since 0.12.1 `==` compares the contents element by element, and hashing raises TypeError.
 """,
     kind=Kind.REQUIRED,
