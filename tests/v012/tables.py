@@ -283,7 +283,7 @@ REPORTED: dict[str, list[str]] = {
     ],
     "NNX610": [
         "n = nnx.Variable(3); print(n == 3, n != 4)",
-        "n = nnx.Variable(3); print(-3 != n)",
+        "n = nnx.Variable(-3); print(-3 != n)",
         "print((weight  # ==\n    == other) is False)",
         "print(weight == weight == weight)",
         "print(weight in [other])",
