@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.values import Item, Unknown, Value
@@ -41,11 +42,10 @@ class Moment:
 FRESH: frozenset[ast.AST | Moment] = frozenset()
 
 
-class Bound:
-    """A value in one activation of the scope that it was written in; never changed.
+class Bound(NamedTuple):
+    """A value in one activation of the scope that it was written in.
 
-    Written by hand, since most of an analysis is spent on making and comparing these: the hash is found once, and not
-    for those that are only passed on.
+    A named tuple, since most of an analysis is spent on making and comparing these.
 
     Attributes:
         value: the value.
@@ -53,29 +53,9 @@ class Bound:
         stale: loops whose round before the current one is meant, and moments at which it was read.
     """
 
-    __slots__ = ("_hash", "frame", "stale", "value")
-
-    def __init__(self, value: Value, frame: Frame | None = None, stale: frozenset[ast.AST | Moment] = FRESH) -> None:
-        self.value = value
-        self.frame = frame
-        self.stale = stale
-        self._hash = 0
-
-    def __hash__(self) -> int:
-        if not self._hash:
-            self._hash = hash((self.value, self.frame, self.stale))
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Bound)
-            and self.frame is other.frame
-            and self.value == other.value
-            and self.stale == other.stale
-        )
-
-    def __repr__(self) -> str:
-        return f"Bound({self.value!r}, {self.frame!r}, {self.stale!r})"
+    value: Value
+    frame: Frame | None = None
+    stale: frozenset[ast.AST | Moment] = FRESH
 
 
 class Frame:
