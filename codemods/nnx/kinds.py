@@ -6,6 +6,7 @@ import enum
 
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.flow import Flow
+from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.sources import Sources
@@ -130,23 +131,28 @@ class Kinds:
         self.sources = sources
         self._copies = 0  # how many copies deep the present question is
         self._asked: dict[tuple[Bound, frozenset[Frame]], frozenset[Kind]] = {}  # answers within the present question
-        self._known: dict[tuple[Bound, frozenset[Frame]], frozenset[Kind]] = {}
+        self._known: Answers[Bound, frozenset[Kind]] = Answers(flow.assumptions)
 
     def of(self, bound: Bound) -> frozenset[Kind]:
         """Return every kind that a source of a value has; empty if nothing is known of it."""
         bound = self.flow.resolve(bound)
-        key = (bound, self.flow.assumptions)
-        if key in self._known:
-            return self._known[key]
+        known = self._known.find(bound)
+        if known is not None:
+            return known.value
+        key = (bound, self.flow.assumptions.all)
         if key in self._asked:
             return self._asked[key]
         outermost = not self._asked
         self._asked[key] = frozenset()  # a copy of itself adds nothing
-        found = self._asked[key] = self._of(bound)
+        around = self.flow.assumptions.begin()
+        try:
+            found = self._asked[key] = self._of(bound)
+        finally:
+            asked = self.flow.assumptions.end(around)
         if outermost:
             self._asked.clear()
             if self.flow.questions.at_rest:  # an answer within another question may have been cut short
-                self._known[key] = found
+                self._known.keep(bound, found, asked)
         return found
 
     def _of(self, bound: Bound) -> frozenset[Kind]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codemods.nnx.flow import Flow
+from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round, slices
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Mapping, Param, Sequence, Value
@@ -18,7 +19,7 @@ class Sources:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self._known: dict[object, OrderedSet[Bound]] = {}
+        self._known: Answers[Bound, OrderedSet[Bound]] = Answers(flow.assumptions)
         self._running: set[object] = set()
         self._steps = 0
         self._cut = 0  # how often an answer was cut short: by itself, or after too many steps
@@ -30,9 +31,10 @@ class Sources:
         What ``nnx.merge`` or ``nnx.clone`` makes is a :class:`Part`.
         """
         bound = self.flow.resolve(bound)
-        key = (bound, self.flow.assumptions)
-        if key in self._known:
-            return self._known[key]
+        known = self._known.find(bound)
+        if known is not None:
+            return known.value
+        key = (bound, self.flow.assumptions.all)
         if key in self._running:
             self._cut += 1
             return OrderedSet()
@@ -45,6 +47,7 @@ class Sources:
             return OrderedSet((bound,))
         cut = self._cut
         self._running.add(key)
+        around = self.flow.assumptions.begin()
         try:
             with self.flow.questions.one_question():
                 found = OrderedSet(self._followed(bound))
@@ -55,8 +58,9 @@ class Sources:
             found = OrderedSet((bound,))
         finally:
             self._running.discard(key)
+            asked = self.flow.assumptions.end(around)
         if outermost or (self._cut == cut and self.flow.questions.at_rest):
-            self._known[key] = found
+            self._known.keep(bound, found, asked)
         return found
 
     def _followed(self, bound: Bound) -> dict[Bound, None]:
@@ -64,7 +68,11 @@ class Sources:
         if isinstance(bound.value, Part) or (isinstance(bound.value, Call) and self.flow.calls.makes(bound)):
             return {bound: None}
         param = self.flow.sites.open_param(bound)
-        if isinstance(bound.value, Param | Choice | Loop) or self._level > _LEVELS or param is None:
+        if isinstance(bound.value, Param | Choice | Loop) or param is None:
+            return self._of(bound)
+        if self._level > _LEVELS:
+            self.flow.assumptions.stand_on_all()  # with less assumed it would be followed
+            return self._of(bound)
             return self._of(bound)
         if self._own(bound.value, param):
             found = self._of(bound)
@@ -152,7 +160,9 @@ class Sources:
     def _picked(self, base: Bound, value: Indexed | Item | Round) -> list[Bound]:
         """Return what stands under a constant key in all displays that a container may be; empty if one is unknown."""
         flow, resolved = self.flow, self.flow.resolve(base)
-        if isinstance(value, Round) or not isinstance(resolved.value, Round | Param | Indexed | Attr):
+        if isinstance(value, Round) or not isinstance(
+            resolved.value, Round | Param | Indexed | Attr | Call | Choice | Loop
+        ):
             return []
         index = flow.resolve(value.index) if isinstance(value, Indexed) else Bound(value.index)
         if not isinstance(index.value, Const):

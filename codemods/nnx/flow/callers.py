@@ -129,15 +129,21 @@ class CallSites:
         if depth > 20:
             return None
         known, closed = self.flow.answers.opened, self.flow.answers.closed
-        if bound in known:
-            return known[bound]
-        if depth >= closed.get(bound, 21):
+        answer = known.find(bound)
+        if answer is not None:
+            return answer.value
+        near = closed.find(bound)
+        if near is not None and depth >= near.value:
             return None
-        param = self._open_param(bound, depth)
+        around = self.flow.assumptions.begin()
+        try:
+            param = self._open_param(bound, depth)
+        finally:
+            asked = self.flow.assumptions.end(around)
         if param is not None or depth < 10:
-            known[bound] = param
+            known.keep(bound, param, asked)
         else:  # the depth may have hidden one further in
-            closed[bound] = depth
+            closed.keep(bound, depth, asked)
         return param
 
     def _open_param(self, bound: Bound, depth: int) -> Param | None:
@@ -149,7 +155,7 @@ class CallSites:
                     inner = self.open_param(self.flow.resolve(frame.receiver), depth + 1)
                     if inner is not None:
                         return inner
-                settled = self.flow.assumed(value.function)
+                settled = self.flow.assumptions.frame(value.function)
                 if settled is None or (settled.site is None and value is not value.function.self_param):
                     return value
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part
 from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, OPERANDS, TRANSPARENT, UNTRACED, Running
 from codemods.nnx.values import (
@@ -77,20 +78,23 @@ class Calls:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self._names: dict[CallEvent, str] = {}
+        self._names: Answers[CallEvent, str] = Answers(flow.assumptions)
 
     def name(self, event: CallEvent) -> str:
         """Return the full name of the foreign function that a call calls; empty if it is not foreign.
 
         Many rules ask this of every call of a project, so that it is kept for them.
         """
-        if self.flow.assumptions:
-            return self.callee_name(self.flow.here(event.value, event.scope))
-        name = self._names.get(event)
-        if name is None:
+        known = self._names.find(event)
+        if known is not None:
+            return known.value
+        around = self.flow.assumptions.begin()
+        try:
             name = self.callee_name(self.flow.here(event.value, event.scope))
-            if self.flow.questions.at_rest:
-                self._names[event] = name
+        finally:
+            asked = self.flow.assumptions.end(around)
+        if self.flow.questions.at_rest:
+            self._names.keep(event, name, asked)
         return name
 
     def callee_name(self, bound: Bound) -> str:

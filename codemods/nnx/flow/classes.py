@@ -116,8 +116,9 @@ class Classes:
             key = ("class", bound)
             if self.flow.questions.under_way(key):
                 return None
-            if bound in self.flow.answers.classes:
-                return self.flow.answers.classes[bound]
+            known = self.flow.answers.classes.find(bound)
+            if known is not None:
+                return known.value
             with self.flow.questions.asking(key) as question:
                 if isinstance(value, Indexed | Round):
                     ways = list(self.flow.containers.elements(self.flow.with_value(bound, value.base)))
@@ -126,8 +127,8 @@ class Classes:
                     ways = [self.flow.with_value(bound, o) for o in options if not is_none(o)]
                 classes = {self.class_of(self.flow.resolve(w)) for w in ways}
             cls = classes.pop() if len(classes) == 1 else None
-            if question.settled:
-                self.flow.answers.classes[bound] = cls
+            if question.stands_on is not None:
+                self.flow.answers.classes.keep(bound, cls, question.stands_on)
             return cls
         return None
 

@@ -127,12 +127,17 @@ class Containers:
     def elements(self, container: Bound) -> tuple[Bound, ...]:
         """Return the values that a container may hold."""
         container = self.flow.resolve(container)
-        known = self.flow.answers.elements.get(container)
-        if known is None:
-            known = tuple(dict.fromkeys(self._elements(container, set())))
-            if self.flow.questions.at_rest:
-                self.flow.answers.elements[container] = known
-        return known
+        known = self.flow.answers.elements.find(container)
+        if known is not None:
+            return known.value
+        around = self.flow.assumptions.begin()
+        try:
+            found = tuple(dict.fromkeys(self._elements(container, set())))
+        finally:
+            asked = self.flow.assumptions.end(around)
+        if self.flow.questions.at_rest:
+            self.flow.answers.elements.keep(container, found, asked)
+        return found
 
     def _iterated(self, instance: Bound, made: Call) -> Iterator[Bound]:
         """Yield what an object of the project yields that is gone through."""
@@ -149,8 +154,9 @@ class Containers:
         container = self.flow.resolve(container)
         if container in seen or len(seen) > 200 or self.flow.questions.tired():
             return
-        if container in self.flow.answers.elements:
-            yield from self.flow.answers.elements[container]
+        known = self.flow.answers.elements.find(container)
+        if known is not None:
+            yield from known.value
             return
         seen.add(container)
         value = container.value

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.flow.answers import Known
+from codemods.nnx.flow.assumptions import Assumptions
 from codemods.nnx.flow.callers import CallSites
 from codemods.nnx.flow.calls import Calls
 from codemods.nnx.flow.classes import Classes, is_none
@@ -18,7 +20,7 @@ from codemods.nnx.flow.containers import Containers
 from codemods.nnx.flow.fields import Fields
 from codemods.nnx.flow.identity import Identity
 from codemods.nnx.flow.moments import Moments
-from codemods.nnx.flow.questions import Answers, Questions
+from codemods.nnx.flow.questions import Questions
 from codemods.nnx.flow.variables import Variables
 from codemods.nnx.frames import Bound, Frame, Indexed, Moment, Part, Round
 from codemods.nnx.known import canonical
@@ -47,6 +49,8 @@ from codemods.nnx.values import (
     Value,
 )
 
+#: Makes a value in an activation without a call of its constructor: hundreds of thousands are made.
+_bound = tuple.__new__
 # what may be a library name
 _NAMED = (Attr, Free)
 # what is already where it was made
@@ -71,6 +75,7 @@ class Flow:
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self.assumptions = Assumptions()
         self.sites = CallSites(self)
         self.moments = Moments(self)
         self.identity = Identity(self)
@@ -82,13 +87,10 @@ class Flow:
         self._open: dict[Scope | None, Frame | None] = {}
         self._frames: dict[tuple[object, ...], Frame] = {}
         self._parts: dict[tuple[object, ...], Part] = {}
-        self._assumed: dict[FunctionFacts, Frame] = {}
         self._may: May | None = None
-        self.questions = Questions(project)
-        self._rest = Answers()  # those found while nothing was assumed
-        self.answers = self._rest
+        self.questions = Questions(project, self.assumptions)
+        self.answers = Known(self.assumptions)
         self.library: dict[Value, Bound] = {}  # what globals, and attributes of them, are that stand for library names
-        self._answers: dict[frozenset[Frame], Answers] = {}  # those found while something was assumed
 
     @property
     def may(self) -> May:
@@ -145,39 +147,19 @@ class Flow:
     @contextmanager
     def assuming(self, function: FunctionFacts, frame: Frame) -> Iterator[None]:
         """Take the open frame of a function for one made by a known call."""
-        saved = self._assumed, self.answers
-        self._assumed = {**self._assumed, function: frame}
-        self.answers = self._answers.setdefault(self.assumptions, Answers())
-        try:
+        with self.assumptions.assuming(function, frame):
             yield
-        finally:
-            self._assumed, self.answers = saved
 
     @contextmanager
     def apart(self) -> Iterator[None]:
         """Ask what holds everywhere in the midst of another question, and of what that assumes."""
-        saved = self._assumed, self.answers
-        self._assumed, self.answers = {}, self._rest
-        try:
-            with self.questions.apart():
-                yield
-        finally:
-            self._assumed, self.answers = saved
+        with self.assumptions.none(), self.questions.apart():
+            yield
 
     def forget(self) -> None:
         """Drop the answers found so far, after something was learnt that may change them."""
-        self._rest = self.answers = Answers()
-        self._answers.clear()
+        self.answers = Known(self.assumptions)
         self.sites.forget()
-
-    @property
-    def assumptions(self) -> frozenset[Frame]:
-        """The frames that are taken for open ones at present."""
-        return frozenset(self._assumed.values())
-
-    def assumed(self, function: FunctionFacts) -> Frame | None:
-        """Return the frame that is taken for a function's open one."""
-        return self._assumed.get(function)
 
     # -- resolving ----------------------------------------------------------------------------------
 
@@ -187,24 +169,26 @@ class Flow:
         if type(value) in _MADE:
             return bound
         shared = isinstance(value, _NAMED) and value.of_global
-        known = self.library.get(value) if shared else None
-        if known is None:
-            known = self.answers.resolved.get(bound)
+        if shared and value in self.library:
+            return self.library[value]
+        known = self.answers.resolved.kept.get(bound)
+        if known is not None and not known.everywhere:
+            known = known.under(self.assumptions)
         if known is not None:
-            return known
+            return known.value
         if self.questions.tired() or self.questions.under_way(bound):
             return bound
         outer = self.questions.begin(bound)
         try:
             result = self._step(bound)
         finally:
-            settled = self.questions.end(bound, outer)
-        if settled:
+            asked = self.questions.end(bound, outer)
+        if asked is not None:
             # a library name is the same in every activation and at every time
-            if shared and type(result.value) is Ref and not self._assumed:
+            if shared and type(result.value) is Ref and not asked:
                 self.library[value] = result
             else:
-                self.answers.resolved[bound] = result
+                self.answers.resolved.keep(bound, result, asked)
         return result
 
     def _step(self, bound: Bound) -> Bound:
@@ -237,11 +221,11 @@ class Flow:
 
     def with_value(self, bound: Bound, value: Value) -> Bound:
         """Return another value of the same activation."""
-        return Bound(value, bound.frame, bound.stale)
+        return _bound(Bound, (value, bound.frame, bound.stale))
 
     def follow(self, bound: Bound, value: Value) -> Bound:
         """Resolve another value of the same activation."""
-        return self.resolve(self.with_value(bound, value))
+        return self.resolve(_bound(Bound, (value, bound.frame, bound.stale)))
 
     def _module(self, bound: Bound, value: ModuleRef) -> Bound:
         module = self.project.find(value.name, value.importer)
@@ -254,10 +238,10 @@ class Flow:
         if frame is None or frame.function is not value.function:
             return bound
         if frame.site is None:
-            assumed = self._assumed.get(value.function)
+            assumed = self.assumptions.frame(value.function)
             if assumed is not None and assumed is not frame:
                 frame = assumed
-            elif frame.receiver is not None and self._assumed:
+            elif frame.receiver is not None and self.assumptions.any():
                 frame = self.fields.constructed(frame)
         argument = self.argument(frame, value.name)
         if argument is not None:

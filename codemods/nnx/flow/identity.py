@@ -44,16 +44,17 @@ class Identity:
         if isinstance(a, Ref) and isinstance(b, Ref):
             return a == b
         key = (one, two)
-        if key in self.flow.answers.same:
-            return self.flow.answers.same[key]
+        known = self.flow.answers.same.find(key)
+        if known is not None:
+            return known.value
         if self.flow.questions.under_way(key):
             return True
         if self.flow.questions.tired():
             return False
         with self.flow.questions.asking(key) as question:
             answer = self._same(one, two)
-        if question.settled:
-            self.flow.answers.same[key] = answer
+        if question.stands_on is not None:
+            self.flow.answers.same.keep(key, answer, question.stands_on)
         return answer
 
     def _same(self, one: Bound, two: Bound) -> bool:

@@ -1,61 +1,38 @@
-"""The questions under way, how far each may go, and the answers that were found."""
+"""The questions under way, and how far each may go."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from codemods.nnx.facts import ClassFacts
-from codemods.nnx.frames import Bound
+from codemods.nnx.flow.assumptions import Assumptions
 from codemods.nnx.project import Project
-from codemods.nnx.values import Param
 
 _DEPTH = 40  # how many steps one value is followed; deeper ones count as unknown
 _STEPS = 10_000  # how many steps one question may take in all: fields that refer to each other multiply the ways
 _HASTE = 100  # how many it may take once the project has had its share
 _POLL = 0xFF  # how many steps lie between two looks whether the analysis shall go on, less one
-_SHARE = 200_000, 20  # steps of a project, and more for each of its calls, before the analysis makes haste
+_SHARE = 200_000, 10  # steps of a project, and more for each of its calls, before the analysis makes haste
 
 
 class Question:
-    """A question under way; ``settled`` says in the end whether its answer holds everywhere."""
-
-    __slots__ = ("settled",)
-
-    def __init__(self, settled: bool = False) -> None:
-        self.settled = settled
-
-
-class Answers:
-    """Settled answers, which hold until something else is assumed or distrusted.
+    """A question under way.
 
     Attributes:
-        resolved: where each value was made.
-        same: whether two values are the same object.
-        classes: the project's class that a value is an instance of.
-        elements: what a container may hold.
-        opened: the parameter that a value depends on and whose argument is not settled.
-        closed: of values for which no such parameter was found when the way to them was long already, how long it was
-            at the shortest: none is found at the end of a longer one.
+        stands_on: in the end, what its answer asked about what is assumed; None if it holds only within this question.
     """
 
-    __slots__ = ("classes", "closed", "elements", "opened", "resolved", "same")
+    __slots__ = ("stands_on",)
 
-    def __init__(
-        self,
-    ) -> None:
-        self.resolved: dict[Bound, Bound] = {}
-        self.same: dict[tuple[Bound, Bound], bool] = {}
-        self.classes: dict[Bound, ClassFacts | None] = {}
-        self.elements: dict[Bound, tuple[Bound, ...]] = {}
-        self.opened: dict[Bound, Param | None] = {}
-        self.closed: dict[Bound, int] = {}
+    def __init__(self) -> None:
+        self.stands_on: frozenset[object] | None = None
 
 
 class Questions:
     """Keeps questions that come back to themselves, or that branch too much, from going on for ever."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
         self._poll = project.poll
         self._active: dict[object, int] = {}  # questions under way, with the depth at which each was asked
         self._depth = 0
@@ -135,21 +112,29 @@ class Questions:
         """
         return _Asking(self, key)
 
-    def begin(self, key: object) -> int:
+    def begin(self, key: object) -> tuple[int, frozenset[object] | None]:
         """Note that a question is under way; return what :meth:`end` takes."""
-        outer = self._cycle
+        outer = self._cycle, self._assumptions.begin()
         self._cycle = _DEPTH * 2
         self._active[key] = self._depth
         self._depth += 1
         return outer
 
-    def end(self, key: object, outer: int) -> bool:
-        """Note that a question was answered; say whether its answer holds everywhere."""
+    def end(self, key: object, outer: tuple[int, frozenset[object] | None]) -> frozenset[object] | None:
+        """Note that a question was answered.
+
+        Returns:
+            what its answer stands on among the assumptions; None if it holds only within the question further out.
+        """
         depth = self._active.pop(key)
         self._depth = depth
-        settled = self._cycle >= depth
-        self._cycle = outer if settled else min(outer, self._cycle)
-        return settled
+        cycle, around = outer
+        asked = self._assumptions.end(around)
+        if self._cycle >= depth:
+            self._cycle = cycle
+            return asked
+        self._cycle = min(cycle, self._cycle)
+        return None
 
 
 class _Asking:
@@ -167,4 +152,4 @@ class _Asking:
         return self.question
 
     def __exit__(self, *_: object) -> None:
-        self.question.settled = self._questions.end(self._key, self._outer)
+        self.question.stands_on = self._questions.end(self._key, self._outer)

@@ -13,7 +13,7 @@ from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import function_of
-from codemods.nnx.values import Attr, Call, Const, Each, Item, Loop, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Loop, Param, Sequence, Unknown, Value
 
 BOOL, INT, FLOAT = 0, 1, 2
 _FILLED = frozenset({"zeros", "ones", "full", "empty"})
@@ -197,7 +197,10 @@ class Arrays:
 
     def _agreed(self, found: Bound, depth: int) -> Array:
         """Return what all sources of a parameter, field or entry are, if they agree."""
-        given = self._context.sources.originals(found)
+        every = self._context.sources.originals(found)
+        # an array is what it was made as, whatever is put into parts of it
+        listed = any(isinstance(one.value, Sequence) for one in every)
+        given = [one for one in every if listed or not isinstance(one.value, Changed)]
         if not given or any(one.value is found.value for one in given):
             return UNKNOWN
         if found.value in self._asked:

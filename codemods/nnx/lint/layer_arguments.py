@@ -80,8 +80,7 @@ def _size(value: Value) -> bool:
         return type(value.value) is int
     if not isinstance(value, Item | Indexed):
         return False
-    base = value.base.value if isinstance(value.base, Bound) else value.base
-    index = value.index.value if isinstance(value.index, Bound) else value.index
+    base, index = value.base, value.index.value if isinstance(value, Indexed) else value.index
     return isinstance(base, Attr) and base.name == "shape" and isinstance(index, Const) and type(index.value) is int
 
 

@@ -106,7 +106,7 @@ class Arrays:
 
         One that is made with its own content, as in ``p = nnx.Param(p.value + 1)``, holds what it was first made with.
         """
-        key = self.flow.resolve(variable), self.flow.assumptions
+        key = self.flow.resolve(variable), self.flow.assumptions.all
         if key not in self._held:
             start, answer = len(self._asked), False
             self._asked.append(key)

@@ -360,7 +360,7 @@ class Attributes:
     def holds_data(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is a list, tuple, dict or the like with data in it, at any depth."""
         found = self.flow.resolve(bound)
-        key = (found, self.flow.assumptions)
+        key = (found, self.flow.assumptions.all)
         if key in self._holding:
             return self._holding[key]
         self._steps = self._steps + 1 if depth else 0
