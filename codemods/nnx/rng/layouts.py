@@ -62,6 +62,7 @@ _ARRAY_ATTRIBUTES = frozenset(
 )  # fmt: skip
 _RNGS = (Ref("flax.nnx.Rngs"), Ref("flax.nnx.RngStream"))
 _RNGS_NAME = re.compile(r"(^|_)(rngs?|streams?)$")
+_STEPS = 2_000  # how many values one question may look into: a recursion over objects makes ever new ones
 
 
 class Layouts:
@@ -74,6 +75,7 @@ class Layouts:
         self._known: dict[Bound, Shapes] = {}
         self._asked: dict[tuple[Bound, tuple[tuple[ClassFacts, Ambient], ...]], Shapes] = {}  # within one question
         self._depth = 0
+        self._steps = 0
         self._assumed: dict[ClassFacts, tuple[Ambient, Bound]] = {}
 
     @cached_property
@@ -100,7 +102,10 @@ class Layouts:
         key = (bound, tuple((cls, ambient) for cls, (ambient, _) in self._assumed.items()))
         if key in self._asked:
             return self._asked[key]
-        if self._depth > 40:
+        self._steps = self._steps + 1 if self._depth else 0
+        if self._steps == _STEPS:
+            self.flow.questions.unanswered += 1
+        if self._depth > 40 or self._steps >= _STEPS:
             return _NONE
         self._asked[key] = _NONE  # what holds itself adds nothing
         self._depth += 1
@@ -108,7 +113,7 @@ class Layouts:
         self._depth -= 1
         self._asked[key] = found
         if self._depth == 0:
-            if not self._assumed:
+            if not self._assumed and self._steps < _STEPS:
                 self._settle(bound, found)
             self._asked.clear()
         return found
