@@ -144,11 +144,8 @@ class Kinds:
             return self._asked[key]
         outermost = not self._asked
         self._asked[key] = frozenset()  # a copy of itself adds nothing
-        around = self.flow.assumptions.begin()
-        try:
-            found = self._asked[key] = self._of(bound)
-        finally:
-            asked = self.flow.assumptions.end(around)
+        found, asked = self.flow.assumptions.noting(lambda: self._of(bound))
+        self._asked[key] = found
         if outermost:
             self._asked.clear()
             if self.flow.questions.at_rest:  # an answer within another question may have been cut short

@@ -73,7 +73,6 @@ class Sources:
         if self._level > _LEVELS:
             self.flow.assumptions.stand_on_all()  # with less assumed it would be followed
             return self._of(bound)
-            return self._of(bound)
         if self._own(bound.value, param):
             found = self._of(bound)
             if found.keys() != {bound}:

@@ -7,7 +7,7 @@ and its answer serves again wherever the same is assumed of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -94,6 +94,15 @@ class Assumptions:
             self.stand_on(mine)
         return mine
 
+    def noting(self, ask: Callable[[], V]) -> tuple[V, frozenset[object]]:
+        """Return the answer that a function finds to a question, and what that stands on."""
+        around = self.begin()
+        try:
+            answer = ask()
+        finally:
+            asked = self.end(around)
+        return answer, asked
+
     @contextmanager
     def assuming(self, function: FunctionFacts, frame: Frame) -> Iterator[None]:
         """Take an activation for the open one of its function."""
@@ -142,15 +151,12 @@ class Answer(Generic[V]):
         self._more: dict[frozenset[object], Answer[V]] | None = None  # those that asked about the same ones
         self._other = other  # one that asked about other functions
 
-    @property
-    def everywhere(self) -> bool:
-        """Whether it holds whatever is assumed."""
-        return not self._asked
-
     def under(self, assumptions: Assumptions) -> Answer[V] | None:
         """Return the one of several answers that holds under assumptions, on which the present question then stands."""
         answer: Answer[V] | None = self
         while answer is not None:
+            if not answer._asked:
+                return answer
             frames = assumptions.of(answer._asked)
             held: Answer[V] | None = None
             if frames == answer._frames:
@@ -180,18 +186,18 @@ class Answer(Generic[V]):
 class Answers(Generic[K, V]):
     """The settled answers to one kind of question."""
 
-    __slots__ = ("_assumptions", "kept")
+    __slots__ = ("_assumptions", "_kept")
 
     def __init__(self, assumptions: Assumptions) -> None:
         self._assumptions = assumptions
-        self.kept: dict[K, Answer[V]] = {}
+        self._kept: dict[K, Answer[V]] = {}
 
     def find(self, key: K) -> Answer[V] | None:
         """Return the answer that holds under what is assumed at present, which the present question then stands on."""
-        answer = self.kept.get(key)
-        return answer if answer is None or answer.everywhere else answer.under(self._assumptions)
+        answer = self._kept.get(key)
+        return answer.under(self._assumptions) if answer is not None else None
 
     def keep(self, key: K, value: V, asked: frozenset[object]) -> None:
         """Keep an answer that stands on what is assumed of some functions at present."""
-        frames, known = self._assumptions.of(asked), self.kept.get(key)
-        self.kept[key] = Answer(value, asked, frames) if known is None else known.add(value, asked, frames)
+        frames, known = self._assumptions.of(asked), self._kept.get(key)
+        self._kept[key] = Answer(value, asked, frames) if known is None else known.add(value, asked, frames)

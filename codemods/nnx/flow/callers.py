@@ -135,11 +135,7 @@ class CallSites:
         near = closed.find(bound)
         if near is not None and depth >= near.value:
             return None
-        around = self.flow.assumptions.begin()
-        try:
-            param = self._open_param(bound, depth)
-        finally:
-            asked = self.flow.assumptions.end(around)
+        param, asked = self.flow.assumptions.noting(lambda: self._open_param(bound, depth))
         if param is not None or depth < 10:
             known.keep(bound, param, asked)
         else:  # the depth may have hidden one further in

@@ -88,11 +88,8 @@ class Calls:
         known = self._names.find(event)
         if known is not None:
             return known.value
-        around = self.flow.assumptions.begin()
-        try:
-            name = self.callee_name(self.flow.here(event.value, event.scope))
-        finally:
-            asked = self.flow.assumptions.end(around)
+        here = self.flow.here(event.value, event.scope)
+        name, asked = self.flow.assumptions.noting(lambda: self.callee_name(here))
         if self.flow.questions.at_rest:
             self._names.keep(event, name, asked)
         return name

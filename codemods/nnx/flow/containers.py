@@ -130,11 +130,7 @@ class Containers:
         known = self.flow.answers.elements.find(container)
         if known is not None:
             return known.value
-        around = self.flow.assumptions.begin()
-        try:
-            found = tuple(dict.fromkeys(self._elements(container, set())))
-        finally:
-            asked = self.flow.assumptions.end(around)
+        found, asked = self.flow.assumptions.noting(lambda: tuple(dict.fromkeys(self._elements(container, set()))))
         if self.flow.questions.at_rest:
             self.flow.answers.elements.keep(container, found, asked)
         return found

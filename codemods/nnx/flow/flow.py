@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.flow.answers import Known
@@ -144,11 +144,9 @@ class Flow:
             self._parts[key] = Part(site, of)
         return Bound(self._parts[key], frame)
 
-    @contextmanager
-    def assuming(self, function: FunctionFacts, frame: Frame) -> Iterator[None]:
+    def assuming(self, function: FunctionFacts, frame: Frame) -> AbstractContextManager[None]:
         """Take the open frame of a function for one made by a known call."""
-        with self.assumptions.assuming(function, frame):
-            yield
+        return self.assumptions.assuming(function, frame)
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -171,9 +169,7 @@ class Flow:
         shared = isinstance(value, _NAMED) and value.of_global
         if shared and value in self.library:
             return self.library[value]
-        known = self.answers.resolved.kept.get(bound)
-        if known is not None and not known.everywhere:
-            known = known.under(self.assumptions)
+        known = self.answers.resolved.find(bound)
         if known is not None:
             return known.value
         if self.questions.tired() or self.questions.under_way(bound):

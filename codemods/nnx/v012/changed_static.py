@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.flow import Flow
-from codemods.nnx.lint.syntax import Path, names_in
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.attributes import Attribute, Attributes, Store
 from codemods.nnx.values import Mapping, Sequence
@@ -88,12 +88,12 @@ def _between(context: Context, store: Store, calls: list[CallEvent]) -> bool:
     target, scope = _object(store), store.event.scope
     assert isinstance(target, ast.Name)
     paths = context.bodies.paths(scope)
-    mine = _blocks(paths.get(store.event.node, ()))
+    mine = set(paths.get(store.event.node, ()))
     given = [
         event.node
         for event in calls
         if any(target.id in names_in(argument) for argument in event.node.args)
-        and _blocks(paths.get(event.node, ())) <= mine
+        and mine.issuperset(paths.get(event.node, ()))
     ]
     line = store.event.node.lineno
     stored = [
@@ -105,10 +105,6 @@ def _between(context: Context, store: Store, calls: list[CallEvent]) -> bool:
     if not first or any(first[0] < other <= line for other in stored):
         return False
     return any(node.lineno > line for node in given)
-
-
-def _blocks(path: Path) -> set[tuple[ast.AST, str]]:
-    return set(path)
 
 
 _PROGRAM = """\

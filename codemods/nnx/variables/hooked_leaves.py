@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
@@ -123,12 +122,8 @@ def _of_object(context: Context, tree: Bound) -> set[str]:
         cls = context.flow.classes.class_of(context.flow.resolve(context.flow.with_value(source, call.args[0])))
         if cls is None:
             return set()
-        names |= {name for parent in _line(context, cls) for name in parent.stores}
+        names |= {name for parent in context.flow.classes.mro(cls)[0] for name in parent.stores}
     return names
-
-
-def _line(context: Context, cls: ClassFacts) -> tuple[ClassFacts, ...]:
-    return tuple(context.flow.classes.mro(cls)[0])
 
 
 _PROGRAM = """\
