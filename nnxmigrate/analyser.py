@@ -78,7 +78,8 @@ class Analyser:
 
     def _key(self, group: Group, asked: Sequence[str] | None) -> Iterator[str | bytes]:
         """Yield all that an analysis depends on, apart from this program."""
-        yield from ("analysis", repr(self._options), repr(asked))
+        options = self._options.among(source.path for source in group)
+        yield from ("analysis", repr(options), repr(asked))
         for source in group:
             yield from (source.path, repr((source.module, source.package, source.notebook, source.cells)), source.data)
 

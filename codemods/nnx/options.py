@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 
 VERSIONS = ("0.10", "0.11", "0.12")
 
@@ -71,9 +71,22 @@ class Options:
             release: three numbers, such as ``0.4.26``.
         """
         bounds = dict(self.jax)
-        folder = path.replace("\\", "/").rpartition("/")[0]
-        bound = next((bounds[place] for place in (path, folder, "") if place in bounds), "")
+        bound = next((bounds[place] for place in _places(path) if place in bounds), "")
         return bool(bound) and _numbers(bound) < _numbers(release)
+
+    def among(self, paths: Iterable[str]) -> Options:
+        """Return what is asked for of some files alone, without what is known of others.
+
+        Args:
+            paths: the files, as the analysis names them.
+        """
+        places = {place for path in paths for place in _places(path)}
+        return replace(self, jax=tuple(bound for bound in self.jax if bound[0] in places))
+
+
+def _places(path: str) -> tuple[str, str, str]:
+    """Return a file, its folder, and what stands for all others."""
+    return path, path.replace("\\", "/").rpartition("/")[0], ""
 
 
 def _numbers(release: str) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from codemods.nnx.source import Source
 from nnxmigrate.cache import codec, store
 from nnxmigrate.cache.store import NAME, Cache
 from nnxmigrate.outcome import Outcome
-from nnxmigrate.versions import pins
+from nnxmigrate.versions import jax_pins, pins
 from tests import fake
 from tests.cli.test_migrate import HEAD, call
 from tests.conftest import Tree
@@ -47,6 +47,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def clear_pins() -> None:
     """Forget what files say about versions, as a new process would."""
     pins.forget()
+    jax_pins.forget()
 
 
 @pytest.mark.parametrize("command", [["lint"], ["--check"], ["--diff"], ["lint", "--statistics"], ["--check", "-v"]])
@@ -114,6 +115,20 @@ def test_one_file_is_answered_from_a_run_over_all(tree: Tree, analysed: list[lis
     result = call("lint", "a.py")
     assert [line.split()[0] for line in result.stdout.splitlines() if " NNX" in line] == ["a.py:3:1:", "a.py:4:1:"]
     assert analysed == []
+
+
+def test_pins_of_other_files_are_another_question(tree: Tree, analysed: list[list[str]]) -> None:
+    other = {"other/pyproject.toml": "", "other/requirements.txt": "jax==0.4.30\n", "other/d.py": HEAD + "manual\n"}
+    root = tree({**FILES, "requirements.txt": "jax==0.7.2\n", **other})
+    call("lint", ".")
+    assert sorted(map(sorted, analysed)) == [["a.py", "b.py"], ["c.py"], ["other/d.py"]]
+    analysed.clear()
+    call("lint", "a.py")
+    assert analysed == []
+    (root / "requirements.txt").write_text("jax==0.4.30\n")
+    clear_pins()
+    call("lint", "a.py")
+    assert analysed == [["a.py"]]
 
 
 def test_what_was_found_in_one_file_is_kept_too(tree: Tree, analysed: list[list[str]]) -> None:
