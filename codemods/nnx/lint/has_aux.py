@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from codemods.nnx.lint.syntax import added_keyword, constant, keyword
 from codemods.nnx.values import Call, Ref, Sequence
 
 _NAMES = frozenset({"flax.nnx.grad", "flax.nnx.value_and_grad", "jax.grad", "jax.value_and_grad"})
+_VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
 
 
 def _plain(context: Context, function: FunctionFacts) -> bool:
@@ -46,6 +48,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 message = f"{shown(function)} returns a tuple, and only a number can be differentiated"
                 yield finding(RULE.code, outer, node, message, "add has_aux=True: (loss, aux), grads = ...")
     yield from _unpacked_numbers(context)
+    yield from _unpacked_otherwise(context)
     for event, name in foreign(context, "grad", "value_and_grad"):
         if name not in _NAMES or not event.value.args or event.value.starred:
             continue
@@ -77,29 +80,6 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"with has_aux=True `{call.id}` is a tuple of the gradients and the rest",
                     "unpack it: grads, aux = ...",
                 )
-        elif (
-            call is not None
-            and not _takes_aux(call)
-            and isinstance(call, ast.Tuple)
-            and name.endswith("value_and_grad")
-        ):
-            if len(call.elts) == 3 and not any(isinstance(e, ast.Starred) for e in call.elts):
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    call,
-                    "with has_aux=True the result has two parts, of which the first is the loss with the rest",
-                    "unpack it: (loss, aux), grads = ...",
-                )
-            if len(call.elts) == 2 and isinstance(call.elts[0], ast.Name) and call.elts[0].id in {"loss", "value", "l"}:
-                if _as_number(context, event.scope, {call.elts[0].id}) or _returned_as_number(context, event, call):
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        call,
-                        f"with has_aux=True `{call.elts[0].id}` is a tuple of the loss and the rest",
-                        "unpack it: (loss, aux), grads = ...",
-                    )
 
 
 def _unpacked_numbers(context: Context) -> Iterator[Finding]:
@@ -116,7 +96,7 @@ def _unpacked_numbers(context: Context) -> Iterator[Finding]:
             or context.bodies.guarded(event.node, event.scope)
         ):
             continue
-        layer = _gradient(context, event)
+        layer = _gradient(context, event, _VALUED)
         if layer is None or not isinstance(layer.value, Call) or layer.value.starred:
             continue
         made = layer.value
@@ -131,19 +111,97 @@ def _unpacked_numbers(context: Context) -> Iterator[Finding]:
             target,
             f"without has_aux the value is one number, which `{ast.unparse(target.elts[0])}` cannot unpack",
             "add has_aux=True if the function returns more than its loss",
-            related=[(made.node, "made here")] if made.node.lineno != target.lineno else [],
+            related=[(made.node, "made here")]
+            if made.node in module.values and made.node.lineno != target.lineno
+            else [],
         )
 
 
-def _gradient(context: Context, event: CallEvent) -> Bound | None:
-    """Return the ``value_and_grad`` whose result, as it is or compiled, a call calls."""
+def _unpacked_otherwise(context: Context) -> Iterator[Finding]:
+    """Yield the results with aux that are unpacked as if the loss, the rest and the gradients stood side by side."""
+    if not any(b"has_aux" in module.source.data for module in context.project.modules):
+        return
+    for event in context.bodies.unpacked:
+        if event.scope.module not in context.asked:
+            continue
+        assert isinstance(event.statement, ast.Assign)
+        target = event.statement.targets[0]
+        assert isinstance(target, ast.Tuple)
+        if context.bodies.guarded(event.node, event.scope) or not _otherwise(target):
+            continue
+        made = _with_aux(context, event)
+        if made is None:
+            continue
+        name, node = made
+        here = node in event.scope.module.values and node.lineno != event.node.lineno
+        related: list[tuple[ast.AST, str]] = [(node, "made here")] if here else []
+        valued = name.endswith("value_and_grad")
+        if len(target.elts) != 2:
+            two = "the first is the loss with the rest" if valued else "the second is the rest"
+            message = f"with has_aux=True the result has two parts, of which {two}"
+        elif not valued:
+            continue
+        elif _takes_aux(target):
+            message = "with has_aux=True the first part is a pair, the loss and the rest"
+        else:
+            loss = target.elts[0]
+            assert isinstance(loss, ast.Name)
+            if not _as_number(context, event.scope, {loss.id}) and not _returned_as_number(context, event, target):
+                continue
+            message = f"with has_aux=True `{loss.id}` is a tuple of the loss and the rest"
+        form = "(loss, aux), grads = ..." if valued else "grads, aux = ..."
+        yield finding(RULE.code, event.scope, target, message, f"unpack it: {form}", related=related)
+
+
+def _otherwise(target: ast.Tuple) -> bool:
+    """Say whether the form of a target is not, or need not be, that of a loss with aux and gradients."""
+    if any(isinstance(part, ast.Starred) for part in target.elts):
+        return False
+    first = target.elts[0]
+    if len(target.elts) == 2 and isinstance(first, ast.Tuple | ast.List):
+        return len(first.elts) != 2 and not any(isinstance(part, ast.Starred) for part in first.elts)
+    return len(target.elts) != 2 or (isinstance(first, ast.Name) and _LOSS.fullmatch(first.id) is not None)
+
+
+_LOSS = re.compile(r"l|value|cost|nll|elbo|(\w+_)?loss(_\w+)?")
+
+
+def _with_aux(context: Context, event: CallEvent) -> tuple[str, ast.expr] | None:
+    """Return which function of gradients made what a call calls, and where, if that gives aux for certain."""
+    callee = context.flow.here(event.value.callee, event.scope)
+    gradient = _gradient(context, event, _NAMES)
+    if gradient is not None and isinstance(gradient.value, Call):
+        made = gradient.value
+        options = context.flow.follow(gradient, made.callee).value
+        given = [keyword(one.node, "has_aux") for one in (made, options) if isinstance(one, Call)]
+        if any(constant(one) is True for one in given):
+            return context.flow.calls.wrapper_name(gradient, made), made.node
+        return None
+    callees = context.flow.calls.callables(callee)
+    if len(callees) != 1 or not callees[0].gradient or len(callees[0].function.decorators) != 1:
+        return None
+    function = callees[0].function
+    outer = function.scope.parent
+    found = context.flow.resolve(context.flow.here(function.decorators[0], outer)) if outer is not None else None
+    if found is None or not isinstance(found.value, Call) or constant(keyword(found.value.node, "has_aux")) is not True:
+        return None
+    name = _applied(context, found, found.value)
+    return (name, found.value.node) if name in _NAMES else None
+
+
+def _gradient(context: Context, event: CallEvent, names: frozenset[str]) -> Bound | None:
+    """Return the gradient function whose result, as it is or compiled or mapped, a call calls."""
     for layer in layers(context, context.flow.here(event.value.callee, event.scope)):
-        name = context.flow.calls.callee_name(layer)
-        if name in {"jax.value_and_grad", "flax.nnx.value_and_grad"}:
+        assert isinstance(layer.value, Call)
+        if context.flow.calls.wrapper_name(layer, layer.value) in names:
             return layer
-        if name not in {"jax.jit", "flax.nnx.jit"}:
+        if context.flow.calls.callee_name(layer) not in _WHOLE:
             return None
     return None
+
+
+# what gives all that the function gives, in the same structure
+_WHOLE = frozenset({"jax.jit", "flax.nnx.jit", "jax.vmap", "jax.pmap"})
 
 
 def _functions(context: Context, given: Bound) -> list[FunctionFacts]:
