@@ -41,6 +41,15 @@ def _check(context: Context) -> Iterator[Finding]:
             sources = [one for one in context.sources.originals(init) if not _result(one.value, body.event.value)]
             if len(sources) == 1 and (isinstance(sources[0].value, Mapping) or _given_whole(context, body, sources[0])):
                 init = sources[0]
+        if word != "scan" and gives_nothing(body.function) and _something(init, carry, body):
+            yield finding(
+                RULE.code,
+                body.function.scope,
+                body.function.node,
+                f"{shown(body.function)} is the body of {word}, and returns nothing: the next carry is None",
+                "return the carry, with the same structure",
+            )
+            continue
         for returned in body.function.returns:
             value: Value | None = returned
             if word == "scan":
@@ -57,6 +66,31 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
 
 
+def _something(init: Bound, carry: Param, body: Body) -> bool:
+    """Say whether a first carry is not None, by what it is or by what the body does with it."""
+    if isinstance(init.value, Const):
+        return init.value.value is not None
+    if isinstance(init.value, Sequence | Mapping):
+        return bool(init.value.items)
+    return any(isinstance(n, ast.Name) and n.id == carry.name for n in ast.walk(body.function.node))
+
+
+def gives_nothing(function: FunctionFacts) -> bool:
+    """Say whether a function has a body, which ends without a value wherever it ends.
+
+    Args:
+        function: a function of the project.
+    """
+    if isinstance(function.node, ast.Lambda) or function.generator or isinstance(function.node.body[-1], ast.Raise):
+        return False
+    if all(isinstance(r, Const) and r.value is None for r in function.returns):
+        last_one = function.node.body[-1]
+        return not isinstance(last_one, ast.Pass) and not (
+            isinstance(last_one, ast.Expr) and isinstance(last_one.value, ast.Constant)
+        )
+    return False
+
+
 def _given_whole(context: Context, body: Body, source: Bound) -> bool:
     """Say whether a first carry is a tuple that comes from elsewhere as it is, and not one of many that are mapped."""
     return isinstance(source.value, Sequence) and body.event.scope.function not in context.shared(batched)
@@ -66,6 +100,17 @@ def _branches(context: Context) -> Iterator[Finding]:
     """Yield the branches of ``cond`` and ``switch`` that give something of another type than the first."""
     for event, name in foreign(context, "cond", "switch"):
         if not name.startswith(("jax.lax.", "flax.nnx.")) or event.value.starred:
+            continue
+        silent = _silent(context, event, _branches_of(context, event, last(name)))
+        if silent is not None:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{shown(silent)} is a branch of {last(name)} that returns nothing, and another one returns something",
+                "let all branches return the same structure",
+                related=[(silent.node, "this one")] if silent.scope.module is event.scope.module else [],
+            )
             continue
         functions = _functions(context, event, last(name))
         if len(functions) < 2:
@@ -107,8 +152,8 @@ def _result(value: Value, call: Call) -> bool:
 _WRITTEN = (Sequence, Mapping, Unknown, Call)
 
 
-def _functions(context: Context, event: CallEvent, word: str) -> list[FunctionFacts]:
-    """Return the branches, if they are all known and each returns in one place."""
+def _branches_of(context: Context, event: CallEvent, word: str) -> list[FunctionFacts]:
+    """Return the branches, if they are all known."""
     if word == "cond":
         given = [event.value.argument(1, "true_fun"), event.value.argument(2, "false_fun")]
     else:
@@ -121,10 +166,34 @@ def _functions(context: Context, event: CallEvent, word: str) -> list[FunctionFa
     found = []
     for one in given:
         callees = context.flow.calls.callables(context.flow.here(one, event.scope)) if one is not None else []
-        if len(callees) != 1 or len(callees[0].function.returns) != 1 or callees[0].gradient:
+        if len(callees) != 1 or callees[0].gradient:
             return []
         found.append(callees[0].function)
     return found
+
+
+def _functions(context: Context, event: CallEvent, word: str) -> list[FunctionFacts]:
+    """Return the branches, if they are all known and each returns in one place."""
+    found = _branches_of(context, event, word)
+    return found if all(len(one.returns) == 1 for one in found) else []
+
+
+def _silent(context: Context, event: CallEvent, functions: list[FunctionFacts]) -> FunctionFacts | None:
+    """Return a branch that returns nothing, where another one certainly returns something."""
+    silent = next((one for one in functions if gives_nothing(one)), None)
+    if silent is None or context.bodies.guarded(event.node, event.scope):
+        return None
+    speaking = (one for one in functions if one.returns and not one.generator)
+    return silent if any(all(_certain(context, r, one) for r in one.returns) for one in speaking) else None
+
+
+def _certain(context: Context, value: Value, function: FunctionFacts) -> bool:
+    """Say whether a value is certainly not None, nor a tree without leaves."""
+    if isinstance(value, Sequence):
+        return any(_certain(context, item, function) for item in value.items)
+    if isinstance(value, Unknown):
+        return isinstance(value.node, ast.BinOp | ast.Compare | ast.UnaryOp)
+    return made_by_jax(context, value, function.scope) or Arrays(context, {}).of(value, function.scope) != UNKNOWN
 
 
 def _unlike(
@@ -306,7 +375,7 @@ def _keys(value: Mapping) -> set[object] | None:
 RULE = lint_rule(
     "NNX865",
     "carry-changes-type",
-    "the carry of a loop has another type, shape or structure after a round",
+    "the carry of a loop has another type, shape or structure after a round, or is not returned",
     why="""\
 The body of `scan`, `fori_loop` and `while_loop` is compiled once, so that the carry it returns has to look like the one
 it gets: the same structure, shapes and types. A plain Python number gives way to floats, but `jnp.zeros(n, int)`,

@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.places import shown
@@ -33,6 +34,16 @@ def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
         if root.transform == "flax.nnx.scan" and not root.partial and _pair(root.options and option(root, "out_axes")):
             yield from _judged(context, root.function, [])
+        elif root.transform == "flax.nnx.scan" and not root.partial and gives_nothing(root.function):
+            axes = option(root, "out_axes") if root.options else None
+            if axes is not None and "Carry" in ast.unparse(axes):
+                yield finding(
+                    RULE.code,
+                    root.function.scope,
+                    root.function.node,
+                    f"{shown(root.function)} is the body of a scan with a carry, and returns nothing",
+                    "return the carry, as out_axes says",
+                )
 
 
 def _swapped(context: Context) -> Iterator[Finding]:
