@@ -101,7 +101,8 @@ def _branches(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "cond", "switch"):
         if not name.startswith(("jax.lax.", "flax.nnx.")) or event.value.starred:
             continue
-        silent = _silent(context, event, _branches_of(context, event, last(name)))
+        branches = _branches_of(context, event, last(name))
+        silent = _silent(context, event, [function for function, _ in branches])
         if silent is not None:
             yield finding(
                 RULE.code,
@@ -112,19 +113,19 @@ def _branches(context: Context) -> Iterator[Finding]:
                 related=[(silent.node, "this one")] if silent.scope.module is event.scope.module else [],
             )
             continue
-        functions = _functions(context, event, last(name))
-        if len(functions) < 2:
+        if len(branches) < 2 or any(len(function.returns) != 1 for function, _ in branches):
             continue
+        functions = [function for function, _ in branches]
         first, *others = functions
-        given = _operands(context, event, functions)
+        operands = _Operands(context, event, branches)
         problem = next(
             (
                 p
                 for one in others
-                if (p := _unlike(context, first.returns[0], first.scope, one.returns[0], one.scope, 0, given))
+                if (p := _unlike(context, first.returns[0], first.scope, one.returns[0], one.scope, 0, operands))
             ),
             "",
-        ) or _one_and_several(context, functions)
+        ) or _one_and_several(context, branches, operands)
         if problem:
             yield finding(
                 RULE.code,
@@ -136,13 +137,44 @@ def _branches(context: Context) -> Iterator[Finding]:
             )
 
 
-def _operands(context: Context, event: CallEvent, functions: list[FunctionFacts]) -> dict[Value, Array]:
-    """Return what is known of the operands, for the parameters of all branches."""
-    known: dict[Value, Array] = {}
-    for place, operand in enumerate(event.value.args[3 if last_word(event.node.func) == "cond" else 2 :]):
-        found = Arrays(context, {}).of(operand, event.scope)
-        known |= {list(f.params.values())[place]: found for f in functions if place < len(f.params)}
-    return {} if any(f.owner is not None for f in functions) else known
+class _Operands:
+    """What the branches of one call get for their parameters."""
+
+    def __init__(self, context: Context, event: CallEvent, branches: list[tuple[FunctionFacts, int]]) -> None:
+        self._context, self._event = context, event
+        call = event.value
+        given = list(call.args[3 if last_word(event.node.func) == "cond" else 2 :])
+        by_name = call.keyword("operand")
+        self._values: dict[Value, Value] = {}
+        for place, operand in enumerate([by_name] if not given and by_name is not None else given):
+            for function, bound in branches:
+                params = [p for p in function.params.values() if p.name != function.vararg]
+                if bound + place < len(params):
+                    self._values[params[bound + place]] = operand
+        self.arrays: dict[Value, Array] = {
+            param: Arrays(context, {}).of(operand, event.scope) for param, operand in self._values.items()
+        }
+
+    def parts(self, value: Value) -> Sequence | None:
+        """Return the tuple that a branch gives back as it got it."""
+        whole = self._values.get(value)
+        return whole if whole is not None and _tuple(whole) and isinstance(whole, Sequence) else None
+
+    def number(self, value: Value) -> int | None:
+        """Return the type of what a branch gives back as it got it: at first nothing comes from the call itself."""
+        operand = self._values.get(value)
+        if operand is None and isinstance(value, Item) and isinstance(value.index, Const):
+            whole = self._values.get(value.base)
+            if isinstance(whole, Sequence) and _tuple(whole) and isinstance(value.index.value, int):
+                operand = whole.items[value.index.value] if value.index.value < len(whole.items) else None
+            elif isinstance(whole, Mapping):
+                operand = dict(whole.items).get(value.index) if _keys(whole) is not None else None
+        if operand is None or self._event.scope.function in self._context.shared(batched):
+            return None
+        every = self._context.sources.originals(self._context.flow.here(operand, self._event.scope))
+        first = [one for one in every if not _result(one.value, self._event.value)]
+        numbers = {Arrays(self._context, {}).of_bound(one).number for one in first}
+        return numbers.pop() if len(numbers) == 1 else None
 
 
 def _result(value: Value, call: Call) -> bool:
@@ -152,8 +184,8 @@ def _result(value: Value, call: Call) -> bool:
 _WRITTEN = (Sequence, Mapping, Unknown, Call)
 
 
-def _branches_of(context: Context, event: CallEvent, word: str) -> list[FunctionFacts]:
-    """Return the branches, if they are all known."""
+def _branches_of(context: Context, event: CallEvent, word: str) -> list[tuple[FunctionFacts, int]]:
+    """Return the branches, if they are all known, and how many arguments each has already."""
     if word == "cond":
         given = [event.value.argument(1, "true_fun"), event.value.argument(2, "false_fun")]
     else:
@@ -168,14 +200,9 @@ def _branches_of(context: Context, event: CallEvent, word: str) -> list[Function
         callees = context.flow.calls.callables(context.flow.here(one, event.scope)) if one is not None else []
         if len(callees) != 1 or callees[0].gradient:
             return []
-        found.append(callees[0].function)
+        bound = len(callees[0].args) + int(callees[0].receiver is not None)
+        found.append((callees[0].function, bound))
     return found
-
-
-def _functions(context: Context, event: CallEvent, word: str) -> list[FunctionFacts]:
-    """Return the branches, if they are all known and each returns in one place."""
-    found = _branches_of(context, event, word)
-    return found if all(len(one.returns) == 1 for one in found) else []
 
 
 def _silent(context: Context, event: CallEvent, functions: list[FunctionFacts]) -> FunctionFacts | None:
@@ -196,19 +223,25 @@ def _certain(context: Context, value: Value, function: FunctionFacts) -> bool:
     return made_by_jax(context, value, function.scope) or Arrays(context, {}).of(value, function.scope) != UNKNOWN
 
 
-def _unlike(
-    context: Context, one: Value, here: Scope, two: Value, there: Scope, depth: int, given: dict[Value, Array]
-) -> str:
+def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope, depth: int, given: _Operands) -> str:
     """Return how two results differ in type or structure; empty if they do not, or that is not known."""
     if depth > 3:
         return ""
+    if _tuple(one) != _tuple(two):  # one of them is the operand as it came
+        whole, tail = (one, two) if _tuple(two) else (two, one)
+        parts_of = given.parts(whole)
+        if parts_of is not None:
+            same = Sequence(parts_of.node, tuple(Item(whole, Const(i)) for i in range(len(parts_of.items))))
+            one, two = (same, tail) if whole is one else (tail, same)
     if _tuple(one) and _tuple(two):
         assert isinstance(one, Sequence)
         assert isinstance(two, Sequence)
         if len(one.items) != len(two.items):
             return f"{len(one.items)} values, the other {len(two.items)}"
-        parts = zip(one.items, two.items, strict=True)
-        return next((p for x, y in parts if (p := _unlike(context, x, here, y, there, depth + 1, given))), "")
+        for position, (x, y) in enumerate(zip(one.items, two.items, strict=True), 1):
+            if problem := _unlike(context, x, here, y, there, depth + 1, given):
+                return f"{problem} (part {position})"
+        return ""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         before, after = _keys(one), _keys(two)
         if before is None or after is None or before != after:
@@ -219,7 +252,7 @@ def _unlike(
             if problem := _unlike(context, item, here, against, there, depth + 1, given):
                 return f"{problem} (entry {getattr(key, 'value', None)!r})"
         return ""
-    first, second = Arrays(context, given).of(one, here), Arrays(context, given).of(two, there)
+    first, second = Arrays(context, given.arrays).of(one, here), Arrays(context, given.arrays).of(two, there)
     for left, right, other in ((one, two, second), (two, one, first)):
         if isinstance(left, Const) and left.value is None:
             if other != UNKNOWN or _tuple(right) or isinstance(right, Mapping):
@@ -231,32 +264,41 @@ def _unlike(
         return f"{_axes(first.axes)}, the other {_axes(second.axes)}"
     if all(shapes) and shapes[0] != shapes[1] and None not in (*shapes[0], *shapes[1]):
         return f"an array of shape {shapes[0]}, the other {shapes[1]}"
-    if None in (first.number, second.number) or first.number == second.number:
+    numbers = (first.number, second.number)
+    if numbers == (None, FLOAT):
+        numbers = (given.number(one), FLOAT)
+    elif numbers == (FLOAT, None):
+        numbers = (FLOAT, given.number(two))
+    if None in numbers or BOOL in numbers or numbers[0] == numbers[1]:
         return ""
-    if BOOL in (first.number, second.number):
-        return ""
-    return f"{_WORDS[first.number or 0]}, the other {_WORDS[second.number or 0]}"
+    return f"{_WORDS[numbers[0] or 0]}, the other {_WORDS[numbers[1] or 0]}"
 
 
 def _axes(number: int) -> str:
     return "a number" if number == 0 else f"an array with {number} {'axis' if number == 1 else 'axes'}"
 
 
-def _one_and_several(context: Context, functions: list[FunctionFacts]) -> str:
+def _one_and_several(context: Context, branches: list[tuple[FunctionFacts, int]], operands: _Operands) -> str:
     """Say so if one branch gives several values, and another an item or the whole of an operand that is an array."""
-    several = next((f for f in functions if _tuple(f.returns[0])), None)
+    several = next((f for f, _ in branches if _tuple(f.returns[0])), None)
     if several is None:
         return ""
-    for one in functions:
+    for one, bound in branches:
         value = one.returns[0]
         if made_by_jax(context, value, one.scope):
             return "several values, the other one array"
+        if operands.parts(value) is not None:
+            continue
         while isinstance(value, Item) and not isinstance(value.index, Sequence):
             value = value.base
         if not isinstance(value, Param) or value.function is not one:
             continue
-        place = list(one.params).index(value.name)
-        shown_by = [context.bodies.evidence(f).get(list(f.params)[place]) for f in functions if len(f.params) > place]
+        place = list(one.params).index(value.name) - bound
+        shown_by = [
+            context.bodies.evidence(f).get(list(f.params)[place + skip])
+            for f, skip in branches
+            if 0 <= place < len(f.params) - skip
+        ]
         if "array" in shown_by and "object" not in shown_by:
             return "several values, the other one array"
     return ""
