@@ -67,7 +67,7 @@ BAD = [
     jitted("return x[:n]  # NNX823", params="x, n"),
     jitted("return x[~(x > 0)]  # NNX824"),
     jitted("return jnp.unique(x)  # NNX825"),
-    "a = jax.random.split(key)\nb = jax.random.normal(key)  # NNX830\n",
+    "a = jax.random.split(key)\nb = jax.random.normal(key)  # NNX830\nprint(a)\n",
     "for i in range(3):\n    for j in range(2):\n        a = jax.random.normal(key)  # NNX830\n",
     "jax.random.split(key)  # NNX834\n",
     "x[0] += 1  # NNX840\n",

@@ -17,10 +17,12 @@ from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, weak_rou
 from codemods.nnx.lint.conditions import apart, opposed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
+from codemods.nnx.lint.meant import documented_same, same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
 
@@ -133,7 +135,7 @@ def _of_key(
 ) -> Iterator[Reuse]:
     """Yield the uses of a key that was used before, or in the round before."""
     for index, use in enumerate(found):
-        if use.helper and _meant(context, use):
+        if (use.helper and _meant(context, use)) or _said(context, use, found[:index]):
             continue
         before = (u for u in found[:index] if _together(context, u, use, paths) and _related(context, u, use))
         earlier = next((u for u in before if not harmless_pair(context, u, use)), None)
@@ -159,6 +161,28 @@ def _of_key(
                 f"`{_text(use)}` is the same key in every round: `{last(use.name)}` gives the same numbers",
                 weak=bool(loops) and all(weak_round(context, use, loop) for loop in loops),
             )
+
+
+def _said(context: Context, use: Use, before: list[Use]) -> bool:
+    """Say whether a comment, or what the called function says of itself, tells that the same numbers are meant."""
+    scope, statement = use.event.scope, use.event.statement
+    if same_said(scope, statement):
+        return True
+    for other in before:  # a comment above lines that stand together
+        if (other.event.statement.end_lineno or 0) + 1 == statement.lineno and same_said(scope, other.event.statement):
+            return True
+    called = _called(context, use) if use.helper else None
+    if called is not None and documented_same(called):
+        return True
+    if not isinstance(use.node, ast.Name):
+        return False
+    renamed = (  # `reset_key = fixed_key`
+        n
+        for n in context.bodies.nodes(scope)
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name | ast.Attribute) and n.lineno < statement.lineno
+        if any(isinstance(target, ast.Name) and target.id == use.node.id for target in n.targets)
+    )
+    return any(same_said(scope, one) for one in renamed)
 
 
 def _timed(context: Context, scope: Scope) -> bool:
@@ -438,7 +462,9 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         opposed(first, ((guard, "orelse"),), body) for guard in context.bodies.behind(two.event.node, two.event.scope)
     ):
         return False  # the function has ended where the first is reached
-    if _unread(context, one, two, paths) or _thrown(one) or _thrown(two) or _forgotten(one) or _forgotten(two):
+    if _unread(context, one, two, paths) or _thrown(one) or _thrown(two):
+        return False
+    if _forgotten(context, one) or _forgotten(context, two):
         return False
     if _example(context, one) or _example(context, two) or _made_up(one, two) or _twins(one, two):
         return False
@@ -465,7 +491,7 @@ def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tup
     again = (  # the second draw, or what comes before it, gives the name another value
         isinstance(second, ast.Assign | ast.AnnAssign)
         and any(isinstance(t, ast.Name) and t.id == name for t in _targets(second))
-        and paths.get(one.event.node) == paths.get(two.event.node)
+        and not any(isinstance(block, ast.Try) for block, _ in paths.get(two.event.node, ()))
     )
     for node in own:
         if not isinstance(node.ctx, ast.Load) or node.lineno <= end:
@@ -496,65 +522,16 @@ def _thrown(use: Use) -> bool:
     return value is use.event.node
 
 
-def _forgotten(use: Use) -> bool:
-    """Say whether a key is split and no part of it is read any more: nothing is drawn from them."""
-    statement, function = use.event.statement, use.event.scope.function
-    if last(use.name) != "split" or use.helper or not isinstance(statement, ast.Assign):
+def _forgotten(context: Context, use: Use) -> bool:
+    """Say whether a key is split and no part of it is read, or a draw is bound again before anything reads it."""
+    statement = use.event.statement
+    if use.helper or not isinstance(statement, ast.Assign):
         return False
     made = statement.value.value if isinstance(statement.value, ast.Subscript) else statement.value
-    if made is not use.event.node:
+    names = given_names(statement, use.event.node)
+    if made is not use.event.node or not names:
         return False
-    targets = [n for target in statement.targets for n in ast.walk(target) if not isinstance(n, ast.expr_context)]
-    names = {n.id for n in targets if isinstance(n, ast.Name)}
-    if not all(isinstance(n, ast.Name | ast.Tuple) for n in targets) or names & {*use.event.scope.globals}:
-        return False
-    if function is None or use.event.loops:
-        return _bound_again(use, names)
-    nodes = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id in names]
-    return not any(isinstance(n.ctx, ast.Load) and n.lineno > statement.lineno for n in nodes) and not any(
-        isinstance(n, ast.FunctionDef | ast.Lambda) and any(inside(name, n) for name in nodes)
-        for n in ast.walk(function.node)
-        if n is not function.node
-    )
-
-
-def _bound_again(use: Use, names: set[str]) -> bool:
-    """Say whether no round of the loops around a statement reads the variables that it binds, and whatever speaks of
-    them behind binds them again."""
-    statement = use.event.statement
-    around = [loop for loop in use.event.loops if isinstance(loop, ast.For | ast.While)]
-    outermost = min(around, key=lambda loop: loop.lineno, default=statement)
-    end = outermost.end_lineno or outermost.lineno
-    scope = use.event.scope.node
-    if not around or len(around) != len(use.event.loops):
-        return False
-    if any(isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in ast.walk(outermost)):
-        return False
-    left = set(names)
-    for later in sorted((n for n in ast.iter_child_nodes(scope) if getattr(n, "lineno", 0) > end), key=_line):
-        read = {n.id for n in ast.walk(later) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        if read & left:
-            return isinstance(later, ast.For | ast.While) and _begins(later, read & left)
-        if isinstance(later, ast.Assign):
-            left -= {n.id for target in later.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    functions = (n for n in ast.walk(scope) if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not scope)
-    return not any(left & names_in(one) for one in functions)
-
-
-def _begins(loop: ast.For | ast.While, names: set[str]) -> bool:
-    """Say whether a loop binds variables in its first lines, before it reads them."""
-    bound: set[str] = set()
-    for statement in loop.body:
-        read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        if read & (names - bound):
-            return False
-        if isinstance(statement, ast.Assign):
-            bound |= {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return names <= bound
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
+    return unread(context, use.event.scope, statement, names, rebound=last(use.name) != "split")
 
 
 _INITIALIZING = re.compile(r"(^|_)init(_|$)")

@@ -12,6 +12,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
 from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
     Attr,
@@ -211,14 +212,30 @@ def _for_want(context: Context, use: Use, key: Param) -> bool:
 
 
 def _switched_off(context: Context, use: Use, event: CallEvent, param: Param) -> bool:
-    """Say whether a call of the function around a use gives a flag, or leaves it out, so that it does not happen."""
+    """Say whether a call of the function around a use gives a flag, or leaves it out, so that it does not happen, or
+    that nothing is drawn from the parts into which it splits the key."""
+    if _off(context, use.event.scope, use.event.node, event, param):
+        return True
+    parts = given_names(use.event.statement, use.event.node) if last(use.name) == "split" and not use.helper else None
+    if not parts or parts & {*use.event.scope.globals, *use.event.scope.remote}:
+        return False
+    reads = [
+        n
+        for n in ast.walk(use.event.scope.node)
+        if isinstance(n, ast.Name) and n.id in parts and isinstance(n.ctx, ast.Load)
+    ]
+    return bool(reads) and all(n is use.node or _off(context, use.event.scope, n, event, param) for n in reads)
+
+
+def _off(context: Context, scope: Scope, node: ast.AST, event: CallEvent, param: Param) -> bool:
+    """Say whether a call of a function gives a flag that keeps it from a place in its body."""
     function = param.function
-    for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ()):
-        if not isinstance(block, ast.If) or arm not in {"body", "orelse"}:
+    for block, arm in context.bodies.paths(scope).get(node, ()):
+        if not isinstance(block, ast.If | ast.IfExp) or arm not in {"body", "orelse"}:
             continue
         negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
         test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
-        flag = use.event.scope.module.values.get(test) if isinstance(test, ast.Name) else None
+        flag = scope.module.values.get(test) if isinstance(test, ast.Name) else None
         if not isinstance(flag, Param) or flag.function is not function:
             continue
         value = _given(context, event, flag)

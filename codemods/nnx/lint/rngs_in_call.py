@@ -12,10 +12,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import binds
+from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, kinds_of
 from codemods.nnx.lint.traced import COMPILED
+from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
 
@@ -105,7 +107,31 @@ def _anew(context: Context, event: CallEvent) -> bool:
         return False  # whose numbers are to be the same each time
     if not all(_constant(context, event, v) for v in values):
         return False
-    return context.flow.calls.name(event) in _SEEDS and not _fixed(context, event)
+    if context.flow.calls.name(event) not in _SEEDS or _fixed(context, event):
+        return False
+    return not same_said(event.scope, event.statement) and not _for_nothing(context, event)
+
+
+def _for_nothing(context: Context, event: CallEvent) -> bool:
+    """Say whether what is made with a key is bound again before anything reads it, in all statements with the key."""
+    statement, scope = event.statement, event.scope
+    names = given_names(statement, event.node)
+    if not names or not isinstance(statement, ast.Assign):
+        return False
+    if statement.value is not event.node:
+        return isinstance(statement.value, ast.Call) and unread(context, scope, statement, names, rebound=True)
+    reads = {
+        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+    }
+    drawing = [
+        n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+        if reads & set(ast.walk(n.value))
+    ]  # fmt: skip
+    if not drawing or not reads <= {n for one in drawing for n in ast.walk(one.value)}:
+        return False
+    return all(
+        bool(made := given_names(one, one.value)) and unread(context, scope, one, made, rebound=True) for one in drawing
+    )
 
 
 def key_anew(context: Context, node: ast.AST) -> bool:

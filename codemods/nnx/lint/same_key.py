@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, kept, uses
+from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import callers_of, in_test, shown
 from codemods.nnx.lint.rngs_in_call import key_anew
@@ -42,6 +43,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         root = _root(context, key, scope)
         use = next((u for u in found if not u.helper), None)
+        if use is not None and same_said(scope, use.event.statement):
+            continue
         if root is None or use is None or (scope, root) in seen or SAME.search(_text(use)):
             continue
         if isinstance(root, Param):

@@ -1,0 +1,81 @@
+"""What comments say of random numbers that are the same on purpose."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.source import Source
+
+_SUBJECT = (
+    r"(?:(?:sub|prng|rng)?[- ]?keys?|seeds?|p?rngs?|noises?|random(?:ness)?|random numbers|splits?|draws?|shuffl\w+|"
+    r"permutations?)\b"
+)
+_WORDS = r"(?:\s+(?:the|a|an|this|that|its|our|all|of|in|random|prng|jax|initial|very|exact|fixed|master|global))*"
+_SAME = rf"\b(?:same|identical|consistent(?:ly)?|reproduc\w+){_WORDS}\s+{_SUBJECT}"
+_BACK = (
+    rf"\b{_SUBJECT}(?:\s+(?:is|are|be|being|was|stays?|kept|for|the|to|will))*"
+    r"\s+(?:same|identical|reproduc\w+)\b"
+)
+_PURPOSE = r"\b(?:on purpose|purposely|intentional(?:ly)?|deliberate(?:ly)?|by design|intended)\b"
+_ABOUT = rf"\b(?:same|identical|re-?us\w+|{_SUBJECT})"
+_EVEN_SO = re.compile(r"(?:n'?t|\bnot|\bno)\s+(?:really\s+)?(?:matter|influence|affect|effect|impact|harm)")
+_SAID = re.compile(rf"{_SAME}|{_BACK}|{_PURPOSE}.*{_ABOUT}|{_ABOUT}.*{_PURPOSE}|\bcommon random numbers\b")
+_OF_KEYS = re.compile(rf"\b{_SUBJECT}")
+_AGAINST = re.compile(
+    r"n't\b|\b(?:not|never|no|avoid\w*|prevent\w*|without|todo|fixme|xxx|hack|bugs?|twice|careless\w*|wrong|mistake|different|distinct|"
+    r"independent|new|fresh|instead|unless|otherwise|(?:lead|give|result|produce|cause|mean)s?)\b"
+)
+_COMMENT = re.compile(r"(?:^|\s)#+:?\s*(.*)$")
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+")
+_LIKE = re.compile(rf"{_SAME}[^.]*?\bas\b")  # a general remark names nothing else that is the same
+
+
+def same_said(scope: Scope, statement: ast.stmt) -> bool:
+    """Say whether a comment beside a statement, or right above it, speaks of the same key or numbers as meant.
+
+    Args:
+        scope: the body of the statement.
+        statement: what uses a key, or makes it.
+    """
+    lines = scope.module.source.once(_lines)
+    last = statement.end_lineno or statement.lineno
+    if isinstance(statement, ast.For | ast.While | ast.If | ast.With | ast.Try | ast.FunctionDef):
+        last = statement.lineno
+    beside = " ".join(_comment(line) for line in lines[statement.lineno - 1 : last])
+    if says_same(beside):
+        return True
+    above: list[str] = []
+    number = statement.lineno - 1
+    while number > 0 and lines[number - 1].lstrip().startswith("#"):
+        above.append(_comment(lines[number - 1]))
+        number -= 1
+    return says_same(" ".join(reversed(above)))
+
+
+def says_same(text: str) -> bool:
+    """Say whether a comment tells that a key or its numbers are the same on purpose, or that it does not matter."""
+    text = text.lower()
+    if _EVEN_SO.search(text) and _OF_KEYS.search(text):
+        return True
+    return bool(_SAID.search(text)) and not _AGAINST.search(text)
+
+
+def documented_same(function: FunctionFacts) -> bool:
+    """Say whether the docstring of a function tells that it uses the same key as another one."""
+    node = function.node
+    text = ast.get_docstring(node) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    if not text:
+        return False
+    sentences = _SENTENCE.split(re.sub(r"[*`\s]+", " ", text.lower()))
+    return any(_LIKE.search(one) and not _AGAINST.search(one) for one in sentences)
+
+
+def _lines(source: Source) -> list[str]:
+    return source.data.decode("utf-8").splitlines()
+
+
+def _comment(line: str) -> str:
+    found = _COMMENT.search(line)
+    return found[1] if found else ""
