@@ -6,13 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.nodes import last_word
 from codemods.nnx.v012.mesh import annotated_variables
+from codemods.nnx.values import Ref
 
 _ANNOTATED = (b"with_partitioning", b"sharding", b"with_metadata")
+_COMPILING = frozenset({"jax.jit", "flax.nnx.jit"})
 _DEPTH = 4
 
 
@@ -25,9 +27,12 @@ def _check(context: Context) -> Iterator[Finding]:
     annotated, meshes = annotated_variables(context)
     if (not meshes and context.options.crosses("0.12")) or not all(map(_for_a_block, meshes)):
         return  # NNX611 says so
+    setting = {event.scope for event in meshes}
     said: set[CallEvent] = set()
     for event in _makers(context, annotated):
-        for place in _outside(context, event, 0):
+        for way in _outside(context, event, setting, 0):
+            # where the mesh is set else, or at the top level
+            place = next((call for call in way if call.scope in setting), way[-1])
             if place not in said and place.scope.module in context.asked:
                 said.add(place)
                 yield finding(
@@ -65,31 +70,55 @@ def _for_a_block(event: CallEvent) -> bool:
     )
 
 
-def _outside(context: Context, event: CallEvent, depth: int) -> Iterator[CallEvent]:
-    """Yield the calls of a script's top level that reach a call in any case, outside of all blocks with a mesh."""
+def _outside(context: Context, event: CallEvent, setting: set[Scope], depth: int) -> Iterator[tuple[CallEvent, ...]]:
+    """Yield the ways on which a call is reached in any case outside of all blocks with a mesh, the call first.
+
+    A way ends at a script's top level, or in the one function that sets a mesh.
+    """
     scope = event.scope
     for block, _ in context.bodies.paths(scope).get(event.node, ()):
         if isinstance(block, ast.With | ast.AsyncWith):
-            if not all(_harmless(item.context_expr) for item in block.items):
+            if not all(_harmless(context, item.context_expr, scope) for item in block.items):
                 return
         elif not isinstance(block, ast.For) and not (
             isinstance(block, ast.If) and "__main__" in ast.unparse(block.test)
         ):
             return
     function = scope.function
-    if function is None:
-        if isinstance(scope.node, ast.Module):
-            yield event
+    if function is None or {scope} == setting:
+        if function is not None or isinstance(scope.node, ast.Module):
+            yield (event,)
         return
-    if depth > _DEPTH or function.generator or isinstance(function.node, ast.Lambda) or function.node.decorator_list:
+    if depth > _DEPTH or function.generator or not _as_written(context, function):
         return
     for caller in context.flow.sites.callers(function):
-        yield from _outside(context, caller, depth + 1)
+        for way in _outside(context, caller, setting, depth + 1):
+            yield (event, *way)
 
 
-def _harmless(node: ast.expr) -> bool:
+def _as_written(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function has no decorators, but for those that compile it, which set no mesh."""
+    if isinstance(function.node, ast.Lambda):
+        return False
+    values = function.scope.module.values
+    for node in function.node.decorator_list:
+        maker = node.args[0] if isinstance(node, ast.Call) and last_word(node.func) == "partial" and node.args else node
+        maker = maker.func if isinstance(maker, ast.Call) else maker
+        value = values.get(maker)
+        outer = function.scope.parent
+        made = context.flow.resolve(context.flow.here(value, outer)).value if value is not None and outer else None
+        if not isinstance(made, Ref) or made.name not in _COMPILING:
+            return False
+    return True
+
+
+def _harmless(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether a ``with`` is known to set no mesh: that of a file, or of a Mesh itself, which counts no more."""
-    return isinstance(node, ast.Call) and last_word(node.func) in {"open", "default_device", "Mesh"}
+    if isinstance(node, ast.Call) and last_word(node.func) in {"open", "default_device", "Mesh"}:
+        return True
+    value = scope.module.values.get(node)
+    made = context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
+    return made is not None and context.flow.calls.callee_name(made) in {"jax.make_mesh", "jax.sharding.Mesh"}
 
 
 _BAD = """\
