@@ -1,4 +1,4 @@
-"""NNX816: ``jax.jit`` of a step that changes its NNX arguments."""
+"""NNX816: ``jax.jit`` or a branch or loop of JAX of a step that changes its NNX arguments."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws, holds_state
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import by_reference, foreign, kinds_of, shown
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root, original
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Class, Param, Ref
 
 _JIT = Ref("jax.jit")
+_STATES = frozenset({"split", "state", "variables", "clone", "pure", "to_tree"})
+# what calls a function with copies of its arguments
+_COPYING = frozenset(
+    {"jax.jit", "jax.lax.cond", "jax.lax.switch", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.scan"}
+)
 
 # with these the Variables hold references, which jax.jit changes in place
 _SHARING = ("use_mutable_arrays", "use_refs", "use_hijax", "to_refs", "as_hijax_vars")
@@ -29,18 +37,19 @@ _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes"
 def _check(context: Context) -> Iterator[Finding]:
     sharing = {event.scope.module for event, name in foreign(context, *_SHARING) if name.startswith("flax.nnx.")}
     for root in context.traced.roots:
-        if root.transform != "jax.jit" or root.scope.module in sharing or by_reference(root.scope.module):
+        if root.transform not in _COPYING or root.scope.module in sharing or by_reference(root.scope.module):
             continue
         lost = sorted({param.name for param in _changed(context, root)})
         if lost:
             names = " and ".join(f"`{name}`" for name in lost)
+            own = f"nnx.{last(root.transform)}"
             yield finding(
                 RULE.code,
                 root.scope,
                 root.node,
-                f"jax.jit drops what {shown(root.function)} changes in {names}",
-                "use nnx.jit, or return the changed objects",
-                _fix(context, root),
+                f"{root.transform} drops what {shown(root.function)} changes in {names}",
+                f"use {own}, or return the changed objects",
+                _fix(context, root) if root.transform == "jax.jit" else None,
             )
 
 
@@ -54,7 +63,7 @@ def _changed(context: Context, root: Root) -> Iterator[Param]:
 
 def changed(context: Context, function: FunctionFacts, depth: int = 0) -> set[Param]:
     """Return the parameters that a function updates, or hands to a function that does."""
-    found: set[Param] = set()
+    found: set[Param] = set(_stored(context, function))
     scope = function.scope
     for event in context.bodies.calls.get(scope, ()):
         func = event.node.func
@@ -75,6 +84,29 @@ def changed(context: Context, function: FunctionFacts, depth: int = 0) -> set[Pa
     return found
 
 
+def _stored(context: Context, function: FunctionFacts) -> Iterator[Param]:
+    """Yield the parameters of which a function gives a Variable a new value, as ``model.count[...] += 1``."""
+    scope, values = function.scope, function.scope.module.values
+    for node in context.bodies.nodes(scope):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for target in [node.target] if isinstance(node, ast.AugAssign) else targets:
+            whole = isinstance(target, ast.Subscript) and constant(target.slice) is ...
+            if not whole and not (isinstance(target, ast.Attribute) and target.attr == "value"):
+                continue
+            assert isinstance(target, ast.Subscript | ast.Attribute)
+            param, value = values.get(_root(target.value)), values.get(target.value)
+            if isinstance(param, Param) and param.function is function and value is not None and value is not param:
+                if kinds_of(context, value, scope) == {Kind.VARIABLE}:
+                    yield param
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """Return the object whose attribute's attribute an expression is."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
 def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: int) -> set[Param]:
     """Return the parameters that a call gives to a function which changes them and does not return them."""
     found: set[Param] = set()
@@ -91,13 +123,21 @@ def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: 
 
 
 def _returned(context: Context, function: FunctionFacts) -> set[str]:
-    """Return the names in what a function returns, those left out that are only called."""
+    """Return the names in what a function returns, those left out that are only called, or whose values are read."""
     found: set[str] = set()
     for statement in context.bodies.nodes(function.scope):
         if isinstance(statement, ast.Return) and statement.value is not None:
             nodes = list(ast.walk(statement.value))
-            called = {node.func for node in nodes if isinstance(node, ast.Call)}
-            found |= {node.id for node in nodes if isinstance(node, ast.Name) and node not in called}
+            apart: set[ast.expr] = {node.func for node in nodes if isinstance(node, ast.Call)}
+            apart |= {
+                _root(n.value) for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Attribute)
+            }
+            found |= {node.id for node in nodes if isinstance(node, ast.Name) and node not in apart}
+    for node in context.bodies.nodes(function.scope):  # _, state = nnx.split(model)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and last_word(node.value.func) in _STATES:
+            names = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+            if names & found:
+                found |= {n.id for one in node.value.args for n in ast.walk(one) if isinstance(n, ast.Name)}
     return found
 
 
@@ -146,11 +186,11 @@ def _jit(context: Context, root: Root) -> ast.expr | None:
 RULE = lint_rule(
     "NNX816",
     "jax-jit-drops-updates",
-    "jax.jit of a function that updates its NNX arguments",
+    "jax.jit or jax.lax control flow over a function that updates its NNX arguments",
     why="""\
-`jax.jit` works on copies of its arguments. On Flax 0.10 modules and optimizers are refused with a TypeError; since
-0.11 they are pytrees, the call succeeds, and every update is dropped silently: the loss never falls. `nnx.jit`
-carries the changes back.
+`jax.jit`, and `jax.lax.cond` and the loops, work on copies of their arguments. On Flax 0.10 modules and optimizers are
+refused with a TypeError; since 0.11 they are pytrees, the call succeeds, and every update is dropped silently: the loss
+never falls. `nnx.jit` and `nnx.cond` carry the changes back.
 """,
     source='talk "Introducing Flax NNX (Part 2)", section 5; measured: loss 0.6131 before and after training',
     check=_check,

@@ -31,8 +31,8 @@ CASES = {
         bad=(
             _MESH + "net = Net(nnx.Rngs(0))  # NNX739\nwith jax.set_mesh(mesh):\n    print(net)\n",
             _MESH + "class Two(nnx.Module):\n    def __init__(self, rngs):\n        self.a = Net(rngs)\n"
-            "def main():\n    two = Two(nnx.Rngs(0))\n    with jax.set_mesh(mesh):\n        print(two)\n"
-            "main()  # NNX739\n",
+            "def main():\n    two = Two(nnx.Rngs(0))  # NNX739\n    with jax.set_mesh(mesh):\n        print(two)\n"
+            "main()\n",
             _MESH + "with mesh:\n    pass\nwith jax.set_mesh(mesh):\n    a = Net(nnx.Rngs(0))\n"
             "b = Net(nnx.Rngs(1))  # NNX739\n",
         ),
