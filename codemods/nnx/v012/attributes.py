@@ -17,7 +17,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
-from codemods.nnx.kinds import Kind
+from codemods.nnx.kinds import Kind, result_kind
 from codemods.nnx.nodes import last_word
 from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.v012.arrays import Arrays
@@ -31,6 +31,8 @@ from codemods.nnx.values import (
     Const,
     Each,
     Free,
+    Function,
+    Item,
     Loop,
     Mapping,
     Param,
@@ -63,6 +65,7 @@ _COPYING = frozenset(
         "collections.OrderedDict", "collections.defaultdict",
     }
 )  # fmt: skip
+_PARTIAL = frozenset({"flax.nnx.cached_partial", "functools.partial"})
 _NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 # functions that give a tree like the one they get, by the position of that tree, and those that give what is in a state
 _TREE_MAPS = {
@@ -308,9 +311,38 @@ class Attributes:
         """Say whether a value is known to be an array, a Variable or an NNX object."""
         if self.context.kinds.of(bound) & DATA or self.arrays.is_array(bound):
             return True
+        found = self.flow.resolve(bound)
+        if isinstance(found.value, Call) and self._makes(self.flow.with_value(found, found.value.callee)):
+            return True
         if not isinstance(bound.value, Param | Call):
             return False
         return any(self.arrays.is_array(source) for source in self.context.sources.of(bound) - {bound})
+
+    def _makes(self, callee: Bound, depth: int = 0) -> bool:
+        """Say whether calling a value makes data: a class of NNX, a partial application of one, what may hold one."""
+        callee = self.flow.resolve(callee)
+        value = callee.value
+        if isinstance(value, Class | Ref):
+            array = isinstance(value, Ref) and value.name.startswith("jax.numpy.") and result_kind(value.name) in DATA
+            return array or bool(self.context.kinds.class_kinds(callee) & DATA)
+        if depth > _DEPTH or isinstance(value, Function):
+            return False
+        if isinstance(value, Call) and value.args and self.flow.calls.wrapper_name(callee, value) in _PARTIAL:
+            return self._makes(self.flow.with_value(callee, value.args[0]), depth + 1)
+        if not isinstance(value, Param | Attr | Item | Indexed | Round | Choice | Loop | Call):
+            return False
+        held = self.context.sources.of(callee) - {callee}
+        if any(self._makes(one, depth + 1) for one in held):
+            return True
+        if not isinstance(value, Param):
+            return False
+        default, node = value.function.defaults.get(value.name), value.function.annotations.get(value.name)
+        scope = value.function.scope.parent
+        if scope is None:
+            return False
+        if default is not None and not held and self._makes(self.flow.here(default, scope), depth + 1):
+            return True
+        return node is not None and _annotates_class(self.context, node, scope)
 
     def gives_data(self, value: Value, scope: Scope) -> bool:
         """Say whether a value is data, or a container of data."""
@@ -430,6 +462,8 @@ class Attributes:
             given = self.flow.with_value(found, value.args[position])
             if self.context.kinds.only(given) in _HOLDERS:
                 return True
+            if position == 1 and self._makes(self.flow.with_value(found, value.args[0])):
+                return isinstance(self.flow.resolve(given).value, Sequence | Mapping | Comprehension)
             return position == 0 and name not in _OF_STATES and self.holds_data(given, depth + 1)
         if name:
             return False
@@ -479,7 +513,7 @@ class Attributes:
                     for callee in self.flow.calls.callables(self.flow.resolve(arguments[0]))
                     for result in callee.function.returns
                 ]
-                return any(self._is_or_holds(result, depth) for result in made)
+                return any(self._is_or_holds(result, depth) for result in made) or self._makes(arguments[0])
             kept = arguments[1:] if name == "builtins.filter" else arguments
             return depth <= _DEPTH and any(self._iterated(a, depth + 1) for a in kept)
         return any(self._is_or_holds(element, depth) for element in self.flow.containers.elements(found))
@@ -579,6 +613,16 @@ def _annotates(context: Context, node: ast.expr, scope: Scope) -> bool:
     if generic not in _CONTAINERS:  # type[nnx.Variable], Callable[..., nnx.Module]
         return False
     return any(_names_data(context, m, scope) or _annotates(context, m, scope) for m in members)
+
+
+def _annotates_class(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an annotation is ``type[...]`` of an NNX class, or ``Callable`` that gives its instances."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    generic, given = last_word(node.value), node.slice
+    if generic == "Callable" and isinstance(given, ast.Tuple):
+        return _names_data(context, given.elts[-1], scope)
+    return generic in {"Type", "type"} and _names_data(context, given, scope)
 
 
 def _names_data(context: Context, node: ast.expr, scope: Scope) -> bool:
