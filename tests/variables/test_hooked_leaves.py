@@ -32,6 +32,12 @@ class Net(nnx.Module):
         self.plain = nnx.Param(jnp.ones(2))
 
 
+class Pair(nnx.Module):
+    def __init__(self):
+        self.part = Net()
+        self.plain = nnx.BatchStat(jnp.ones(2))
+
+
 net = Net()
 state = nnx.state(net)
 """
@@ -40,12 +46,26 @@ REPORTED = {
     "hook of the constructor": "print(state.g.value)\n",
     "written": 'state["u"].value = jnp.full(2, 30.0)\nprint(jax.tree.leaves(state["u"])[0])\n',
     "gradient": 'grads = nnx.grad(lambda m: m.w.value.sum())(net)\nprint(grads["w"].value)\n',
+    "gradient beside the value": "l, g = nnx.value_and_grad(lambda m: m.w.value.sum())(net)\n"
+    "print(nnx.to_pure_dict(g))\n",
+    "second argument": "g = nnx.grad(lambda x, m: m.w.value.sum(), argnums=1)(1.0, net)\nprint(nnx.to_pure_dict(g))\n",
+    "flat": "print([v.value for p, v in nnx.state(net).flat_state()])\n",
+    "flat in a loop": "for path, leaf in nnx.to_flat_state(state):\n    print(path, leaf.value)\n",
+    "flat of Params": "print([v.value for p, v in nnx.state(net, nnx.Param).flat_state()])\n",
+    "flat of split": "graphdef, state = nnx.split(net)\nprint([v.value for _, v in state.flat_state()])\n",
+    "of what an object keeps": "print(nnx.to_pure_dict(nnx.state(Pair()))['part'])\n",
+    "mapped whole": "print(jax.tree.leaves(jax.tree.map(lambda v: v.value, state, "
+    "is_leaf=lambda v: isinstance(v, nnx.VariableState))))\n",
     "pure": 'print(nnx.to_pure_dict(nnx.state(net))["w"])\n',
 }
 SILENT = {
     "of the model": "print(net.w.value)\nnet.u.value = jnp.full(2, 30.0)\nprint(net.u.value)\n",
     "another leaf": 'print(state["plain"].value)\n',
     "the other hook": 'print(state["u"].value)\n',
+    "flat of others": "print([v.value for p, v in nnx.state(net, nnx.BatchStat).flat_state()], 0)\n",
+    "flat, some": "print([v.value for p, v in state.flat_state() if p[0] == 'plain'])\n",
+    "pure of others": "l, g = nnx.value_and_grad(lambda m, n: m(jnp.ones((1, 1))).sum() + n.w.value.sum())("
+    "nnx.Linear(1, 1, rngs=nnx.Rngs(0)), net)\nprint(nnx.to_pure_dict(g))\n",
     "pure without hooks": 'print(nnx.to_pure_dict(nnx.state(nnx.Linear(1, 2, rngs=nnx.Rngs(0))))["kernel"])\n',
     "mapped": "print(jax.tree.leaves(jax.tree.map(lambda x: x + 1, state)))\n",
 }

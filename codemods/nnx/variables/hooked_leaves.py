@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import AttrEvent, ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind as Objects
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Attr, Call, Class, Const, Item, Value
+from codemods.nnx.values import Attr, Call, Class, Const, Item, Ref, Value
+from codemods.nnx.variables.leaves import Leaves
 
 _HOOKS = {"load": "on_get_value", "store": "on_set_value"}
 _TREES = frozenset({Objects.STATE, Objects.GRADIENT})
@@ -26,6 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
     hooked = _hooked(context)
     if not hooked:
         return
+    leaves = context.shared(Leaves)
     for event in context.asked.attributes():
         hook = _HOOKS.get(event.context, "")
         augmented = isinstance(event.statement, ast.AugAssign) and event.statement.target is event.node
@@ -33,9 +39,11 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         leaf = context.flow.resolve(context.flow.here(event.base, event.scope))
         name = _name(leaf.value)
-        found = hooked.get(name, set()) if name is not None else set()
+        found = hooked[name].hooks if name in hooked and _in_tree(context, leaf) else set()
+        if not found and (trees := leaves.walked(leaf)) and not _picked(context, event):
+            found = {hook for tree in trees for name in _held(context, hooked, tree) for hook in hooked[name].hooks}
         hooks = found & ({*_HOOKS.values()} if augmented else {hook})
-        if hooks and _in_tree(context, leaf):
+        if hooks:
             yield finding(
                 RULE.code,
                 event.scope,
@@ -49,8 +57,8 @@ def check(context: Context) -> Iterator[Finding]:
             continue
         if context.flow.calls.name(call) != "flax.nnx.to_pure_dict":
             continue
-        names = _of_object(context, context.flow.here(call.value.args[0], call.scope))
-        through = sorted(name for name in names if "on_get_value" in hooked.get(name, ()))
+        names = _held(context, hooked, context.flow.here(call.value.args[0], call.scope))
+        through = sorted(name for name in names if "on_get_value" in hooked[name].hooks)
         if through:
             yield finding(
                 RULE.code,
@@ -61,22 +69,80 @@ def check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _hooked(context: Context) -> dict[str, set[str]]:
+def _picked(context: Context, event: AttrEvent) -> bool:
+    """Say whether a loop reads only some of the leaves that it goes over, which may be those without hooks."""
+    looping = False
+    for block, _ in context.bodies.paths(event.scope).get(event.node, ()):
+        if isinstance(block, ast.For):
+            looping = True
+            if any(isinstance(node, ast.Continue | ast.Break) for node in ast.walk(block)):
+                return True
+        elif isinstance(block, ast.If) and looping:
+            return True
+    for node in context.bodies.nodes(event.scope):
+        tests: list[ast.expr] = []
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            tests = [test for generator in node.generators for test in generator.ifs]
+        elif isinstance(node, ast.IfExp):
+            tests = [node.test]
+        if any(not _any_variable(test) for test in tests) and any(part is event.node for part in ast.walk(node)):
+            return True
+    return False
+
+
+def _any_variable(test: ast.expr) -> bool:
+    """Say whether a condition is ``isinstance`` of the class of all leaves."""
+    return (
+        isinstance(test, ast.Call)
+        and last_word(test.func) == "isinstance"
+        and len(test.args) == 2
+        and last_word(test.args[1]) in {"Variable", "VariableState"}
+    )
+
+
+@dataclass
+class _Hooked:
+    """What the Variables under one name have: their hooks, and the classes that they all are of."""
+
+    hooks: set[str]
+    classes: set[object]
+
+
+def _hooked(context: Context) -> dict[str, _Hooked]:
     """Return the hooks of the Variables that the project's classes keep, by the names of the attributes.
 
     A name under which some class keeps something else is left out.
     """
-    found: dict[str, set[str]] = {}
+    found: dict[str, _Hooked] = {}
     others: set[str] = set()
     for cls in context.project.classes():
         for name, stores in cls.stores.items():
             for method, stored in stores:
-                hooks = _of_made(context, context.flow.here(stored, method.scope))
-                if hooks:
-                    found.setdefault(name, set()).update(hooks)
-                else:
+                made = context.flow.here(stored, method.scope)
+                hooks = _of_made(context, made)
+                if not hooks:
                     others.add(name)
-    return {name: hooks for name, hooks in found.items() if name not in others}
+                    continue
+                classes = _classes(context, made)
+                known = found.setdefault(name, _Hooked(set(), classes))
+                known.hooks |= hooks
+                known.classes &= classes
+    return {name: hooked for name, hooked in found.items() if name not in others}
+
+
+def _classes(context: Context, made: Bound) -> set[object]:
+    """Return the classes that a Variable is of: the project's, and the names of others."""
+    made = context.flow.resolve(made)
+    assert isinstance(made.value, Call)
+    callee = context.flow.follow(made, made.value.callee).value
+    if not isinstance(callee, Class):
+        return {_identity(callee)}
+    parents, names = context.flow.classes.mro(callee.facts)
+    return {*parents, *names}
+
+
+def _identity(cls: Value) -> object:
+    return cls.facts if isinstance(cls, Class) else cls.name if isinstance(cls, Ref) else cls
 
 
 def _of_made(context: Context, made: Bound) -> set[str]:
@@ -110,20 +176,69 @@ def _in_tree(context: Context, leaf: Bound) -> bool:
     return False
 
 
-def _of_object(context: Context, tree: Bound) -> set[str]:
-    """Return the attributes of the object whose state or gradient a value is, if that is known."""
+def _held(context: Context, hooked: dict[str, _Hooked], tree: Bound) -> set[str]:
+    """Return the names of Variables with hooks in a state or gradient, if it is known of which object it is."""
     names: set[str] = set()
     for source in context.sources.of(tree):
-        call = source.value
-        if not isinstance(call, Call) or not call.args or context.kinds.only(source) not in _TREES:
-            return set()
-        if context.flow.calls.callee_name(source) == "flax.nnx.state" and len(call.args) > 1:
-            return set()
-        cls = context.flow.classes.class_of(context.flow.resolve(context.flow.with_value(source, call.args[0])))
+        whole, wanted = _object(context, source)
+        cls = context.flow.classes.class_of(context.flow.resolve(whole)) if whole is not None else None
         if cls is None:
             return set()
-        names |= {name for parent in context.flow.classes.mro(cls)[0] for name in parent.stores}
+        mine = _names(context, cls, set())
+        names |= {name for name in mine & hooked.keys() if wanted is None or _identity(wanted) in hooked[name].classes}
     return names
+
+
+def _object(context: Context, tree: Bound) -> tuple[Bound | None, Value | None]:
+    """Return the object of which a value is a state or gradient, and the class of the Variables that are in it."""
+    if context.kinds.only(tree) not in _TREES:
+        return None, None
+    place, value = None, tree.value
+    while isinstance(value, Item | Indexed):  # value, gradient = nnx.value_and_grad(...)(model)
+        place = value.index.value if isinstance(value, Indexed) else value.index
+        tree = context.flow.resolve(context.flow.with_value(tree, value.base))
+        value = tree.value
+    if not isinstance(value, Call) or not value.args or value.starred:
+        return None, None
+    name, first, filters = context.flow.calls.callee_name(tree), 0, value.args[1:]
+    made = context.flow.follow(tree, value.callee)
+    if isinstance(made.value, Call) and context.flow.calls.wrapper_name(made, made.value) in GRADIENTS:
+        filters = ()
+        argument = made.value.argument(1, "argnums")
+        number = context.flow.follow(made, argument).value if argument is not None else Const(0)
+        if (
+            not isinstance(number, Const)
+            or not isinstance(number.value, int)
+            or not 0 <= number.value < len(value.args)
+        ):
+            return None, None
+        first = number.value
+    elif name == "flax.nnx.split":
+        if not isinstance(place, Const) or place.value != 1:
+            return None, None
+        filters = filters[:1]
+    elif name != "flax.nnx.state" or len(filters) > 1:
+        return None, None
+    wanted = context.flow.follow(tree, filters[0]).value if filters else None
+    return context.flow.with_value(tree, value.args[first]), None if wanted == Const(...) else wanted
+
+
+def _names(context: Context, cls: ClassFacts, seen: set[ClassFacts]) -> set[str]:
+    """Return the names of attributes of the instances of a class and of the objects that they keep."""
+    if cls in seen:
+        return set()
+    seen.add(cls)
+    found: set[str] = set()
+    for parent in context.flow.classes.mro(cls)[0]:
+        for name, stores in parent.stores.items():
+            found.add(name)
+            for method, stored in stores:
+                kept = context.flow.here(stored, method.scope)
+                for one in (kept, *context.flow.containers.elements(kept)):
+                    inner = context.flow.classes.class_of(context.flow.resolve(one))
+                    if inner is not None:
+                        found |= _names(context, inner, seen)
+    return found
 
 
 _PROGRAM = """\
@@ -157,7 +272,7 @@ Up to Flax 0.10 the leaves of a state or a gradient were `nnx.VariableState`, wh
 0.11 they are Variables, so that `on_get_value` runs where the value of a leaf is read, and `on_set_value` where it is
 written: other numbers, and no error. `nnx.to_pure_dict` reads in that way, too. `raw_value` of a leaf is the content
 as it is; `jax.tree.map` runs no hooks. The rule speaks of leaves by the names of attributes that hold such Variables
-only.
+only, and of loops over all leaves of an object that has one.
 """,
     kind=Kind.REQUIRED,
     safety=None,

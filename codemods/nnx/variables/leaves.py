@@ -65,6 +65,20 @@ class Leaves:
             if self._is_tree(tree.tree):
                 yield tree.node
 
+    def walked(self, bound: Bound) -> tuple[Bound, ...]:
+        """Return the states over all of whose leaves a value goes; none if it is not surely a leaf of one."""
+        bound = self.flow.resolve(bound)
+        inner = bound.value
+        if not self.leaf(bound):
+            return ()
+        if isinstance(inner, Param):
+            return tuple(one.tree for one in self._mapped.get(inner.function, ()))
+        if isinstance(inner, Each | Round):
+            leaves = self.flow.resolve(self.flow.with_value(bound, inner.base))
+            return (self.flow.with_value(leaves, leaves.value.args[0]),) if isinstance(leaves.value, Call) else ()
+        flat = self._flat_state(self.flow.with_value(bound, inner.base)) if isinstance(inner, Item | Indexed) else None
+        return (flat,) if flat is not None else ()
+
     def _below_tree(self, bound: Bound, depth: int = 0) -> bool:
         """Say whether a value is a state, or a part of one that its keys lead to."""
         if self._is_tree(bound):
@@ -82,23 +96,29 @@ class Leaves:
 
     def _in_flat_state(self, pair: Bound) -> bool:
         """Say whether a value is a pair of a path and a leaf, out of a loop over a flat state."""
+        return self._flat_state(pair) is not None
+
+    def _flat_state(self, pair: Bound) -> Bound | None:
+        """Return the state out of whose flat form a value is a pair of a path and a leaf, in a loop."""
         value = pair.value
         if not isinstance(value, Each | Round):
             pair = self.flow.resolve(pair)
             value = pair.value
         if not isinstance(value, Each | Round):
-            return False
+            return None
         flat = self.flow.resolve(self.flow.with_value(pair, value.base))
         if not isinstance(flat.value, Call):
-            return False
+            return None
         if not flat.value.args:
             method = self.flow.follow(flat, flat.value.callee)
             if not isinstance(method.value, Attr) or method.value.name != "flat_state":
-                return False
-            return self._is_tree(self.flow.with_value(method, method.value.base))
-        return self.flow.calls.callee_name(flat) == "flax.nnx.to_flat_state" and self._is_tree(
-            self.flow.with_value(flat, flat.value.args[0])
-        )
+                return None
+            tree = self.flow.with_value(method, method.value.base)
+        elif self.flow.calls.callee_name(flat) == "flax.nnx.to_flat_state":
+            tree = self.flow.with_value(flat, flat.value.args[0])
+        else:
+            return None
+        return tree if self._is_tree(tree) else None
 
     def _among_leaves(self, leaves: Bound) -> bool:
         """Say whether a value is ``jax.tree.leaves(state, is_leaf=...)``, which keeps the leaves whole."""
