@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
-from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.frames import Bound, Frame, Indexed, Round
+from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.lint.syntax import constant
@@ -87,6 +88,8 @@ class Arrays:
         """Return what is known of a value of a scope."""
         if value in self._given:
             return self._given[value]
+        if isinstance(value, Const):  # 1 and 1.0 are equal, and would have one answer
+            return _literal(value.value)
         if not depth and not self._asked:
             self._answers.clear()
         key = (value, scope)
@@ -120,8 +123,6 @@ class Arrays:
             return self._looped(value, scope, depth + 1)
         if isinstance(value, Unknown):
             return self._node(value.node, scope, depth + 1)
-        if isinstance(value, Const):
-            return _literal(value.value)
         if isinstance(value, Call):
             return self._call(value, scope, depth + 1)
         if isinstance(value, Attr) and value.name in {"T", "real"}:
@@ -216,7 +217,8 @@ class Arrays:
         frame = bound.frame
         value = bound.value
         if frame is not None and not isinstance(value, Indexed):
-            return self.of(value, frame.function.scope, depth)
+            inside = self.of(value, frame.function.scope, depth)
+            return inside if inside is UNKNOWN or not _gathered(self._context, frame) else Array(inside.number)
         if isinstance(value, Const):
             return _literal(value.value)
         if isinstance(value, Indexed):
@@ -419,6 +421,31 @@ def batched(context: Context) -> set[FunctionFacts]:
 
 
 _PARTS = frozenset({"vmap", "pmap", "shard_map", "map", "associative_scan"})
+
+
+def _gathered(context: Context, frame: Frame) -> bool:
+    """Say whether an activation is one of many whose results get an axis for them, as those under ``vmap``."""
+    around: Frame | None = frame
+    mapping = context.shared(_mapping)
+    while around is not None:
+        if isinstance(around.site, Call):
+            if around.function in mapping:
+                return True
+            callee = Bound(around.site.callee, around.caller)
+            for layer in layers(context, callee):
+                assert isinstance(layer.value, Call)
+                if last(context.flow.calls.wrapper_name(layer, layer.value)) in _GATHERING:
+                    return True
+        around = around.caller
+    return False
+
+
+def _mapping(context: Context) -> set[FunctionFacts]:
+    """Return the functions that a decorator maps."""
+    return {root.function for root in context.traced.roots if root.decorator and last(root.transform) in _GATHERING}
+
+
+_GATHERING = frozenset({"vmap", "pmap", "shard_map", "scan"})
 
 
 def _counting(value: Value) -> bool:

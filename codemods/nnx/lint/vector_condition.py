@@ -11,9 +11,10 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import UNKNOWN, Array, Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.origins import origin, own_stores
+from codemods.nnx.lint.origins import made, origin, own_stores
 from codemods.nnx.lint.places import foreign, in_test, scopes, shown
 from codemods.nnx.lint.variable_condition import variable_conditions
 from codemods.nnx.nodes import last_word
@@ -70,8 +71,32 @@ def _python(context: Context) -> Iterator[Finding]:
             test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
             home, compared = _compared(context, test, scope)
             if isinstance(compared, ast.Compare) and least_axes(context, compared, home, _mapped(context, home)) > 0:
-                if not context.bodies.guarded(node, scope):
+                if not context.bodies.guarded(node, scope) and not _one_element(context, compared, home):
                     yield _found(scope, test, "Python", f"`{ast.unparse(test)}`")
+
+
+def _one_element(context: Context, compared: ast.Compare, scope: Scope) -> bool:
+    """Say whether all arrays of a comparison are of a shape such as (1,), which Python takes for a number."""
+    parts: list[ast.expr] = [compared.left, *compared.comparators]
+    while parts:
+        node = parts.pop()
+        if isinstance(node, ast.BinOp):
+            parts += [node.left, node.right]
+        elif isinstance(node, ast.UnaryOp):
+            parts.append(node.operand)
+        elif least_axes(context, node, scope, {}) > 0:
+            value = scope.module.values.get(node)
+            if isinstance(value, Unknown) and value.node is not node and isinstance(value.node, ast.expr):
+                parts.append(value.node)
+                continue
+            if isinstance(value, Call) and value.args and last_word(value.node.func) in _ELEMENTWISE:
+                parts += value.node.args
+                continue
+            found = made(context, node, scope)
+            shapes = [shape_of(context, one) for one in context.sources.originals(found)] if found is not None else []
+            if not shapes or any(not shape or set(shape) != {1} for shape in shapes):
+                return False
+    return True
 
 
 def _compared(context: Context, test: ast.expr, scope: Scope) -> tuple[Scope, ast.AST | None]:
@@ -81,16 +106,16 @@ def _compared(context: Context, test: ast.expr, scope: Scope) -> tuple[Scope, as
         return scope, value.node
     if not isinstance(test, ast.Name | ast.Attribute | ast.Subscript):
         return scope, test
-    made: Bound | None = None
+    source: Bound | None = None
     if isinstance(value, Attr):
         stores = own_stores(context, value)
-        made = stores[0] if len(stores) == 1 else None
+        source = stores[0] if len(stores) == 1 else None
     elif isinstance(value, Call | Item):
         value = origin(context, test, scope)
-        made = context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
-    if made is None or not isinstance(made.value, Unknown):
+        source = context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
+    if source is None or not isinstance(source.value, Unknown):
         return scope, None
-    return made.frame.function.scope if made.frame is not None else scope, made.value.node
+    return source.frame.function.scope if source.frame is not None else scope, source.value.node
 
 
 def _mapped(context: Context, scope: Scope) -> dict[Value, Array]:
