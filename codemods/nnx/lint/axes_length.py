@@ -68,7 +68,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         function = root.function
         free = function.positional - skipped(root)
-        if function.vararg is None and count > free:
+        if function.vararg is None and count > free and not _overridden(context, root, count):
             if _left_over(context, root):
                 continue
             message = f"`in_axes` has {count} entries, and {shown(function)} takes {free} argument{_s(free)}"
@@ -90,6 +90,19 @@ def _check(context: Context) -> Iterator[Finding]:
                 + _keywords(event),
                 "give one entry for each positional argument",
             )
+
+
+def _overridden(context: Context, root: Root, count: int) -> bool:
+    """Say whether the function is a method that a class below it has with enough parameters, as those of abstract
+    classes."""
+    function = root.function
+    if function.owner is None or not root.bound:
+        return False
+    found = {context.flow.classes.method(heir, function.name) for heir in context.flow.classes.heirs(function.owner)}
+    return any(
+        one is not None and one is not function and (one.vararg is not None or count <= one.positional - skipped(root))
+        for one in found
+    )
 
 
 def _left_over(context: Context, root: Root) -> bool:
@@ -184,7 +197,7 @@ def _specs(context: Context, root: Root) -> Iterator[Finding]:
         return
     free = function.positional - skipped(root)
     needed = free - sum(name in function.defaults for name in list(function.params)[: function.positional])
-    if not needed <= count <= free:
+    if not needed <= count <= free and not _overridden(context, root, count):
         message = f"`in_specs` has {count} entr{'y' if count == 1 else 'ies'}, and {shown(function)} takes {free} "
         yield finding(
             RULE.code,

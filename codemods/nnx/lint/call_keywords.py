@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.owners import owner_class, plain_module
-from codemods.nnx.values import Call, Const
+from codemods.nnx.values import Call, Const, Param
 
 # words that layers of other libraries are called with
 _MODES = frozenset({"train", "training", "is_training", "inference", "deterministic", "use_running_average", "key",
@@ -48,7 +48,7 @@ def _told(context: Context, event: CallEvent, given: list[str | None]) -> tuple[
     text = event.scope.module.source.text(event.node.func)
     if isinstance(cls, ClassFacts):
         strange = _own(context, cls, given)
-        if strange is None:
+        if strange is None or _constructs(context, cls, event, given):
             return None
         message = f"`{text}` takes no `{strange}`: `{cls.name}.__call__` has no such argument"
         return message, "leave it out, or give __call__ the argument"
@@ -76,6 +76,25 @@ def _own(context: Context, cls: ClassFacts, given: list[str | None]) -> str | No
         if strange is None:
             return None
     return strange
+
+
+def _constructs(context: Context, cls: ClassFacts, event: CallEvent, given: list[str | None]) -> bool:
+    """Say whether an annotation alone names the class, and the call gives all that its constructor wants: what comes
+    may be the class itself, annotated as if it were an instance."""
+    sources = context.sources.of(context.flow.here(event.value.callee, event.scope))
+    if not all(isinstance(one.value, Param) for one in sources):
+        return False
+    for one in context.flow.classes.heirs(cls) or (cls,):
+        init = context.flow.classes.method(one, "__init__")
+        if init is None or init.self_param is None:
+            continue
+        names = [name for name in init.params if name != init.self_param.name]
+        placed = names[: len(event.node.args)]
+        needed = set(names) - set(init.defaults) - set(placed)
+        known = {*names, *given} if init.kwarg is not None else set(names)
+        if needed <= set(given) <= known and (init.vararg is not None or len(placed) == len(event.node.args)):
+            return True
+    return False
 
 
 def _chained(context: Context, event: CallEvent, text: str, given: list[str | None]) -> tuple[str, str] | None:

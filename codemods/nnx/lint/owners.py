@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -12,7 +13,7 @@ from codemods.nnx.kinds import Kind, class_kind, result_kind
 from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.may.may import Made
-from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Ref, Unknown, Value
 
 KNOWN_BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"})
 ACTIVATIONS = frozenset(
@@ -198,4 +199,54 @@ def _operation(context: Context, node: ast.AST, scope: Scope, depth: int) -> boo
     elif isinstance(node, ast.AugAssign):
         parts = (node.value,)
     values = scope.module.values
-    return any(is_array(context, values.get(part), scope, depth + 1) for part in parts)
+    return any(is_array(context, values.get(part), scope, depth + 1) for part in parts) and not any(
+        of_other_library(context, values.get(part), scope) for part in parts
+    )
+
+
+# libraries besides the standard one whose numbers and arrays leave an array what it is in arithmetic
+_NUMBERS = frozenset({"jax", "numpy", "flax", "optax", "scipy", "einops", "chex", "haiku", "distrax", "jraph",
+                      "equinox", "orbax", "tensorflow_probability"})  # fmt: skip
+
+
+_REFLECTED = frozenset({"__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rpow__", "__rmatmul__"})
+
+
+def of_other_library(context: Context, value: Value | None, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a value comes from a library that JAX does not know, as a unit of astropy, or is such an object.
+
+    Of arithmetic with an array its class may make something else.
+
+    Args:
+        context: the analysis.
+        value: the value.
+        scope: the scope that it belongs to.
+        depth: how deep in a larger value it stands.
+    """
+    if value is None or depth > _DEPTH:
+        return False
+    if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):
+        values = scope.module.values
+        parts = (value.node.left, value.node.right)
+        return any(of_other_library(context, values.get(part), scope, depth + 1) for part in parts)
+    found = context.flow.resolve(context.flow.here(value, scope))
+    if isinstance(found.value, Unknown) and found.value is not value and found.frame is None:
+        return of_other_library(context, found.value, scope, depth + 1)
+    cls = context.flow.classes.class_of(found)
+    if cls is not None:
+        parents = context.flow.classes.mro(cls)[0]
+        return any(name in _REFLECTED for one in parents for name in one.methods)
+    name = ""
+    for _ in range(_DEPTH):
+        inner = found.value
+        if isinstance(inner, Ref):
+            name = inner.name
+        elif isinstance(inner, Call) and not (name := context.flow.calls.callee_name(found)):
+            found = context.flow.follow(found, inner.callee)
+            continue
+        elif isinstance(inner, Attr | Item):
+            found = context.flow.follow(found, inner.base)
+            continue
+        break
+    home = name.partition(".")[0]
+    return bool(home) and home not in _NUMBERS and home not in sys.stdlib_module_names
