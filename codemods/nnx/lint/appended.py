@@ -126,10 +126,23 @@ def outside(context: Context, function: FunctionFacts, tracing: Tracing, contain
         method = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
         if not any(isinstance(n, ast.Expr) and n.value is node for n in context.bodies.nodes(function.scope)):
             return False  # what gives something back is no method of a list
+        if any(_holds(one, value) for one in function.returns):
+            return False  # the copy is given back
         return method in _LIST_METHODS and any(value.name not in root.static for root in tracing.roots)
     if not isinstance(value, Free) or value.scope.function in context.traced:
         return False
     return any(_container(context, bound, value.scope) for bound in value.scope.bindings.get(value.name, ()))
+
+
+def _holds(returned: Value, param: Param) -> bool:
+    """Say whether a parameter is what a function returns, or among it, whatever was put into it."""
+    while isinstance(returned, Changed | Loop):
+        returned = returned.before
+    if isinstance(returned, Sequence):
+        return any(_holds(item, param) for item in returned.items)
+    if isinstance(returned, Mapping):
+        return any(_holds(item, param) for _, item in returned.items)
+    return returned is param
 
 
 def _own(context: Context, function: FunctionFacts, node: ast.Attribute) -> bool:

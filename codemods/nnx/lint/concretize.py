@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import differentiated_calls, resolved, traced_bodies, traced_calls
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Comprehension, Sequence
+from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence
 
 _BUILTINS = frozenset({"builtins.float", "builtins.int", "builtins.bool", "builtins.complex", "builtins.range"})
 _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.complex"})  # not even known while differentiating
@@ -35,7 +35,11 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         func = event.node.func
         if name in _BUILTINS:
-            hit = any(context.taint.node(argument, event.scope) for argument in event.node.args)
+            hit = any(
+                context.taint.node(argument, event.scope)
+                and not (name == "builtins.bool" and _entry(context, argument, event.scope))
+                for argument in event.node.args
+            )
         else:
             hit = (
                 isinstance(func, ast.Attribute)
@@ -50,6 +54,16 @@ def _check(context: Context) -> Iterator[Finding]:
             if any(context.taint.array(argument, event.scope) for argument in event.node.args):
                 yield _finding(event, name)
     yield from _indices(context)
+
+
+def _entry(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an entry of a dict may be a dict or list itself, whose truth Python knows."""
+    value = scope.module.values.get(node)
+    if isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name in {"get", "pop"}:
+        key = value.args[0] if value.args else None
+    else:
+        key = value.index if isinstance(value, Item) else None
+    return isinstance(key, Const) and isinstance(key.value, str) and not context.taint.array(node, scope)
 
 
 def _finding(event: CallEvent, name: str) -> Finding:

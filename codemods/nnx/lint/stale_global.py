@@ -116,6 +116,59 @@ def _same(context: Context, free: Free, scope: Scope) -> bool:
     return scope is free.scope and len(texts) == 1 and isinstance(nodes[0], ast.Assign) and _settled(nodes[0])
 
 
+def _once(context: Context, free: Free, scope: Scope) -> bool:
+    """Say whether a variable gets its value once: in the first round of all loops around the place that binds it, as by
+    `if step == 0`, or where it is still None."""
+    if scope is not free.scope or free.name in scope.remote:
+        return False
+    nodes = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt) and _binds(n, free.name)]
+    known = context.bodies.paths(scope)
+    if len(nodes) == 2 and isinstance(none := nodes[0], ast.Assign) and not known.get(none):
+        told = isinstance(none.value, ast.Constant) and none.value.value is None
+        tests = [block.test for block, arm in known.get(nodes[1], ()) if isinstance(block, ast.If) and arm == "body"]
+        return told and isinstance(nodes[1], ast.Assign) and any(_is_none(test, free.name) for test in tests)
+    if len(nodes) != 1 or not isinstance(nodes[0], ast.Assign):
+        return False
+    path = known.get(nodes[0], ())
+    rounds = [block for block, _ in path if isinstance(block, ast.For | ast.While | ast.AsyncFor)]
+    firsts = {name for block, arm in path if isinstance(block, ast.If) and arm == "body" for name in _zero(block.test)}
+    return bool(rounds) and all(isinstance(one, ast.For) and _counter(one) in firsts for one in rounds)
+
+
+def _is_none(test: ast.expr, name: str) -> bool:
+    """Say whether a condition asks whether a variable is None."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == name
+        and len(test.ops) == 1
+        and isinstance(test.ops[0], ast.Is)
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value is None
+    )
+
+
+def _zero(test: ast.expr) -> Iterator[str]:
+    """Yield the names that are 0 where a condition holds."""
+    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        if isinstance(part, ast.Compare) and len(part.ops) == 1 and isinstance(part.ops[0], ast.Eq):
+            sides = (part.left, part.comparators[0])
+            if any(constant(side) == 0 for side in sides):
+                yield from (side.id for side in sides if isinstance(side, ast.Name))
+
+
+def _counter(loop: ast.For) -> str:
+    """Return the name of what counts the rounds of a loop from 0 on; empty if nothing does."""
+    if not isinstance(loop.iter, ast.Call) or loop.iter.keywords or len(loop.iter.args) != 1:
+        return ""
+    target = loop.target
+    if last_word(loop.iter.func) == "enumerate" and isinstance(target, ast.Tuple):
+        target = target.elts[0]
+    elif last_word(loop.iter.func) not in {"range", "trange"}:
+        return ""
+    return target.id if isinstance(target, ast.Name) else ""
+
+
 def _settled(node: ast.Assign) -> bool:
     """Say whether a statement gives a variable the same value again: that of an attribute, or a literal."""
     return all(isinstance(n, ast.Attribute | ast.Name | ast.Constant | ast.expr_context) for n in ast.walk(node.value))
@@ -153,7 +206,7 @@ def _changes(context: Context, free: Free) -> Iterator[Place]:
     if not _data(context, free):
         return
     for scope in (free.scope, *(writer.scope for writer in free.scope.remote.get(free.name, ()))):
-        if not _same(context, free, scope):
+        if not _same(context, free, scope) and not _once(context, free, scope):
             nodes = context.bodies.nodes(scope)
             yield from ((scope, n) for n in nodes if isinstance(n, ast.stmt) and _binds(n, free.name))
 
@@ -228,7 +281,9 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
         if not _binds(node, free.name) and not _calls(node, writers):
             continue
         assert isinstance(node, ast.stmt | ast.expr)
-        if _with_the_shape(context, outer, node) or (_binds(node, free.name) and _same(context, free, outer)):
+        if _with_the_shape(context, outer, node):
+            continue
+        if _binds(node, free.name) and (_same(context, free, outer) or _once(context, free, outer)):
             continue
         if lines and lines[0] < node.lineno < lines[-1]:
             return node

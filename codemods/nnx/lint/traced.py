@@ -280,7 +280,11 @@ class Traced:
         """Return the functions that a transform traces, those too that callers hand to the function around it."""
         possible = _possible(given.value, event) if isinstance(given.value, Choice) else [given.value]
         found = [one for value in possible for one in self._callables(self._flow.with_value(given, value))]
-        return found if found or not handed or _on_condition(event) else self._handed(given)
+        if not found and handed and not _on_condition(event):
+            found = self._handed(given)
+        return [
+            one for one in found if _takes(one.function, dict(one.keywords)) and not _in_other_arm(one.function, event)
+        ]
 
     def _abandoned(self, event: CallEvent) -> bool:
         """Say whether a method is compiled into an attribute that nothing reads, and called as it is instead."""
@@ -424,7 +428,11 @@ class Traced:
                 ]
         if name and name not in BODIES:
             return
-        reached = [(callee.function, frame) for callee, frame in flow.calls.invoked(call)]
+        reached = [
+            (callee.function, frame)
+            for callee, frame in flow.calls.invoked(call)
+            if not _in_other_arm(callee.function, event)
+        ]
         given, settled = ([], False) if reached else self._given(call, event.scope)
         for handed in given:
             one = _Handed(handed.function, handed.frame, handed.giver, level, first and name not in BODIES)
@@ -437,7 +445,7 @@ class Traced:
 
     def _hand(self, handed: _Handed, queue: list[FunctionFacts]) -> None:
         """Mark a function that traced code calls."""
-        if handed.function.generator:
+        if handed.function.generator or not _takes(handed.function, handed.frame.keywords):
             return
         tracing = self._mark(handed.function, handed.level, queue)
         if handed.site:
@@ -572,6 +580,31 @@ def _possible(given: Choice, event: CallEvent) -> list[Value]:
     made = [(one, known.get(one.node, ()) if isinstance(one, Call) else ()) for one in given.options]
     left = [one for one, way in made if not opposed(way, around, event.scope.node)]
     return left if len(left) < len(made) else [given]
+
+
+def _takes(function: FunctionFacts, given: dict[str, Bound]) -> bool:
+    """Say whether a function has the parameters that it is given by name, also before: else nothing of it ever runs."""
+    return function.kwarg is not None or all(name in function.params for name in given)
+
+
+def _in_other_arm(function: FunctionFacts, event: CallEvent) -> bool:
+    """Say whether a function is one of several of its name, and written in another arm of a condition than a call."""
+    home = function.scope.parent
+    if home is None or function.owner is not None or len(home.bindings.get(function.name, ())) < 2:
+        return False
+    place: ast.AST = event.node
+    around: Scope | None = event.scope
+    while around is not home:
+        if around is None or around.parent is None:
+            return False
+        place, around = around.node, around.parent
+    known = paths(home.node)  # type: ignore[arg-type]
+    for (block, arm), (other, there) in zip(known.get(place, ()), known.get(function.node, ()), strict=False):
+        if block is not other or isinstance(block, ast.For | ast.While | ast.AsyncFor):
+            return False
+        if arm != there:
+            return isinstance(block, ast.If)
+    return False
 
 
 def _on_condition(event: CallEvent) -> bool:
