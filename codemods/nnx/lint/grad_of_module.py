@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.imports import spell
@@ -16,7 +16,7 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Call, Value
+from codemods.nnx.values import Call, Param, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -63,8 +63,13 @@ def _harmless(context: Context, value: Value, call: CallEvent) -> bool:
     0.10 refuses and no program for it has, and in a test, which shows it by running."""
     if in_test(call.scope):
         return True
-    made = context.sources.originals(context.flow.here(value, call.scope))
-    return bool(made) and all(_only_parameters(context, one) for one in made)
+    here = context.flow.here(value, call.scope)
+    made = context.sources.originals(here)
+    if made and all(_only_parameters(context, one) for one in made):
+        return True
+    found = context.flow.resolve(here)  # an annotation may tell of what functions of trees give back
+    cls = context.flow.classes.class_of(found) if isinstance(found.value, Param) else None
+    return cls is not None and all(_of_parameters(context, one, 0) for one in context.flow.classes.heirs(cls) or (cls,))
 
 
 def _only_parameters(context: Context, made: Bound, depth: int = 0) -> bool:
@@ -72,8 +77,12 @@ def _only_parameters(context: Context, made: Bound, depth: int = 0) -> bool:
     if context.flow.calls.callee_name(made) in _PLAIN:
         return True
     cls = context.flow.classes.class_of(made)
-    parents, names = context.flow.classes.mro(cls) if cls is not None else ((), frozenset())
-    if cls is None or not parents or not names <= _BASES or depth > _DEPTH:
+    return cls is not None and _of_parameters(context, cls, depth)
+
+
+def _of_parameters(context: Context, cls: ClassFacts, depth: int) -> bool:
+    parents, names = context.flow.classes.mro(cls)
+    if not parents or not names <= _BASES or depth > _DEPTH:
         return False
     stored = [one for parent in parents for stores in parent.stores.values() for one in stores]
     return all(

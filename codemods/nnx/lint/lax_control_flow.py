@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, resolved
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.lint.traced import Root
@@ -304,7 +305,7 @@ def _layer(context: Context, node: ast.Call, func: ast.Attribute, scope: Scope) 
     if not isinstance(root, ast.Name) or not isinstance(scope.module.values.get(root), Free):
         return None
     made = resolved(context, func, scope)
-    if made is None or not isinstance(made.value, Call) or not draws(context, made):
+    if made is None or not isinstance(made.value, Call) or not draws(context, made, keeping=True):
         return None
     return ast.unparse(func) if node.keywords or not _off_by_default(context, made) else None
 
@@ -312,13 +313,13 @@ def _layer(context: Context, node: ast.Call, func: ast.Attribute, scope: Scope) 
 def _drawing(context: Context, made: Bound, scope: Scope) -> bool:
     """Say whether calling a module changes its state, of an argument whatever the callers give."""
     if isinstance(made.value, Call):
-        return draws(context, made)
+        return draws(context, made, keeping=True)
     if not isinstance(made.value, Param | Indexed | Item | Round | Each) or any(
         word in scope.module.source.data for word in _MODES
     ):
         return False
     given = context.sources.originals(made)
-    return bool(given) and all(isinstance(one.value, Call) and draws(context, one) for one in given)
+    return bool(given) and all(isinstance(one.value, Call) and draws(context, one, keeping=True) for one in given)
 
 
 def _off_by_default(context: Context, made: Bound) -> bool:
@@ -346,32 +347,40 @@ def _switched_off(node: ast.AST, method: FunctionFacts) -> bool:
     return False
 
 
-def draws(context: Context, made: Bound) -> bool:
-    """Say whether calling a module changes its state: it is or holds a batch norm or a dropout."""
+def draws(context: Context, made: Bound, keeping: bool = False) -> bool:
+    """Say whether calling a module changes its state: it is or holds a batch norm or a dropout.
+
+    Args:
+        context: the analysis.
+        made: the module.
+        keeping: whether a dropout counts only that has or gets a stream, which it then changes.
+    """
     if context.flow.calls.callee_name(made) in _STATEFUL:
-        return not _inactive(context, made)
+        return not _inactive(context, made) and (not keeping or _keeps_stream(context, made))
     cls = context.flow.classes.class_of(made)
-    return cls is not None and holds_state(context, cls)
+    return cls is not None and holds_state(context, cls, keeping=keeping)
 
 
-def holds_state(context: Context, cls: ClassFacts, depth: int = 0) -> bool:
-    """Say whether the instances of a class hold a batch norm or a dropout that is active."""
+def holds_state(context: Context, cls: ClassFacts, depth: int = 0, keeping: bool = False) -> bool:
+    """Say whether the instances of a class hold a batch norm or a dropout that is active; see :func:`draws`."""
     flow = context.flow
     for parent in flow.classes.mro(cls)[0]:
         for stores in parent.stores.values():
             for function, value in stores:
-                if any(_stateful(context, one, depth) for one in parts(context, flow.here(value, function.scope))):
+                if any(
+                    _stateful(context, one, depth, keeping) for one in parts(context, flow.here(value, function.scope))
+                ):
                     return True
     return False
 
 
-def _stateful(context: Context, stored: Bound, depth: int) -> bool:
+def _stateful(context: Context, stored: Bound, depth: int, keeping: bool) -> bool:
     if not isinstance(stored.value, Call):
         return False
     if context.flow.calls.callee_name(stored) in _STATEFUL:
-        return not _inactive(context, stored)
+        return not _inactive(context, stored) and (not keeping or _keeps_stream(context, stored))
     inner = context.flow.classes.class_of(stored)
-    return inner is not None and depth < 3 and holds_state(context, inner, depth + 1)
+    return inner is not None and depth < 3 and holds_state(context, inner, depth + 1, keeping)
 
 
 def parts(context: Context, held: Bound, depth: int = 0) -> Iterator[Bound]:
@@ -416,6 +425,24 @@ def _inactive(context: Context, made: Bound) -> bool:
         default = found.value.function.defaults.get(found.value.name)
         given = [one.value for one in context.sources.originals(found)] + ([] if default is None else [default])
     return any(isinstance(one, Const) and one.value in (0, 0.0) and one.value is not False for one in given)
+
+
+def _keeps_stream(context: Context, made: Bound) -> bool:
+    """Say whether a layer changes itself or streams when it draws: a dropout without any is given keys."""
+    if not isinstance(made.value, Call) or context.flow.calls.callee_name(made) != "flax.nnx.Dropout":
+        return True
+    return made.value.starred or made.value.keyword("rngs") is not None or context.shared(_streams_given)
+
+
+def _streams_given(context: Context) -> bool:
+    """Say whether a call of a dropout in the project is given streams, from which it draws."""
+    for event in context.project.calls():
+        given = event.value.keyword("rngs") if event.node.keywords else None
+        if given is None or not context.kinds.of(context.flow.here(given, event.scope)) & {Kind.RNGS, Kind.STREAM}:
+            continue
+        if owner_class(context, event.value.callee, event.scope) == "flax.nnx.Dropout":
+            return True
+    return False
 
 
 RULE = lint_rule(

@@ -88,6 +88,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # what is made inside is an example of shapes, as a rule
         if name != "flax.nnx.Rngs" and _reads_params(function) and not _at_once(context, event.value, function):
             continue  # settings or data that are compared with the same numbers
+        if name == "flax.nnx.Rngs" and _beside_mapped(context, event, mapped[function]):
+            continue
         if all(isinstance(v, ast.Constant) for v in values) and _drawn(context, event.value, function):
             yield finding(
                 RULE.code,
@@ -96,6 +98,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{shown(function)} makes its seed itself, so that all members of the vmap are equal",
                 _HELP,
             )
+
+
+def _beside_mapped(context: Context, event: CallEvent, root: Root) -> bool:
+    """Say whether what is made with streams is given what is mapped over too, which may tell the members apart."""
+    mapped = {name for name in root.function.params if name not in root.static}
+    return any(
+        {n.id for argument in given for n in ast.walk(argument) if isinstance(n, ast.Name)} & mapped
+        for other in context.bodies.calls.get(event.scope, ())
+        if event.node in (given := [*other.node.args, *(word.value for word in other.node.keywords)])
+    )
 
 
 def _split_inside(context: Context) -> Iterator[Finding]:
