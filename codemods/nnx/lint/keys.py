@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -212,36 +212,117 @@ def _for_want(context: Context, use: Use, key: Param) -> bool:
 
 
 def _switched_off(context: Context, use: Use, event: CallEvent, param: Param) -> bool:
-    """Say whether a call of the function around a use gives a flag, or leaves it out, so that it does not happen, or
-    that nothing is drawn from the parts into which it splits the key."""
-    if _off(context, use.event.scope, use.event.node, event, param):
+    """Say whether a call of the function around a use gives a flag, or leaves it out, so that it does not happen.
+
+    A split does not count either whose parts are read under such flags alone.
+    """
+    if _not_reached(context, use.event.node, use.event.scope, event, param.function):
         return True
-    parts = given_names(use.event.statement, use.event.node) if last(use.name) == "split" and not use.helper else None
-    if not parts or parts & {*use.event.scope.globals, *use.event.scope.remote}:
-        return False
-    reads = [
+    reads = _reads_of_parts(context, use)
+    return bool(reads) and all(_not_reached(context, read, use.event.scope, event, param.function) for read in reads)
+
+
+def _reads_of_parts(context: Context, use: Use) -> list[ast.AST]:
+    """Return where a function reads the parts of a key that it splits; nothing if that is not all known."""
+    scope, statement = use.event.scope, use.event.statement
+    names = given_names(statement, use.event.node) if last(use.name) == "split" and not use.helper else None
+    if not names or names & {*scope.globals, *scope.remote}:
+        return []
+    names, nodes = {*names}, context.bodies.nodes(scope)
+    gone_through: list[ast.AST] = [use.event.node]
+    for loop in (n for n in nodes if isinstance(n, ast.For)):
+        if names & names_in(loop.iter):  # each part has a name of its own
+            gone_through.append(loop.iter)
+            names |= _of_parts(loop, names)
+    return [
         n
-        for n in ast.walk(use.event.scope.node)
-        if isinstance(n, ast.Name) and n.id in parts and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(scope.node)
+        if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+        if not any(inside(n, one) for one in gone_through)
     ]
-    return bool(reads) and all(n is use.node or _off(context, use.event.scope, n, event, param) for n in reads)
 
 
-def _off(context: Context, scope: Scope, node: ast.AST, event: CallEvent, param: Param) -> bool:
-    """Say whether a call of a function gives a flag that keeps it from a place in its body."""
-    function = param.function
-    for block, arm in context.bodies.paths(scope).get(node, ()):
-        if not isinstance(block, ast.If | ast.IfExp) or arm not in {"body", "orelse"}:
-            continue
-        negated = isinstance(block.test, ast.UnaryOp) and isinstance(block.test.op, ast.Not)
-        test = block.test.operand if isinstance(block.test, ast.UnaryOp) else block.test
-        flag = scope.module.values.get(test) if isinstance(test, ast.Name) else None
-        if not isinstance(flag, Param) or flag.function is not function:
-            continue
+def _of_parts(loop: ast.For, names: set[str]) -> set[str]:
+    """Return the names that a loop gives the parts of what some names stand for, also beside others with ``zip``."""
+    given, target = loop.iter, loop.target
+    if isinstance(given, ast.Call) and last_word(given.func) == "zip" and isinstance(target, ast.Tuple):
+        if len(target.elts) == len(given.args):
+            pairs = zip(target.elts, given.args, strict=True)
+            return {name for one, whole in pairs if names & names_in(whole) for name in names_in(one)}
+    return {*names_in(target)}
+
+
+def _not_reached(context: Context, node: ast.AST, scope: Scope, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether conditions around or before a node of a function keep a call of that from reaching it."""
+    wanted = [
+        (block.test, arm == "body")
+        for block, arm in context.bodies.paths(scope).get(node, ())
+        if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}
+    ]
+    wanted += [(guard.test, False) for guard in context.bodies.behind(node, scope)]
+    return any(_holds(context, test, scope, event, function) is (not truth) for test, truth in wanted)
+
+
+def _holds(context: Context, test: ast.expr, scope: Scope, event: CallEvent, function: FunctionFacts) -> bool | None:
+    """Return whether a condition holds in what a call runs, by what it gives; None if that is not known."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _holds(context, test.operand, scope, event, function)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        parts = [_holds(context, part, scope, event, function) for part in test.values]
+        decisive = isinstance(test.op, ast.Or)
+        return decisive if decisive in parts else None if None in parts else not decisive
+    if isinstance(test, ast.Compare):
+        if len(test.ops) > 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot):
+            return None
+        if not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value is not None:
+            return None
+        asked = scope.module.values.get(test.left)
+        found = _held(context, asked, event, function) if isinstance(asked, Attr) else []
+        if not found:
+            return None
+        nothing = {isinstance(one, Const) and one.value is None for one in found}
+        return None if len(nothing) > 1 else nothing.pop() is isinstance(test.ops[0], ast.Is)
+    flag = scope.module.values.get(test)
+    if isinstance(flag, Param) and flag.function is function and isinstance(test, ast.Name):
         value = _given(context, event, flag)
-        if isinstance(value, Const) and isinstance(value.value, bool) and value.value is ((arm == "body") is negated):
-            return True
-    return False
+        given = [] if value is None else [value]
+    else:
+        given = _held(context, flag, event, function) if isinstance(flag, Attr) else []
+    truths = {one.value if isinstance(one, Const) and isinstance(one.value, bool) else None for one in given}
+    return truths.pop() if len(truths) == 1 else None
+
+
+def _held(context: Context, asked: Attr, event: CallEvent, function: FunctionFacts) -> list[Value]:
+    """Return what the constructors' calls give for an attribute of the object whose method is called, if it is set in
+    the constructor alone; nothing if it is not all known."""
+    callee, flow = event.value.callee, context.flow
+    if asked.base is not function.self_param or not isinstance(callee, Attr):
+        return []
+    found: list[Value] = []
+    for made in context.sources.originals(flow.here(callee.base, event.scope)):
+        cls = flow.classes.class_of(made)
+        init = flow.classes.method(cls, "__init__") if cls is not None else None
+        if init is None or not isinstance(made.value, Call) or made.value.starred:
+            return []
+        stores = flow.fields.stores().get(asked.name, ())
+        if any(store.scope.function is None or store.scope.function.name != "__init__" for store in stores):
+            return []
+        stored = [value for method, value in init.owner.stores.get(asked.name, ())] if init.owner is not None else []
+        if len(stored) != 1:
+            return []
+        value = stored[0]
+        if isinstance(value, Param) and value.function is init:
+            given = made.value.argument(list(init.params).index(value.name) - 1, value.name)
+            if given is None:
+                given = init.defaults.get(value.name)
+            if given is None:
+                return []
+            value = given if isinstance(given, Const) else flow.follow(made, given).value
+        if isinstance(value, Param | Free | Loop):
+            return []
+        found.append(value)
+    return found
 
 
 def _given(context: Context, event: CallEvent, param: Param) -> Value | None:
