@@ -18,6 +18,10 @@ _AT_IMPORT = frozenset(
     {"JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_ENABLE_X64", "JAX_DEBUG_NANS", "JAX_DEBUG_INFS", "JAX_DISABLE_JIT",
      "JAX_NUM_CPU_DEVICES", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_LOG_COMPILES", "JAX_CHECK_TRACER_LEAKS"}
 )  # fmt: skip
+# of those, what is off unless it is switched on, and how that is written
+_OFF = frozenset({"JAX_ENABLE_X64", "JAX_DEBUG_NANS", "JAX_DEBUG_INFS", "JAX_DISABLE_JIT", "JAX_LOG_COMPILES",
+                  "JAX_CHECK_TRACER_LEAKS"})  # fmt: skip
+_FALSE = frozenset({"n", "no", "f", "false", "off", "0"})
 # read when the first computation or question for devices starts the backends
 _AT_START = frozenset({"XLA_FLAGS", "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"})
 _OPTIONS_AT_START = frozenset({"jax_platforms", "jax_platform_name", "jax_num_cpu_devices"})
@@ -53,6 +57,8 @@ def _variables(context: Context, module: ModuleFacts) -> Iterator[Finding]:
             if name in _AT_IMPORT and imported is not None and imported.lineno < line:
                 if name.lower().encode() in module.source.data or b"reload" in module.source.data:
                     continue  # it is set as an option besides
+                if name in _OFF and str(constant(_set_to(node))).lower() in _FALSE:
+                    continue  # which it is anyway
                 yield finding(
                     RULE.code,
                     scope,
@@ -122,6 +128,13 @@ def _variable(node: ast.AST) -> str:
         if last_word(node.func) == "putenv" or (home is not None and last_word(home) == "environ"):
             return str(constant(node.args[0]) or "")
     return ""
+
+
+def _set_to(node: ast.AST) -> ast.expr | None:
+    """Return the value that a statement or call gives an environment variable."""
+    if isinstance(node, ast.Assign):
+        return node.value
+    return node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
 
 
 def _computation(context: Context, scope: Scope, node: ast.AST, floats: bool = False) -> ast.Call | None:

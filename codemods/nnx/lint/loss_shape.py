@@ -32,7 +32,7 @@ _BATCHED = frozenset({"optax.softmax_cross_entropy", "optax.softmax_cross_entrop
 def _check(context: Context) -> Iterator[Finding]:
     yield from _twice(context)
     for event, name in foreign(context, "grad", "value_and_grad", everywhere=True):
-        if name not in GRADIENTS or not event.value.args:
+        if name not in GRADIENTS or not event.value.args or context.bodies.guarded(event.node, event.scope):
             continue
         for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
             function = callee.function

@@ -17,7 +17,8 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 _TOY = re.compile(
-    r"(f|g|h|fn|fun|func|foo|bar|baz|func\w?\d|f\d|\w*impure\w*|\w*side_effect\w*|bad_\w+|wrong_\w+|broken_\w+|toy_\w+)"
+    r"(f|g|h|fn|fun|func|foo|bar|baz|func\w?\d|f\d|\w*impure\w*|\w*side_effect\w*|bad_\w+|wrong_\w+|broken_\w+|toy_\w+"
+    r"|(not|non)_?diff\w*)"
 )
 _DEFINED = re.compile(r"(\s*)(?:async )?def (\w+)")
 _RANDOM = ("NNX773", "NNX83")
