@@ -225,10 +225,10 @@ def _switched_off(context: Context, use: Use, event: CallEvent, param: Param) ->
 def _reads_of_parts(context: Context, use: Use) -> list[ast.AST]:
     """Return where a function reads the parts of a key that it splits; nothing if that is not all known."""
     scope, statement = use.event.scope, use.event.statement
-    names = given_names(statement, use.event.node) if last(use.name) == "split" and not use.helper else None
-    if not names or names & {*scope.globals, *scope.remote}:
+    parts = given_names(statement, use.event.node) if last(use.name) == "split" and not use.helper else None
+    if not parts or parts & {*scope.globals, *scope.remote}:
         return []
-    names, nodes = {*names}, context.bodies.nodes(scope)
+    names, nodes = {*parts}, context.bodies.nodes(scope)
     gone_through: list[ast.AST] = [use.event.node]
     for loop in (n for n in nodes if isinstance(n, ast.For)):
         if names & names_in(loop.iter):  # each part has a name of its own
