@@ -6,65 +6,155 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import gives_arrays
-from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.names import gives_arrays, last
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Param
+from codemods.nnx.values import Attr, Call, Class, Param, Ref
 
 _ARRAYS = frozenset({"Array", "ndarray", "ArrayLike", "Float", "Int", "DeviceArray"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for cls in context.asked.classes():
-        if in_test(cls.scope):
-            continue  # which asks what becomes of such a class
-        for node, name in _hidden(context, cls):
+    for cls, scope, node, name, help in (*_hidden(context), *_fields(context)):
+        if (
+            scope.module in context.asked and not in_test(cls.scope) and not in_test(scope)
+        ):  # tests ask what becomes of it
             yield finding(
                 RULE.code,
-                cls.scope,
+                scope,
                 node,
                 f"`{name}` is an array, and a part of the structure of `{cls.name}`: structures are compared and "
                 "hashed, and arrays cannot be",
-                "let it be one of the children, or keep a tuple of numbers in it",
+                help,
             )
+
+
+_Wrong = tuple[ClassFacts, Scope, ast.AST, str, str]
+_REGISTER = "jax.tree_util.register_dataclass"
+_CHILD = "let it be one of the children, or keep a tuple of numbers in it"
+_FIELD = "let it be an ordinary field, or keep a tuple of numbers in it"
+
+
+def _fields(context: Context) -> Iterator[_Wrong]:
+    """Yield the fields of dataclasses that are static and arrays by their annotations."""
+    for cls in context.asked.classes():
+        whole = _static_class(context, cls)
         for statement in cls.node.body:
-            if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.value, ast.Call):
+            if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
                 continue
-            if static(statement.value) and _array(statement.annotation) and _tree(cls):
-                name = statement.target.id if isinstance(statement.target, ast.Name) else ""
-                yield finding(
-                    RULE.code,
-                    cls.scope,
-                    statement,
-                    f"`{name}` is an array, and a part of the structure of `{cls.name}`: structures are compared and "
-                    "hashed, and arrays cannot be",
-                    "let it be an ordinary field, or keep a tuple of numbers in it",
-                )
-
-
-def _hidden(context: Context, cls: ClassFacts) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the arrays that ``tree_flatten`` puts into the structure of a tree."""
-    method = cls.methods.get("tree_flatten")
-    if method is None or {"__eq__", "__hash__"} & set(cls.methods):
+            marked = isinstance(statement.value, ast.Call) and static(statement.value)
+            if (marked or whole) and _array(statement.annotation) and _tree(cls):
+                yield cls, cls.scope, statement, statement.target.id, _FIELD
+    if not any(b"meta_fields" in module.source.data for module in context.project.modules):
         return
-    for node in context.bodies.nodes(method.scope):
-        if not isinstance(node, ast.Return) or not isinstance(node.value, ast.Tuple) or len(node.value.elts) != 2:
+    for event, name in foreign(context, "register_dataclass", "partial"):
+        if name == "functools.partial":
+            of = _decorated(context, event, _REGISTER) if keyword(event.node, "meta_fields") is not None else None
+        else:
+            of = _class(context, event) if name == _REGISTER else None
+        fields = argument(event.node, 2, "meta_fields")
+        if of is None or {"__eq__", "__hash__"} & set(of.methods):
             continue
-        structure = _last(context, method, node.value.elts[1])
-        parts: list[ast.expr | None] = [structure]
-        if isinstance(structure, ast.Tuple | ast.List):
-            parts = list(structure.elts)
-        elif isinstance(structure, ast.Dict):
-            parts = list(structure.values)
-        for part in parts:
-            value = method.scope.module.values.get(part) if part is not None else None
-            if isinstance(value, Attr) and value.base is method.self_param and part is not None:
-                if _holds_array(context, cls, value.name):
-                    yield part, value.name
+        for part in fields.elts if isinstance(fields, ast.List | ast.Tuple) else ():
+            word = constant(part)
+            note = _annotation(of, word) if isinstance(word, str) else None
+            if note is not None and _array(note):
+                yield of, event.scope, part, str(word), "name it in data_fields, or keep a tuple of numbers in it"
+
+
+def _class(context: Context, event: CallEvent) -> ClassFacts | None:
+    """Return the class that a call registers."""
+    if not event.value.args or event.value.starred:
+        return None
+    found = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+    return found.facts if isinstance(found, Class) else None
+
+
+def _decorated(context: Context, event: CallEvent, name: str) -> ClassFacts | None:
+    """Return the class that ``@partial(...)`` registers."""
+    if len(event.value.args) != 1 or event.value.starred:
+        return None
+    first = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+    if not isinstance(first, Ref) or first.name != name:
+        return None
+    every = (cls for cls in context.project.classes() if cls.scope.module is event.scope.module)
+    return next((cls for cls in every if event.node in cls.node.decorator_list), None)
+
+
+def _annotation(cls: ClassFacts, name: str) -> ast.expr | None:
+    """Return how the body of a class annotates a field."""
+    for statement in cls.node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            if statement.target.id == name:
+                return statement.annotation
+    return None
+
+
+def _static_class(context: Context, cls: ClassFacts) -> bool:
+    """Say whether all of a dataclass is structure, and compared field by field."""
+    outer = cls.scope.parent
+    if outer is None or b"register_static" not in cls.scope.module.source.data:
+        return False
+    found = [context.flow.resolve(context.flow.here(one, outer)) for one in cls.decorators]
+    if not any(isinstance(one.value, Ref) and one.value.name == "jax.tree_util.register_static" for one in found):
+        return False
+    return any(
+        last_word(getattr(node, "func", node)) == "dataclass"
+        and not (isinstance(node, ast.Call) and constant(keyword(node, "eq")) is False)
+        for node in cls.node.decorator_list
+    )
+
+
+_FLATTENING = {
+    "jax.tree_util.register_pytree_node": "flatten_func",
+    "jax.tree_util.register_pytree_with_keys": "flatten_with_keys",
+}
+
+
+def _hidden(context: Context) -> Iterator[_Wrong]:
+    """Yield the arrays that functions which flatten trees put into their structure."""
+    found: list[tuple[ClassFacts, FunctionFacts]] = []
+    for cls in context.asked.classes():
+        found += [(cls, m) for w in ("tree_flatten", "tree_flatten_with_keys") if (m := cls.methods.get(w)) is not None]
+    for event, name in foreign(context, *map(last, _FLATTENING), everywhere=True):
+        of = _class(context, event) if name in _FLATTENING else None
+        given = event.value.argument(1, _FLATTENING[name]) if of is not None else None
+        callees = context.flow.calls.callables(context.flow.here(given, event.scope)) if given is not None else []
+        if of is not None and len(callees) == 1 and not callees[0].args:
+            found.append((of, callees[0].function))
+    for cls, function in dict.fromkeys(found):
+        if {"__eq__", "__hash__"} & set(cls.methods) or not function.params:
+            continue
+        tree = next(iter(function.params.values()))
+        for node in _flattened(context, function):
+            structure = _last(context, function, node)
+            parts: list[ast.expr | None] = [structure]
+            if isinstance(structure, ast.Tuple | ast.List):
+                parts = list(structure.elts)
+            elif isinstance(structure, ast.Dict):
+                parts = list(structure.values)
+            for part in parts:
+                value = function.scope.module.values.get(part) if part is not None else None
+                if isinstance(value, Attr) and value.base == tree and part is not None:
+                    if _holds_array(context, cls, value.name):
+                        yield cls, function.scope, part, value.name, _CHILD
+
+
+def _flattened(context: Context, function: FunctionFacts) -> Iterator[ast.expr]:
+    """Yield the expressions for the structure in what a function that flattens a tree returns."""
+    if isinstance(function.node, ast.Lambda):
+        returned: list[ast.expr | None] = [function.node.body]
+    else:
+        returned = [node.value for node in context.bodies.nodes(function.scope) if isinstance(node, ast.Return)]
+    for value in returned:
+        if isinstance(value, ast.Tuple) and len(value.elts) == 2:
+            yield value.elts[1]
 
 
 def _last(context: Context, method: FunctionFacts, node: ast.expr) -> ast.expr:
@@ -81,16 +171,31 @@ def _last(context: Context, method: FunctionFacts, node: ast.expr) -> ast.expr:
 
 def _holds_array(context: Context, cls: ClassFacts, name: str) -> bool:
     """Say whether every object of a class of which the attribute is known has an array there, and one of them has."""
+    note = _annotation(cls, name)
+    if note is not None:
+        return _array(note)
     known = False
-    for store in cls.stores.get(name, ()):
-        for source in context.sources.originals(context.flow.here(store[1], store[0].scope)):
-            if isinstance(source.value, Param):
+    for function, value in cls.stores.get(name, ()):
+        if isinstance(value, Param) and (note := value.function.annotations.get(value.name)) is not None:
+            if not _array(note):
+                return False
+            known = True
+            continue
+        for source in context.sources.originals(context.flow.here(value, function.scope)):
+            made = source
+            indices: list[Bound] = []
+            while isinstance(made.value, Indexed):
+                indices.append(made.value.index)
+                made = context.flow.with_value(made, made.value.base)
+            if isinstance(made.value, Param):
                 continue
-            if not isinstance(source.value, Call):
+            if not isinstance(made.value, Call):
                 return False
-            made = context.flow.calls.callee_name(source)
-            if not (made.startswith("jax.") and gives_arrays(made)):
+            callee = context.flow.calls.callee_name(made)
+            if not (callee.startswith("jax.") and gives_arrays(callee)):
                 return False
+            if not all(Arrays(context, {}).of_bound(index).axes for index in indices):
+                return False  # it may be one number
             known = True
     return known
 
@@ -114,6 +219,8 @@ def _array(note: ast.expr) -> bool:
         return _array(note.left) or _array(note.right)
     if isinstance(note, ast.Subscript):
         word = last_word(note.value)
+        if isinstance(note.slice, ast.Tuple) and constant(note.slice.elts[-1]) == "":
+            return False  # one number, which can be compared
         return word in {"Float", "Int"} or (word == "Optional" and _array(note.slice))
     return isinstance(note, ast.Name | ast.Attribute) and last_word(note) in _ARRAYS - {"Float", "Int"}
 
@@ -129,9 +236,9 @@ RULE = lint_rule(
     "array-in-static-field",
     "an array in a field that is a part of a tree's structure",
     why="""\
-`struct.field(pytree_node=False)` and `metadata={"static": True}` make a field a part of the structure, which `jit`
-compares and hashes to find compiled code. With an array there the second call raises a ValueError or TypeError, or
-every call compiles anew; and what is static has no gradient.
+`struct.field(pytree_node=False)`, `metadata={"static": True}`, `meta_fields=` and the second thing that a flattening
+function returns are a part of the structure, which `jit` compares and hashes to find compiled code. With an array there
+the second call raises a ValueError or TypeError, or every call compiles anew; and what is static has no gradient.
 """,
     source="jax issue 7826, flax issue 4870; measured on Flax 0.10.7 and 0.12.8: ValueError at the second call",
     severity="error",
