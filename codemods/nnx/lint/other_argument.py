@@ -7,13 +7,16 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
-from codemods.nnx.lint.names import TREE_MAPS
-from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Const, Item, Param, Value
+from codemods.nnx.lint.names import ARRAY_METHODS, TREE_MAPS
+from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Value
 
 _GRADS = re.compile(r"^(d_?)?g(rad(ient)?s?)?(_tree)?$")
 _PARAMS = re.compile(r"^(params?|parameters|weights|theta|w)$")
@@ -42,6 +45,114 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
         else:
             yield from _subtracted(context, event, gradient)
+    yield from _of_outputs(context)
+
+
+def _of_outputs(context: Context) -> Iterator[Finding]:
+    """Yield the gradients for what a model gave, which update what the model gave it with."""
+    for event, made, name in gradient_calls(context, compiled=True):
+        if not event.value.args or event.value.starred or in_test(event.scope):
+            continue
+        whole = [*_learned(context, event.value.args[0], event.scope, 0)]
+        if not whole:
+            continue
+        valued, aux = name.endswith("value_and_grad"), keyword(made.node, "has_aux") is not None
+        gradient: Value = Item(event.value, Const(int(valued))) if valued or aux else event.value
+        for other in context.bodies.calls.get(event.scope, ()):
+            if other is not event and not other.value.starred and _updates(context, other, gradient, whole):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"the gradient is taken with respect to `{ast.unparse(event.node.args[0])}`, what the model gives, "
+                    "and used for what is learned",
+                    "call the model in the loss, and give the loss what is learned first",
+                    related=[(other.node, "used here")],
+                )
+                break
+
+
+_PARTS = 4  # steps from what a model gives to what a loss gets of it
+
+
+def _learned(context: Context, value: Value, scope: Scope, depth: int) -> Iterator[Value]:
+    """Yield what an array was computed with, parameters or the module; nothing where it may be a tree like these."""
+    while isinstance(value, Item):
+        value = value.base
+    if not isinstance(value, Call) or value.starred or depth > _PARTS:
+        return
+    callee = value.callee
+    name = context.flow.calls.callee_name(context.flow.here(value, scope))
+    if name.startswith(("jax.numpy.", "jax.nn.")) and value.args:
+        yield from _learned(context, value.args[0], scope, depth + 1)
+    elif isinstance(callee, Attr) and callee.name in ARRAY_METHODS and isinstance(callee.base, Call | Item):
+        yield from _learned(context, callee.base, scope, depth + 1)
+    elif isinstance(callee, Attr) and callee.name in {"apply", "apply_fn"} and len(value.args) > 1:
+        first = value.args[0]
+        if isinstance(first, Mapping):
+            yield from (item for key, item in first.items if key == Const("params"))
+        elif callee.name == "apply" and _of_linen(context, callee.base, scope):
+            yield first
+    elif not name and kinds_of(context, callee, scope) == {Kind.MODULE}:
+        yield callee
+    elif not name:
+        yield from _entered(context, value, scope)
+
+
+def _of_linen(context: Context, model: Value, scope: Scope) -> bool:
+    """Say whether a value is a module of Linen."""
+    cls = context.flow.classes.class_of(context.flow.resolve(context.flow.here(model, scope)))
+    return cls is not None and any(base.startswith("flax.linen.") for base in context.flow.classes.mro(cls)[1])
+
+
+def _entered(context: Context, value: Call, scope: Scope) -> Iterator[Value]:
+    """Yield the arguments of which a function takes entries by name, and gives an array for certain."""
+    invoked = context.flow.calls.invoked(context.flow.here(value, scope))
+    if len(invoked) != 1 or invoked[0][0].gradient:
+        return
+    callee, frame = invoked[0]
+    function = callee.function
+    if not function.returns or not all(made_by_jax(context, one, function.scope) for one in function.returns):
+        return
+    read = {
+        node.value.id
+        for node in context.bodies.nodes(function.scope)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+    }
+    for param in function.params:
+        given = context.flow.argument(frame, param) if param in read else None
+        if given is not None and given.value in value.args:
+            yield given.value
+
+
+def _updates(context: Context, call: CallEvent, gradient: Value, whole: list[Value]) -> bool:
+    """Say whether a call brings gradients together with what they ought to be the gradients of."""
+    given, callee = call.value.args, call.value.callee
+    name = context.flow.calls.name(call)
+    if name in TREE_MAPS or name == "optax.apply_updates":
+        return gradient in given[int(name in TREE_MAPS) :] and any(one in given for one in whole)
+    if not isinstance(callee, Attr):
+        return False
+    if callee.name == "apply_gradients":
+        grads = call.value.argument(0, "grads")
+        return grads == gradient and any(isinstance(one, Attr) and one.base == callee.base for one in whole)
+    if callee.name != "update" or name or len(given) < 2:
+        return False
+    if given[0] == gradient:
+        params = call.value.argument(2, "params")
+        if params is not None:
+            return params in whole
+        updates = Item(call.value, Const(0))
+        return any(
+            context.flow.calls.name(later) == "optax.apply_updates"
+            and updates in later.value.args
+            and any(one in later.value.args for one in whole)
+            for later in context.bodies.calls.get(call.scope, ())
+        )
+    return given[1] == gradient and given[0] in whole
 
 
 def _subtracted(context: Context, event: CallEvent, gradient: Value) -> Iterator[Finding]:
