@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
@@ -12,10 +12,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import calls_of, option, skipped
+from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Unknown, Value
@@ -276,12 +278,15 @@ def _only_key(context: Context, root: Root) -> str | None:
 def _same_for_rows(context: Context, root: Root) -> str | None:
     """Return the name of the one key that all members draw with, where all else that they get is the same as well."""
     function = root.function
-    if root.partial or function.vararg or option(root, "axis_name") is not None:
+    if function.vararg or option(root, "axis_name") is not None:
         return None
     if any(_splits(context, value) for value in function.decorators) or _within(context, root):
         return None
+    before = _before(context, root)
+    if before is None:
+        return None
     axes = option(root, "in_axes", 1)
-    params = _given(root, axes)
+    params = _given(root, axes, before)
     parts: list[ast.expr | None] = [*axes.elts] if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(params)
     if len(parts) != len(params) or not all(part is None or isinstance(part, ast.Constant) for part in parts):
         return None
@@ -289,7 +294,9 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
     mapped = [p for p in params if p not in shared]
     if not mapped or any(isinstance(a, ast.Constant) and a.value not in {None, 0} for a in parts):
         return None
-    key = next((p.name for p in shared if _draws_with(context, p, function, 0)), None) or _free_key(context, function)
+    key = next((p.name for p in (*before, *shared) if _draws_with(context, p, function, 0)), None) or _free_key(
+        context, function
+    )
     if key is None or b"axis_index" in function.scope.module.source.data:
         return None
     read = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
@@ -301,15 +308,38 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
             continue
         for event in calls:
             given = event.value.argument(params.index(param), param.name)
+            if given is None and param.name in function.defaults:
+                continue
             if given is None or not _rows_alike(context, context.flow.here(given, event.scope), 0):
                 return None
     return key
 
 
-def _given(root: Root, axes: ast.expr | None) -> list[Param]:
-    """Return the parameters that a tuple of axes speaks of: those behind it keep their defaults."""
+def _before(context: Context, root: Root) -> list[Param] | None:
+    """Return the parameters that ``functools.partial`` gives a mapped function; None if they are not known."""
+    if not root.partial:
+        return []
+    made = root.node.args[0] if isinstance(root.node, ast.Call) and root.node.args else None
+    value = root.scope.module.values.get(made) if made is not None else None
+    callees = context.flow.calls.callables(context.flow.here(value, root.scope)) if value is not None else []
+    found = context.flow.resolve(context.flow.here(value, root.scope)).value if value is not None else None
+    if len(callees) != 1 or not isinstance(found, Call) or found.starred or callees[0].function is not root.function:
+        return None
+    params = list(root.function.params.values())[skipped(root) :]
+    named = {name for name, _ in callees[0].keywords}
+    return params[: len(callees[0].args)] + [p for p in params[len(callees[0].args) :] if p.name in named]
+
+
+def _given(root: Root, axes: ast.expr | None, before: Iterable[Param] = ()) -> list[Param]:
+    """Return the parameters that a tuple of axes speaks of: those behind it keep their defaults.
+
+    Args:
+        root: the transform.
+        axes: its ``in_axes``.
+        before: the parameters that the function has already.
+    """
     function = root.function
-    params = list(function.params.values())[skipped(root) :]
+    params = [p for p in list(function.params.values())[skipped(root) :] if p not in before]
     if isinstance(axes, ast.Tuple | ast.List) and all(p.name in function.defaults for p in params[len(axes.elts) :]):
         return params[: len(axes.elts)]
     return params
@@ -382,8 +412,16 @@ def _alike(context: Context, source: Bound, depth: int) -> bool:
     if word == "repeat" and isinstance(first, ast.Subscript):  # x[None], n, axis=0
         index = first.slice.elts[0] if isinstance(first.slice, ast.Tuple) else first.slice
         return made.argument(2, "axis") == Const(0) and isinstance(index, ast.Constant) and index.value is None
+    if word == "tile" and len(made.args) == 2:  # x, (n, 1)
+        times = made.node.args[1]
+        if not isinstance(times, ast.Tuple) or any(constant(part) != 1 for part in times.elts[1:]):
+            return False
+        return Arrays(context, {}).of_bound(context.flow.follow(source, made.args[0])).axes == len(times.elts) - 1
     if word == "broadcast_to":  # x, (n, *x.shape)
         shape = made.node.args[1] if len(made.node.args) > 1 else None
+        if isinstance(shape, ast.Tuple) and not any(isinstance(part, ast.Starred) for part in shape.elts):
+            axes = Arrays(context, {}).of_bound(context.flow.follow(source, made.args[0])).axes
+            return axes is not None and axes < len(shape.elts)
         if isinstance(shape, ast.BinOp) and isinstance(shape.left, ast.Tuple):
             return last_word(shape.right) == "shape"
         return isinstance(shape, ast.Tuple) and len(shape.elts) == 2 and isinstance(shape.elts[1], ast.Starred)
