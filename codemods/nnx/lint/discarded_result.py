@@ -13,6 +13,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
 from codemods.nnx.lint.discarded_copy import discarded_copies
+from codemods.nnx.lint.dropped_callback import dropped_callbacks
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import foreign, in_test, position, taken
@@ -26,6 +27,15 @@ def _check(context: Context) -> Iterator[Finding]:
     yield from _own_steps(context)
     yield from _never_kept(context)
     yield from _carries(context)
+    for event, callback in dropped_callbacks(context):
+        called = f"`{ast.unparse(callback.node.args[0])}`" if callback.node.args else "the host's function"
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"nothing reads what `pure_callback` gives: the compiler leaves the call out, and {called} never runs",
+            "for an effect use jax.debug.callback, or jax.experimental.io_callback",
+        )
     for event, text in discarded_copies(context):
         yield finding(
             RULE.code,
@@ -362,7 +372,8 @@ RULE = lint_rule(
     "the result of a pure function is thrown away",
     why="""\
 Arrays do not change: `jax.tree.map`, `optax.apply_updates`, `nnx.cached_partial` and the methods of arrays give new
-values. As a statement such a call does nothing.
+values. As a statement such a call does nothing. Compiled code leaves out a `jax.pure_callback` whose result nothing
+reads.
 """,
     source="JAX tutorial on immutability; performance guide of Flax NNX; seen in public code",
     check=_check,
