@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.positive_schedule import positive_schedule
 from codemods.nnx.lint.transform_labels import climbing
+from codemods.nnx.lint.turned_sign import turned
 from codemods.nnx.values import Call, Sequence, Star, Value
 
 _SCALERS = frozenset(
@@ -24,24 +27,24 @@ _KEEPING = _SCALERS | frozenset(
      "optax.ema", "optax.identity", "optax.add_decayed_weights", "optax.zero_nans", "optax.centralize",
      "optax.add_noise", "optax.normalize_by_update_norm", "optax.keep_params_nonnegative"}
 )  # fmt: skip
-_TAKING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+_TAKING = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer", "flax.training.train_state.TrainState.create"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    taken = [event for event, name in foreign(context, "Optimizer", "ModelAndOptimizer") if name in _TAKING]
+    taken = [event for event, name in foreign(context, *map(last, _TAKING)) if name in _TAKING]
     given = {
         source.value
         for event in taken
         if (tx := event.value.argument(1, "tx")) is not None
-        for source in context.sources.originals(context.flow.here(tx, event.scope))
+        for source in _sources(context, tx, event)
     }
     applied = any(name == "optax.apply_updates" for _, name in foreign(context, "apply_updates"))
     for event, name in foreign(context, "chain"):
         if name != "optax.chain" or not event.value.args or in_test(event.scope):
             continue
         if (event.value in given or (applied and _steps(context, event))) and _ascends(context, event):
-            if climbing(context, event):
-                continue  # NNX837 tells of it
+            if climbing(context, event) or turned(context, _makers(context, event, taken)):
+                continue  # NNX837 tells of it, or the minus is in another place
             yield finding(
                 RULE.code,
                 event.scope,
@@ -49,6 +52,10 @@ def _check(context: Context) -> Iterator[Finding]:
                 "nothing in this chain turns the sign of the gradients: the updates are added, and the loss goes up",
                 "end it with optax.scale(-learning_rate) or optax.scale_by_learning_rate(learning_rate)",
             )
+
+
+def _sources(context: Context, value: Value, event: CallEvent) -> Iterable[Bound]:
+    return context.sources.originals(context.flow.here(value, event.scope))
 
 
 def _ascends(context: Context, event: CallEvent) -> bool:
@@ -61,10 +68,25 @@ def _ascends(context: Context, event: CallEvent) -> bool:
             size = found.value.argument(0, "step_size")
             if size is None or not _positive(context, found, size):
                 return False
+        elif name == "optax.scale_by_schedule":
+            assert isinstance(found.value, Call)
+            steps = found.value.argument(0, "step_size_fn")
+            if steps is None or not positive_schedule(context, context.flow.with_value(found, steps)):
+                return False
         elif name not in _KEEPING:
             return False
         names.append(name)
-    return any(name in _SCALERS for name in names)
+    return any(name in _SCALERS for name in names) or {"optax.trace", "optax.scale_by_schedule"} <= set(names)
+
+
+def _makers(context: Context, event: CallEvent, taken: list[CallEvent]) -> set[Value]:
+    """Return a chain, and the calls of optimizers that get it."""
+    found: set[Value] = {event.value}
+    for one in taken:
+        tx = one.value.argument(1, "tx")
+        if tx is not None and event.value in {s.value for s in _sources(context, tx, one)}:
+            found.add(one.value)
+    return found
 
 
 def _parts(context: Context, event: CallEvent) -> Iterator[Bound]:

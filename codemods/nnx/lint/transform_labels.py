@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.turned_sign import turned
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Function, Mapping, Value
 
@@ -105,7 +106,7 @@ def _chains(context: Context) -> Iterator[Finding]:
                 f"`{late}` behind `{names[first]}` clips the updates, and not the gradients that the optimizer reads",
                 "put it first: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))",
             )
-        elif climbing(context, event):
+        elif climbing(context, event) and not turned(context, {event.value}):
             yield finding(
                 RULE.code,
                 event.scope,
