@@ -20,10 +20,12 @@ _WAYS = 6  # through how many items and loops a value is followed
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    yield from plain_states(context, RULE.code)
+    found = list(plain_states(context, RULE.code))
+    yield from found
     if not any(b"restore" in module.source.data for module in context.project.modules):
         return
-    yield from _optimizer_states(context)
+    told = {(one.path, one.start) for one in found}
+    yield from (one for one in _optimizer_states(context) if (one.path, one.start) not in told)
     bare = _managed(context)
     if _saved_states(context):
         bare |= {event.node for event, _, _ in checkpointer_calls(context, "restore") if _bare(event)}
