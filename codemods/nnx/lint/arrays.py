@@ -24,7 +24,8 @@ _FLOATING = frozenset(
 )  # fmt: skip
 _SAMPLERS = frozenset({"normal", "uniform", "truncated_normal", "gumbel", "exponential", "beta", "gamma", "laplace"})
 _REDUCING = frozenset({"sum", "mean", "max", "min", "prod", "std", "var"})
-_ELEMENTWISE = frozenset({"squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy"})
+#: Losses of optax with as many axes as what they compare.
+ELEMENTWISE_LOSSES = frozenset({"squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy"})
 _OVER_CLASSES = frozenset({"softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"})
 # functions of several arrays that are broadcast against each other
 _TOGETHER = frozenset({"where", "maximum", "minimum", "power", "add", "subtract", "multiply", "logaddexp", "hypot"})
@@ -334,10 +335,10 @@ class Arrays:
         """Return what a loss of optax gives, or the norm of a tree."""
         if word == "global_norm":
             return Array(FLOAT, 0)
-        if word not in _ELEMENTWISE and word not in _OVER_CLASSES:
+        if word not in ELEMENTWISE_LOSSES and word not in _OVER_CLASSES:
             return UNKNOWN
         given = dict(value.keywords)
-        named = [given[name] for name in _COMPARED if name in given]
+        named = [given[name] for name in COMPARED if name in given]
         axes = [self.of(argument, scope, depth).axes for argument in [*value.args, *named][:2]]
         first = axes[0] if axes else None
         if word in _OVER_CLASSES:
@@ -588,8 +589,8 @@ def _literal(value: object) -> Array:
     return Array(FLOAT, 0, weak=True) if isinstance(value, float) else UNKNOWN
 
 
-# what a loss of optax compares, by keyword: the predictions first
-_COMPARED = ("logits", "predictions", "labels", "targets")
+#: What a loss of optax compares, by keyword: the predictions first.
+COMPARED = ("logits", "predictions", "labels", "targets")
 
 
 def _joined(axes: list[int | None]) -> int | None:

@@ -10,14 +10,14 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.arrays import UNKNOWN, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.vector_condition import least_axes
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Item, Sequence, Unknown
+from codemods.nnx.values import Call, Item, Sequence, Unknown, Value
 
 _POWERS = frozenset({"jax.numpy.square", "jax.numpy.abs", "builtins.abs"})
 _LOSSES = frozenset(
@@ -79,31 +79,52 @@ def _complex(node: ast.AST | None) -> bool:
     return False
 
 
-def _elementwise(context: Context, value: Call | Unknown, function: FunctionFacts, models: set[str]) -> bool:
+def _elementwise(
+    context: Context, value: Value | None, function: FunctionFacts, models: set[str], depth: int = 0
+) -> bool:
     """Say whether a value has an element for every example, or every output of a model.
 
     Args:
         context: the analysis.
-        value: what a loss returns.
+        value: what a loss returns, or a part of that.
         function: the loss.
         models: its parameters that are models, whose outputs are arrays.
+        depth: in how many operations the value stands.
     """
     if isinstance(value, Unknown):
         node = value.node
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC) and depth < _OPERATIONS:
+            values = function.scope.module.values
+            sides = [values.get(side) or Unknown(side) for side in (node.left, node.right)]
+            return any(_elementwise(context, side, function, models, depth + 1) for side in sides)
         return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _difference(node.left, models)
-    name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
+    if not isinstance(value, Call) or context.bodies.home(value.node) is not function.scope:
+        return False
+    name = context.flow.calls.callee_name(context.flow.here(value, function.scope)).replace("optax.losses.", "optax.")
     if name in _BATCHED:
-        return True
+        given = [value.argument(0, "logits"), value.argument(1, "labels")]
+        logits, labels = (Arrays(context, {}).of(one, function.scope) if one is not None else UNKNOWN for one in given)
+        one = 0 if "integer" in name else 1
+        return logits.axes != 1 and (labels.axes != one or labels.weak)  # else it is the loss of one example
     argument = value.node.args[0] if value.node.args else None
     if name in _LOSSES:
         return any(_output(node, models) or _predicted(node, function, models) for node in value.node.args)
     return name in _POWERS and argument is not None and _difference(argument, models)
 
 
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+_OPERATIONS = 6
+
+
 def _several(context: Context, value: Call | Unknown, function: FunctionFacts) -> bool:
     """Say whether a value is known to be an array with axes, whoever calls the function."""
-    if isinstance(value.node, ast.BinOp) and least_axes(context, value.node, function.scope, {}) > 0:
+    if isinstance(value.node, ast.expr) and least_axes(context, value.node, function.scope, {}) > 0:
         return True
+    made = context.flow.resolve(context.flow.here(value, function.scope))
+    node = getattr(made.value, "node", None)
+    if made.frame is not None and made.frame.function is not function and isinstance(node, ast.expr):  # by a helper
+        if least_axes(context, node, made.frame.function.scope, {}) > 0:
+            return True
     return bool(Arrays(context, {}).of(value, function.scope).axes)
 
 

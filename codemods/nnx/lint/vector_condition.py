@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.arrays import UNKNOWN, Array, Arrays
+from codemods.nnx.lint.arrays import COMPARED, ELEMENTWISE_LOSSES, UNKNOWN, Array, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.loop_bodies import bodies
@@ -22,7 +22,8 @@ from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Valu
 
 _ELEMENTWISE = frozenset({"abs", "square", "sqrt", "exp", "log", "sin", "cos", "tanh", "isnan", "isfinite", "sign",
                           "logical_not", "logical_and", "logical_or", "negative", "greater", "less",
-                          "maximum", "minimum", "log1p", "expm1"})  # fmt: skip
+                          "maximum", "minimum", "log1p", "expm1", "where", "power", "add", "subtract", "multiply",
+                         "divide", "relu", "sigmoid", "softplus", "log_sigmoid"})  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -158,8 +159,12 @@ def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Va
     value = scope.module.values.get(node)
     if isinstance(node, ast.Call) and value is not None:
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
-        if last_word(node.func) in _ELEMENTWISE and name.startswith("jax.numpy.") and not node.keywords:
+        word = last_word(node.func)
+        if word in _ELEMENTWISE and name.startswith(("jax.numpy.", "jax.nn.")) and not node.keywords:
             return max((least_axes(context, part, scope, given) for part in node.args), default=0)
+        if name.startswith("optax.") and word in ELEMENTWISE_LOSSES:
+            named = [keyword.value for keyword in node.keywords if keyword.arg in COMPARED]
+            return max((least_axes(context, part, scope, given) for part in (*node.args[:2], *named)), default=0)
     return Arrays(context, dict(given)).of(value, scope).axes or 0 if value is not None else 0
 
 
