@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import BOOL, FLOAT, INT, UNKNOWN, Array, Arrays, batched, made_by_jax
+from codemods.nnx.lint.carry_width import other_width
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.loop_arguments import swapped
@@ -54,14 +55,17 @@ def _check(context: Context) -> Iterator[Finding]:
             value: Value | None = returned
             if word == "scan":
                 value = returned.items[0] if isinstance(returned, Sequence) and len(returned.items) == 2 else None
-            problem = _problem(context, body, carry, init, value) if value is not None else ""
+            problem = ""
+            if value is not None:
+                problem = _problem(context, body, carry, init, value)
+                problem = problem or other_width(context, init, value, body.function.scope)
             if problem:
                 yield finding(
                     RULE.code,
                     body.function.scope,
                     _place(body, returned),
                     f"{shown(body.function)} changes the type of the carry of {word}: {problem}",
-                    "give the first carry the shape and type that the body returns",
+                    "give the first carry the shape and type that the body returns, or cast the result",
                 )
                 break
 
@@ -421,7 +425,8 @@ RULE = lint_rule(
     why="""\
 The body of `scan`, `fori_loop` and `while_loop` is compiled once, so that the carry it returns has to look like the one
 it gets: the same structure, shapes and types. A plain Python number gives way to floats, but `jnp.zeros(n, int)`,
-a tuple of another length or an array that grows raise a TypeError.
+a tuple of another length or an array that grows raise a TypeError. Weights in float32 make of a carry in bfloat16 one
+in float32.
 """,
     source="jax pull request 15178, instadeepai/Mava issue 1184; measured on Flax 0.10.7 and 0.12.8: TypeError",
     severity="error",

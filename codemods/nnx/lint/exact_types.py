@@ -43,6 +43,10 @@ class ExactTypes:
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self._bound(found, depth) if found.value is not value else ""
 
+    def bound(self, bound: Bound) -> str:
+        """Return the type of an array in an activation."""
+        return self._bound(bound, 0)
+
     def node(self, node: ast.expr, scope: Scope, depth: int = 0) -> str:
         """Return the type of an expression."""
         value = scope.module.values.get(node)
