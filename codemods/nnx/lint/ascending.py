@@ -130,7 +130,7 @@ RULE = lint_rule(
     why="""\
 `apply_updates` and `nnx.Optimizer.update` add the updates to the parameters. `optax.adam` and the like turn the sign
 themselves, `optax.scale_by_adam` does not: without `optax.scale(-learning_rate)` or `scale_by_learning_rate` the loss
-grows with every step.
+grows with every step, and so it does with `optax.scale_by_schedule` of a schedule above zero.
 """,
     source="optax documentation of chain and scale_by_learning_rate; measured: a loss that grows",
     check=_check,
