@@ -12,8 +12,6 @@ from nnxmigrate.files.discovery import NOTEBOOK
 from nnxmigrate.versions.pins import ORDER, climb, holders, read_sets
 
 if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
-
     from nnxmigrate.doctor.pins import PinSet
 
 
@@ -84,9 +82,9 @@ def _newest(pins: PinSet) -> str:
     exact = pins.exact("jax")
     if exact is not None:
         return _text(exact.release)
-    own = _allowed(pins.specifier("jax"))
+    own = _allowed(str(pins.specifier("jax")))
     beside = pins.exact("jaxlib")
-    library = _text(beside.release) if beside is not None else _allowed(pins.specifier("jaxlib"))
+    library = _text(beside.release) if beside is not None else _allowed(str(pins.specifier("jaxlib")))
     # a jaxlib serves later releases of JAX too, but none of the next family
     if library:
         family = int(library.split(".")[1])
@@ -94,10 +92,13 @@ def _newest(pins: PinSet) -> str:
     return min((one for one in (own, library) if one), key=_open_last, default="")
 
 
-def _allowed(wanted: SpecifierSet) -> str:
+@cache  # the folders of a project mostly say the same
+def _allowed(specifier: str) -> str:
+    from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
-    if not str(wanted) or Version("0.99") in wanted or Version("1.0") in wanted:
+    wanted = SpecifierSet(specifier)
+    if not specifier or Version("0.99") in wanted or Version("1.0") in wanted:
         return ""
     every: Iterable[str] = (f"0.{minor}.{patch}" for minor in range(20, -1, -1) for patch in range(99, -1, -1))
     return next((release for release in every if Version(release) in wanted), "")

@@ -9,7 +9,7 @@ from codemods.nnx.values import Param
 
 
 class Known:
-    """Settled answers, which hold until something is distrusted.
+    """Settled answers; what is provisional among them is dropped when more is known.
 
     Attributes:
         resolved: where each value was made.
@@ -30,3 +30,8 @@ class Known:
         self.elements: Answers[Bound, tuple[Bound, ...]] = Answers(assumptions)
         self.opened: Answers[Bound, Param | None] = Answers(assumptions)
         self.closed: Answers[Bound, int] = Answers(assumptions)
+
+    def forget(self) -> None:
+        """Drop the answers that are provisional."""
+        for answers in (self.resolved, self.same, self.classes, self.elements, self.opened, self.closed):
+            answers.forget()

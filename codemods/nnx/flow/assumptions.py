@@ -21,7 +21,10 @@ NOTHING: frozenset[object] = frozenset()
 #: Stand for functions: whether anything is assumed, and all that is assumed.
 ANYTHING = "anything"
 EVERYTHING = "everything"
+#: Stands for what is not known for good: callers that are being found, containers that may be changed elsewhere.
+DOUBT = "doubt"
 _EVERYTHING: frozenset[object] = frozenset((EVERYTHING,))
+_DOUBT: frozenset[object] = frozenset((DOUBT,))
 _MANY = 40  # from how many functions on an answer is taken to stand on all that is assumed
 
 
@@ -32,12 +35,14 @@ class Assumptions:
         frames: the activation of each function of which one is assumed; further words stand for several of them.
         asked: the functions that the present question has asked about; None while nobody wants to know.
         all: the activations, as one key.
+        settled: whether nothing is provisional any more.
     """
 
     def __init__(self) -> None:
         self.frames: dict[object, object] = {}
         self.asked: frozenset[object] | None = None
         self.all: frozenset[Frame] = frozenset()
+        self.settled = False
         self._sets: dict[frozenset[object], frozenset[object]] = {}
         self._parts: dict[frozenset[object], frozenset[object]] = {}  # what is assumed of sets of functions
 
@@ -63,6 +68,11 @@ class Assumptions:
             found = frozenset([frame for function, frame in self.frames.items() if function in functions])
             self._parts[functions] = found
         return found
+
+    def doubt(self) -> None:
+        """Note that the present question depends on what may be otherwise later, if it may."""
+        if not self.settled and self.asked is not None and DOUBT not in self.asked:
+            self.stand_on(_DOUBT)
 
     def stand_on_all(self) -> None:
         """Note that the present question depends on all that is assumed, such as on how much that is."""
@@ -126,11 +136,14 @@ class Assumptions:
     def none(self) -> Iterator[None]:
         """Assume nothing: what is found stands on nothing that is assumed outside."""
         saved = self.frames, self.all, self._parts, self.asked
-        self.frames, self.all, self._parts, self.asked = {}, frozenset(), {}, None
+        self.frames, self.all, self._parts, self.asked = {}, frozenset(), {}, None if self.settled else NOTHING
         try:
             yield
         finally:
+            doubtful = self.asked is not None and not self.asked.isdisjoint((DOUBT, EVERYTHING))
             self.frames, self.all, self._parts, self.asked = saved
+            if doubtful:
+                self.doubt()
 
 
 class Answer(Generic[V]):
@@ -169,6 +182,14 @@ class Answer(Generic[V]):
             answer = answer._other
         return None
 
+    def steady(self) -> Answer[V] | None:
+        """Return those of several answers that are not provisional; None if all are."""
+        rest = self._other.steady() if self._other is not None else None
+        if not self._asked.isdisjoint((DOUBT, EVERYTHING)):
+            return rest
+        self._other = rest
+        return self
+
     def add(self, value: V, asked: frozenset[object], frames: frozenset[object]) -> Answer[V]:
         """Note another answer to the same question; return what stands for all of them."""
         alike: Answer[V] | None = self
@@ -196,6 +217,10 @@ class Answers(Generic[K, V]):
         """Return the answer that holds under what is assumed at present, which the present question then stands on."""
         answer = self._kept.get(key)
         return answer.under(self._assumptions) if answer is not None else None
+
+    def forget(self) -> None:
+        """Drop the answers that are provisional."""
+        self._kept = {key: left for key, answer in self._kept.items() if (left := answer.steady()) is not None}
 
     def keep(self, key: K, value: V, asked: frozenset[object]) -> None:
         """Keep an answer that stands on what is assumed of some functions at present."""

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
+from codemods.nnx.flow.assumptions import DOUBT, EVERYTHING
 from codemods.nnx.flow.calls import Callee
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.values import (
@@ -30,9 +31,10 @@ class CallSites:
         self.flow = flow
         self._callers: dict[FunctionFacts, list[CallEvent]] | None = None
         self._constructions: dict[ClassFacts, list[CallEvent]] | None = None
-        self._entries: dict[FunctionFacts, list[Frame]] = {}
+        self._entries: dict[FunctionFacts, tuple[list[Frame], bool]] = {}  # and whether they are provisional
         self._received: dict[FunctionFacts, list[Frame]] = {}
         self._sites: dict[str, list[CallEvent]] | None = None
+        self._indexing = False  # whether callers are still being found
 
     def calls_of(self, name: str) -> list[CallEvent]:
         """Return every call in the project of something that is written with a last name."""
@@ -47,14 +49,16 @@ class CallSites:
     def _index(self) -> None:
         """Follow every call once, each in a question of its own: whoever asks first has not to pay for the others.
 
-        Answers that lack callers would look like whole ones.
+        Answers that lack callers would look like whole ones, so that those that ask for some meanwhile are dropped.
         """
         self._callers = {}
         self._constructions = {}
-        with self.flow.apart():
+        with self.flow.provisional(), self.flow.apart():
+            self._indexing = True
             for event in self.flow.project.calls():
                 with self.flow.questions.one_question():
                     self._enter(event, self._callers, self._constructions)
+            self._indexing = False
 
     def _enter(
         self,
@@ -74,14 +78,16 @@ class CallSites:
             callers.setdefault(function, []).append(event)
 
     def forget(self) -> None:
-        """Drop the activations found so far, after something was learnt that may change what is in them."""
-        self._entries.clear()
+        """Drop the activations found so far that are provisional."""
+        self._entries = {function: known for function, known in self._entries.items() if not known[1]}
 
     def callers(self, function: FunctionFacts) -> list[CallEvent]:
         """Return every call in the project that reaches a function."""
         if self._callers is None:
             self._index()
         assert self._callers is not None
+        if self._indexing:
+            self.flow.assumptions.doubt()
         return self._callers.get(function, [])
 
     def constructions(self, cls: ClassFacts) -> list[CallEvent]:
@@ -89,18 +95,24 @@ class CallSites:
         if self._constructions is None:
             self._index()
         assert self._constructions is not None
+        if self._indexing:
+            self.flow.assumptions.doubt()
         return [event for heir in self.flow.classes.heirs(cls) for event in self._constructions.get(heir, ())]
 
     def entries(self, function: FunctionFacts) -> list[Frame]:
         """Return the activations of a function that the project's calls make, whatever is assumed of the callers."""
         known = self._entries.get(function)
         if known is None:
-            events = self.callers(function)
-            with self.flow.apart():
-                known = self._entries[function] = [
-                    frame for event in events for frame in self._entered(event, function)
-                ]
-        return known
+            found, asked = self.flow.assumptions.noting(lambda: self._all_entered(function))
+            known = self._entries[function] = found, not asked.isdisjoint((DOUBT, EVERYTHING))
+        elif known[1]:
+            self.flow.assumptions.doubt()
+        return known[0]
+
+    def _all_entered(self, function: FunctionFacts) -> list[Frame]:
+        events = self.callers(function)
+        with self.flow.apart():
+            return [frame for event in events for frame in self._entered(event, function)]
 
     def _entered(self, event: CallEvent, function: FunctionFacts) -> list[Frame]:
         call = self.flow.here(event.value, event.scope)

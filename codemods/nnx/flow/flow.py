@@ -154,9 +154,19 @@ class Flow:
         with self.assumptions.none(), self.questions.apart():
             yield
 
+    @contextmanager
+    def provisional(self) -> Iterator[None]:
+        """Learn something that answers may depend on; what was found meanwhile and does is dropped in the end."""
+        settled, self.assumptions.settled = self.assumptions.settled, False
+        try:
+            yield
+        finally:
+            self.assumptions.settled = settled
+            self.forget()
+
     def forget(self) -> None:
-        """Drop the answers found so far, after something was learnt that may change them."""
-        self.answers = Known(self.assumptions)
+        """Drop the answers found so far that are provisional, after more was learnt."""
+        self.answers.forget()
         self.sites.forget()
 
     # -- resolving ----------------------------------------------------------------------------------

@@ -141,12 +141,14 @@ class Identity:
         if any(map(self._is_unsteady, self._trusted)):
             self._trusted.clear()
             self.flow.forget()
+        self.flow.assumptions.settled = True
 
     def is_distrusted(self, container: Value) -> bool:
         """Say whether a display is changed through other names than that of the text."""
         if container in self._unsteady:
             return True
         self._trusted.add(container)
+        self.flow.assumptions.doubt()
         return False
 
     def current(self, bound: Bound) -> bool:
@@ -158,6 +160,7 @@ class Identity:
         if self._is_unsteady(container.value):
             return False
         self._trusted.add(container.value)
+        self.flow.assumptions.doubt()
         return True
 
     def _is_unsteady(self, value: Value) -> bool:

@@ -22,13 +22,23 @@ def literal_shape(context: Context, value: Value | None, scope: Scope) -> tuple[
 
 def shape_of(context: Context, bound: Bound) -> tuple[int | None, ...]:
     """Return the shape of an array as :func:`literal_shape` does, of a value in its activation."""
-    if isinstance(bound.value, Attr | Item):  # that is bound once, as what a constructor or a setup made
-        bound = context.flow.resolve(bound)
-    value = bound.value
-    if not isinstance(value, Call) or not value.node.args:
-        return ()
-    if (written := _written(value)) is not None:
-        return shape_of(context, context.flow.with_value(bound, written))
+    seen: set[Bound] = set()  # an attribute may be a copy of itself wherever it is assigned
+    while bound not in seen:
+        seen.add(bound)
+        if isinstance(bound.value, Attr | Item):  # that is bound once, as what a constructor or a setup made
+            bound = context.flow.resolve(bound)
+        value = bound.value
+        if not isinstance(value, Call) or not value.node.args:
+            return ()
+        written = _written(value)
+        if written is None:
+            return _made_with(context, bound, value)
+        bound = context.flow.with_value(bound, written)
+    return ()
+
+
+def _made_with(context: Context, bound: Bound, value: Call) -> tuple[int | None, ...]:
+    """Return the shape that a call makes an array of."""
     name = context.flow.calls.callee_name(bound)
     if name not in _SHAPED | _SAMPLED:
         return ()

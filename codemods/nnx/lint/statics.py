@@ -14,7 +14,7 @@ from codemods.nnx.values import Attr, Call, Class
 
 
 def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:
-    """Yield the arguments that calls give for static parameters, each with the call and the parameter's name."""
+    """Yield what calls in the modules asked about give for static parameters: call, argument, parameter's name."""
     roots = {root.function: root for root in compiled_roots(context) if root.options is not None and root.declared}
     for function, root in roots.items():
         before = [name for name in function.params if name in root.static - root.declared]  # those bound before
@@ -23,7 +23,7 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
         given = [name for name in function.params if name not in before]
         positions = {name: given.index(name) for name in given if name in root.declared}
         for event in context.flow.sites.callers(function):
-            if event.value.starred or event.node is root.node:
+            if event.value.starred or event.node is root.node or event.scope.module not in context.asked:
                 continue
             callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
             if not function.decorators and not isinstance(callee.value, Call):

@@ -11,9 +11,11 @@ from codemods.nnx.edits import Edit
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.symbols import PUBLIC
-from codemods.nnx.values import Attr, ModuleRef, Ref
+from codemods.nnx.values import Attr, Call, Choice, Free, ModuleRef, Ref
 
 _ROOT = "flax.nnx"
+#: What may be a module; elements and arguments are none, and dear to follow.
+_MODULES = (ModuleRef, Free, Attr, Choice, Call)
 _STEADY = PUBLIC["0.10"] & PUBLIC["0.11"] & PUBLIC["0.12"]
 
 
@@ -89,10 +91,15 @@ def _owner(flow: Flow, node: ast.expr, scope: Scope, module: ModuleFacts) -> str
     if not isinstance(node, ast.Name):
         return ""
     value = module.values.get(node)
-    if value is None:
+    if not isinstance(value, _MODULES) or (isinstance(value, Call) and value.args and not _imports(value)):
         return ""
     found = flow.resolve(flow.here(value, scope)).value
     return found.name if isinstance(found, Ref) and (found.name == "flax" or found.name.startswith("flax.")) else ""
+
+
+def _imports(call: Call) -> bool:
+    """Say whether a call may be of ``importlib.import_module``."""
+    return isinstance(call.callee, Attr | Free) and call.callee.name == "import_module"
 
 
 def spelled_module(name: str) -> str:

@@ -39,7 +39,7 @@ class Mark:
 
 
 def data_marks(context: Context) -> tuple[Mark, ...]:
-    """Return the assignments of attributes that need ``nnx.data`` from Flax 0.12 on; rules share one search."""
+    """Return the assignments that need ``nnx.data`` from Flax 0.12 on, see :func:`marks`; rules share one search."""
     return context.shared(_of_project)
 
 
@@ -48,12 +48,13 @@ def _of_project(context: Context) -> tuple[Mark, ...]:
 
 
 def marks(context: Context) -> list[Mark]:
-    """Return the assignments of a project that need ``nnx.data``."""
+    """Return the assignments that need ``nnx.data`` of the attributes that the modules asked about assign."""
     attributes = context.shared(Attributes)
     containers = Containers(context)
     return [
         replace(mark, name=containers.name(one)) if mark.container else mark
         for one in attributes.all
+        if any(store.event.scope.module in context.asked for store in (*one.stores, *one.named))
         for mark in _of(context.flow, attributes, one)
     ]
 
