@@ -19,9 +19,19 @@ class Net(nnx.Module):
         self.factors = {"scale": 2.0}
         self.acts = [nnx.relu, nnx.tanh]
         self.notes = []
+        self.steps = [getattr(nnx, name) for name in ("relu", "tanh")]
+
+    def put(self, scale):
+        self.factors["scale"] = scale
+
+    def grow(self, scale=3.0):
+        self.put(scale)
+
+    def note(self, text):
+        self.notes.append(text)
 
     def __call__(self, x):
-        for act in self.acts:
+        for act in self.acts + self.steps:
             x = act(x)
         return x * self.w * self.factors["scale"]
 
@@ -31,6 +41,11 @@ def total(net, x):
     return net(x).sum()
 
 
+def scaled(x, model, by):
+    model.factors["scale"] = by
+    return x
+
+
 net, x = Net(), jnp.ones(2)
 """
 REPORTED = {
@@ -38,8 +53,17 @@ REPORTED = {
     "list": "print(total(net, x))\nnet.acts[1] = nnx.sigmoid\nprint(total(net, x))\n",
     "in a function": "def main(net):\n    print(total(net, x))\n    net.acts.append(nnx.sigmoid)\n"
     "    print(total(net, x))\n\n\nmain(net)\n",
+    "in a method": "for scale in (1.0, 2.0):\n    net.put(scale)\n    print(total(net, x))\n",
+    "in a method of a method": "print(total(net, x))\nnet.grow()\nprint(total(net, x))\n",
+    "in a helper": "print(total(net, x))\nscaled(x, by=3.0, model=net)\nprint(total(net, x))\n",
+    "of a comprehension": "print(total(net, x))\nnet.steps[1] = nnx.sigmoid\nprint(total(net, x))\n",
+    "in a loop": "for act in (nnx.tanh, nnx.sigmoid):\n    net.acts[0] = act\n    print(total(net, x))\n",
 }
 SILENT = {
+    "once for all rounds": "for _ in range(2):\n    net.put(3.0)\n    print(total(net, x))\n",
+    "in a method, before": "net.put(3.0)\nprint(total(net, x))\nprint(total(net, x))\n",
+    "in a method, not read": "print(total(net, x))\nnet.note('a')\nprint(total(net, x), net.notes)\n",
+    "one for each round": "for scale in (1.0, 2.0):\n    net = Net()\n    net.put(scale)\n    print(total(net, x))\n",
     "before the first call": 'net.factors["scale"] = 3.0\nprint(total(net, x))\nprint(total(net, x))\n',
     "a new one": 'print(total(net, x))\nnet.factors = {"scale": 3.0}\nprint(total(net, x))\n',
     "not read there": 'print(total(net, x))\nnet.notes.append("a")\nprint(total(net, x), net.notes)\n',

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.v012.attributes import Attribute, Attributes, Store
-from codemods.nnx.values import Mapping, Sequence
+from codemods.nnx.values import Attr, Comprehension, Const, Function, Mapping, Ref, Sequence
+
+_PLAIN = frozenset(f"builtins.{name}" for name in ("bool", "float", "getattr", "int", "len", "round", "str"))
+_DEPTH = 3  # how many callers up a change is followed
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -25,21 +30,73 @@ def check(context: Context) -> Iterator[Finding]:
     calls: dict[ast.AST, list[CallEvent]] | None = None
     for attribute in attributes.all:
         changes = [store for store in attribute.stores if store.filling and isinstance(_object(store), ast.Name)]
-        changes = [store for store in changes if store.event.scope.module in context.asked.modules]
         if not changes or not _static(context.flow, attributes, attribute) or not _read(context, attribute.name):
             continue
         if calls is None:
             calls = _compiled(context)
-        for store in changes:
-            if _between(context, store, calls.get(store.event.scope.node, [])):
+        for place in dict.fromkeys(place for store in changes for place in _places(context, store)):
+            if place.scope.module not in context.asked.modules:
+                continue
+            if _between(context, place, calls.get(place.scope.node, [])):
+                through = ", which this call changes," if isinstance(place.node, ast.Call) else ""
                 yield finding(
                     RULE.code,
-                    store.event.scope,
-                    store.event.node,
-                    f"`{attribute.name}` is static since Flax 0.12, and equal to itself when it has changed: what is "
-                    "compiled goes on with the old values",
-                    f"assign a new container: {ast.unparse(store.event.node)} = ..., or hold arrays in nnx.data(...)",
+                    place.scope,
+                    place.node,
+                    f"`{attribute.name}`{through} is static since Flax 0.12, and equal to itself when it has changed: "
+                    "what is compiled goes on with the old values",
+                    f"assign a new container: {place.target}.{attribute.name} = ..., or hold arrays in nnx.data(...)",
                 )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a container changes: there itself, or by a call of what changes it.
+
+    Attributes:
+        scope: the body in which it stands.
+        node: the attribute, or the call.
+        statement: the statement around it.
+        target: the name of the object that keeps the container.
+    """
+
+    scope: Scope
+    node: ast.expr
+    statement: ast.stmt
+    target: str
+
+
+def _places(context: Context, store: Store) -> Iterator[_Place]:
+    """Yield the place of a change, and the calls of the methods and helpers that make it."""
+    target, event = _object(store), store.event
+    assert isinstance(target, ast.Name)
+    pending = [(_Place(event.scope, event.node, event.statement, target.id), 0)]
+    while pending:
+        place, depth = pending.pop()
+        yield place
+        function = place.scope.function
+        if function is None or place.target not in function.params or depth == _DEPTH or function in context.traced:
+            continue
+        for call in context.flow.sites.callers(function):
+            given = _given(call, function, place.target)
+            if isinstance(given, ast.Name):
+                pending.append((_Place(call.scope, call.node, call.statement, given.id), depth + 1))
+
+
+def _given(call: CallEvent, function: FunctionFacts, name: str) -> ast.expr | None:
+    """Return what a call gives for a parameter."""
+    if call.value.starred:
+        return None
+    place = list(function.params).index(name)
+    if function.self_param is not None and function.binding == "instance":
+        if not isinstance(call.value.callee, Attr) or not isinstance(call.node.func, ast.Attribute):
+            return None
+        if place == 0:
+            return call.node.func.value
+        place -= 1
+    if place < len(call.node.args):
+        return call.node.args[place]
+    return next((keyword.value for keyword in call.node.keywords if keyword.arg == name), None)
 
 
 def _object(store: Store) -> ast.expr:
@@ -57,9 +114,21 @@ def _static(flow: Flow, attributes: Attributes, attribute: Attribute) -> bool:
             return False
         if store.filling:
             continue
+        if attributes.is_marked(store):
+            return False
+        if isinstance(bound.value, Comprehension) and _plain(flow, bound):
+            if isinstance(getattr(store.event.statement, "value", None), ast.ListComp | ast.DictComp):
+                continue
         if not isinstance(bound.value, Mapping | Sequence) or isinstance(bound.value.node, ast.Tuple):
             return False
     return True
+
+
+def _plain(flow: Flow, made: Bound) -> bool:
+    """Say whether a comprehension makes a list or dict of texts, numbers or functions."""
+    assert isinstance(made.value, Comprehension)
+    element = flow.follow(made, made.value.element)
+    return isinstance(element.value, Const | Function | Ref) or flow.calls.callee_name(element) in _PLAIN
 
 
 def _read(context: Context, name: str) -> bool:
@@ -83,28 +152,38 @@ def _compiled(context: Context) -> dict[ast.AST, list[CallEvent]]:
     return found
 
 
-def _between(context: Context, store: Store, calls: list[CallEvent]) -> bool:
+def _between(context: Context, place: _Place, calls: list[CallEvent]) -> bool:
     """Say whether the object is given to compiled code before and after a change, each time it comes there."""
-    target, scope = _object(store), store.event.scope
-    assert isinstance(target, ast.Name)
+    scope, line = place.scope, place.node.lineno
     paths = context.bodies.paths(scope)
-    mine = set(paths.get(store.event.node, ()))
+    mine = paths.get(place.node, ())
     given = [
         event.node
         for event in calls
-        if any(target.id in names_in(argument) for argument in event.node.args)
-        and mine.issuperset(paths.get(event.node, ()))
+        if any(place.target in names_in(argument) for argument in event.node.args)
+        and set(mine).issuperset(paths.get(event.node, ()))
     ]
-    line = store.event.node.lineno
     stored = [
         node.lineno
         for node in context.bodies.nodes(scope)
-        if isinstance(node, ast.Name) and node.id == target.id and isinstance(node.ctx, ast.Store)
+        if isinstance(node, ast.Name) and node.id == place.target and isinstance(node.ctx, ast.Store)
     ]
+    for block, arm in mine:
+        if isinstance(block, ast.For | ast.While) and arm == "body" and _changes_again(place, block):
+            if any((block, arm) in paths.get(node, ()) for node in given):
+                return not any(block.lineno <= other <= (block.end_lineno or block.lineno) for other in stored)
     first = [node.lineno for node in given if (node.end_lineno or node.lineno) < line]
     if not first or any(first[0] < other <= line for other in stored):
         return False
     return any(node.lineno > line for node in given)
+
+
+def _changes_again(place: _Place, loop: ast.For | ast.While) -> bool:
+    """Say whether each round of a loop puts something else into the container, or one thing more."""
+    if isinstance(place.statement, ast.Expr) and isinstance(place.node, ast.Attribute):
+        return True  # append and its like
+    own = {node.id for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return bool(own & names_in(place.statement) - {place.target})
 
 
 _PROGRAM = """\
@@ -140,7 +219,7 @@ RULE = Rule(
 Up to Flax 0.11 the lists and dicts of an object were a part of its graph, so that a changed entry compiled anew. Since
 0.12 they are static, and compared with themselves: `nnx.jit` runs what it compiled for the old entries, without an
 error. A new list or dict in their place is seen. The rule speaks where one body calls compiled code before and after
-the change.
+the change, or in a loop with it, whether a method or helper makes the change or the body itself.
 """,
     kind=Kind.REQUIRED,
     safety=None,
