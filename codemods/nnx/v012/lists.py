@@ -10,10 +10,11 @@ from typing import TypeGuard
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Scope
 from codemods.nnx.flow import Flow
+from codemods.nnx.frames import Bound
 from codemods.nnx.nodes import last_word
 from codemods.nnx.source import Source
 from codemods.nnx.v012.attributes import DATA, Attribute, Store
-from codemods.nnx.values import Call, Param, Ref
+from codemods.nnx.values import Call, Each, Param, Ref
 
 #: Builtins that take any sequence or mapping.
 _TAKING = frozenset({"all", "any", "dict", "enumerate", "iter", "len", "list", "map", "reversed", "tuple", "zip"})
@@ -24,6 +25,7 @@ _METHODS = {
     "List": frozenset({"append", "insert", "extend", "pop", "clear", "reverse", "index", "count"}),
     "Dict": frozenset({"items", "keys", "values", "get", "pop", "update", "setdefault", "clear"}),
 }
+_MOVING = frozenset({"insert", "pop", "reverse", "update", "setdefault"})
 #: Classes that the new containers belong to.
 _EVERY = frozenset({"Module", "Pytree", "Object", "List", "Dict", "MutableSequence", "MutableMapping"})
 #: Functions for which the new containers are modules of their own.
@@ -52,9 +54,30 @@ class Containers:
         if names or any(attribute.name in cls.fields for cls in self.flow.classes.mro(attribute.owner)[0]):
             return "data"
         uses = self._uses.get(attribute.name, ())
-        return (
-            name if all(self._harmless(use, name) or self._elsewhere(use, attribute.owner) for use in uses) else "data"
-        )
+        if not all(self._harmless(use, name) or self._elsewhere(use, attribute.owner) for use in uses):
+            return "data"
+        # each place of the new containers is data or static for good
+        return "data" if any(self._moves(use) for use in uses) and self._mixed(attribute) else name
+
+    def _moves(self, use: AttrEvent) -> bool:
+        """Say whether a use puts something in the place of an element, or moves elements to other places."""
+        parent = self._parent(use.scope.module.source, use.node)
+        if isinstance(parent, ast.Subscript):
+            return parent.value is use.node and not isinstance(parent.ctx, ast.Load)
+        return isinstance(parent, ast.Attribute) and parent.attr in _MOVING
+
+    def _mixed(self, attribute: Attribute) -> bool:
+        """Say whether not all elements of a list or dict are known to be data."""
+        for store in attribute.stores:
+            bound = self.flow.here(store.value, store.event.scope)
+            if store.filling and not isinstance(store.value, Each):
+                held: tuple[Bound, ...] = (bound,)
+            else:
+                base = store.value.base if isinstance(store.value, Each) else store.value
+                held = self.flow.containers.elements(self.flow.here(base, store.event.scope))
+            if not all(self.context.kinds.of(one) & DATA for one in held):
+                return True
+        return False
 
     def _made(self, store: Store, attribute: Attribute) -> str:
         """Return what may stand for the list or dict that one assignment writes out."""
