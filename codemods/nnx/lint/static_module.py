@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.fresh import always_new
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, kinds_of, shown
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Param
@@ -27,7 +28,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if param is not None and param is root.function.self_param and _fixed(context, root.function.owner):
                 continue
             if param is not None and kinds_of(context, param, root.function.scope) & NNX_OBJECTS:
-                if _without_weights(context, param):
+                if _without_weights(context, param) or always_new(context, param):
                     continue
                 yield finding(
                     RULE.code,
