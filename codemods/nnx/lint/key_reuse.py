@@ -135,7 +135,7 @@ def _of_key(
 ) -> Iterator[Reuse]:
     """Yield the uses of a key that was used before, or in the round before."""
     for index, use in enumerate(found):
-        if (use.helper and _meant(context, use)) or _said(context, use, found[:index]):
+        if (use.helper and (_meant(context, use) or _template(context, use))) or _said(context, use, found[:index]):
             continue
         before = (u for u in found[:index] if _together(context, u, use, paths) and _related(context, u, use))
         earlier = next((u for u in before if not harmless_pair(context, u, use)), None)
@@ -525,13 +525,53 @@ def _thrown(use: Use) -> bool:
 def _forgotten(context: Context, use: Use) -> bool:
     """Say whether a key is split and no part of it is read, or a draw is bound again before anything reads it."""
     statement = use.event.statement
-    if use.helper or not isinstance(statement, ast.Assign):
+    if use.helper:
+        return _template(context, use)
+    if not isinstance(statement, ast.Assign):
         return False
     made = statement.value.value if isinstance(statement.value, ast.Subscript) else statement.value
     names = given_names(statement, use.event.node)
     if made is not use.event.node or not names:
         return False
     return unread(context, use.event.scope, statement, names, rebound=last(use.name) != "split")
+
+
+_LOADING = re.compile(
+    r"_*(load|restore)(_(checkpoint|ckpt|state\w*|weights|params|parameters|model|pretrained|variables|agent|policy|"
+    r"leaves|from\w*))*|tree_deserialis\w+|from_(bytes|state_dict)"
+)
+_SHAPING = frozenset({"split", "state", "eval_shape", "abstract_state"})
+_NEAR = 4  # in how many statements behind it what is made is loaded
+
+
+def _template(context: Context, use: Use) -> bool:
+    """Say whether what is made with a key is only the form of what is loaded from a checkpoint next."""
+    statement, scope = use.event.statement, use.event.scope
+    if not isinstance(statement, ast.Assign) or statement.value is not use.event.node:
+        return False
+    names = set(given_names(statement, use.event.node))
+    block = next(
+        (
+            value
+            for node in (scope.node, *context.bodies.nodes(scope))
+            for _, value in ast.iter_fields(node)
+            if isinstance(value, list) and statement in value
+        ),
+        None,
+    )
+    if len(names) != 1 or block is None:
+        return False
+    begin = block.index(statement) + 1
+    for later in block[begin : begin + _NEAR]:
+        if not names & names_in(later):
+            continue
+        calls = [n for n in ast.walk(later) if isinstance(n, ast.Call) and names & names_in(n)]
+        if any(_LOADING.fullmatch(last_word(call.func)) for call in calls):
+            return True
+        if not isinstance(later, ast.Assign) or not any(last_word(call.func) in _SHAPING for call in calls):
+            return False
+        names |= given_names(later, later.value)  # its structure, for what restores
+    return False
 
 
 _INITIALIZING = re.compile(r"(^|_)init(_|$)")

@@ -32,7 +32,7 @@ _SENTENCE = re.compile(r"(?<=[.;!?])\s+")
 _LIKE = re.compile(rf"{_SAME}[^.]*?\bas\b")  # a general remark names nothing else that is the same
 
 
-def same_said(scope: Scope, statement: ast.stmt) -> bool:
+def same_said(scope: Scope, statement: ast.stmt | ast.expr) -> bool:
     """Say whether a comment beside a statement, or right above it, speaks of the same key or numbers as meant.
 
     Args:

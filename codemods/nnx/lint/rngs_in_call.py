@@ -16,7 +16,7 @@ from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.owners import owner_class, plain_module
 from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, kinds_of
-from codemods.nnx.lint.traced import COMPILED
+from codemods.nnx.lint.traced import COMPILED, function_of
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Value
@@ -345,6 +345,8 @@ def _often(context: Context, function: FunctionFacts) -> bool:
     """Say whether a function is called again and again: it is compiled, or a method of a module that makes nothing."""
     tracing = context.traced.get(function)
     if tracing is not None and tracing.level == COMPILED:
+        if _whole_run(context, function):
+            return False
         return bool(function.params) or function.vararg is not None
     owner = function.owner
     if owner is None or function.self_param is None or function.name.strip("_").startswith(_MAKING):
@@ -352,6 +354,30 @@ def _often(context: Context, function: FunctionFacts) -> bool:
     if function.name.lower().startswith(_MAKING):
         return False
     return function.name == "__call__" or "flax.nnx.Module" in context.flow.classes.mro(owner)[1]
+
+
+_WHOLE = re.compile(r"(^|_)(fit|train|training|run|main|solve|optimi[sz]e|simulate)\d*(_|$)")
+_PART = re.compile(r"step|epoch|batch|iter|update|loss|forward|grad|body")
+_ROUNDS = frozenset({"jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "flax.nnx.scan", "flax.nnx.while_loop",
+                     "flax.nnx.fori_loop"})  # fmt: skip
+
+
+def _whole_run(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a compiled function is a whole run, with the loop inside, that is called once: its seed is that of
+    the run."""
+    if not _WHOLE.search(function.name.lower()) or _PART.search(function.name.lower()):
+        return False
+    if not any(context.flow.calls.name(event) in _ROUNDS for event in context.bodies.calls.get(function.scope, ())):
+        return False
+    callers = [event for event in context.flow.sites.callers(function) if not in_test(event.scope)]
+    if len(callers) != 1 or callers[0].loops:
+        return False
+    caller = callers[0].scope.function
+    if caller is None:
+        return True
+    if caller is not function_of(function.scope.parent) and caller.name != "main":
+        return False
+    return caller not in context.traced and not _PART.search(caller.name.lower()) and caller.name != "__call__"
 
 
 def _drawn(context: Context, key: Value, scope: Scope, depth: int) -> bool:
