@@ -23,6 +23,9 @@ _LOADING = frozenset({"pickle.load", "json.load", "wandb.Api", "numpy.load", "nu
                       "jax.numpy.load"})  # fmt: skip
 # what tells of a run or keeps its settings
 _RUNS = ("wandb.", "builtins.open", "io.open", "os.makedirs", "os.mkdir", "pickle.dump", "json.dump", "mlflow.")
+_WRITING = frozenset(
+    {"builtins.open", "io.open", "json.dump", "pickle.dump", "numpy.save", "numpy.savez", "os.makedirs"}
+)
 _SETTINGS = frozenset({"os.getenv", "os.environ.get"})
 _GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
                          "random.Random", "random.SystemRandom"})  # fmt: skip
@@ -38,6 +41,10 @@ def _check(context: Context) -> Iterator[Finding]:
         called = name.removeprefix("builtins.") or _drawn(context, event)
         if name in _SETTINGS or name in _LOADING or (name in _OPENING and _reads(event)):
             continue  # read once, as settings and weights are meant to be
+        if called.startswith("pathlib.Path(...).") and _read_of_path(event):
+            continue
+        if name in _WRITING and _cached(context, event.scope):
+            continue  # a file that is made where it cannot be read
         if name in _OPENING and not _compiled_itself(context, event.scope):
             continue  # a file that is written deep within calls: whoever got there had values
         if _goes_on(context, event) or _seeded(context, event, name):
@@ -105,6 +112,37 @@ def _reads(event: CallEvent) -> bool:
     """Say whether a file is opened to be read: its contents are a part of the program, as settings are."""
     mode = argument(event.node, 1, "mode")
     return mode is None or (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and mode.value[:1] == "r")
+
+
+def _read_of_path(event: CallEvent) -> bool:
+    """Say whether a method of a path reads its file."""
+    func = event.node.func
+    word = func.attr if isinstance(func, ast.Attribute) else ""
+    if word != "open":
+        return word in {"read_text", "read_bytes"}
+    mode = argument(event.node, 0, "mode")
+    return mode is None or (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and mode.value[:1] == "r")
+
+
+def _cached(context: Context, scope: Scope) -> bool:
+    """Say whether a function that writes a file, or each that calls it, also reads one: it keeps what it computed."""
+    function = scope.function
+    if function is None:
+        return False
+    around = [event.scope for event in context.flow.sites.callers(function)]
+    return _reading(context, scope) or (bool(around) and all(_reading(context, one, deeper=True) for one in around))
+
+
+def _reading(context: Context, scope: Scope, *, deeper: bool = False) -> bool:
+    for event in context.bodies.calls.get(scope, ()):
+        name = context.flow.calls.name(event)
+        if name in _LOADING or (name in _OPENING and _reads(event)):
+            return True
+        if deeper and not name:
+            invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+            if any(_reading(context, callee.function.scope) for callee, _ in invoked):
+                return True
+    return False
 
 
 def _names(event: CallEvent) -> bool:

@@ -28,6 +28,7 @@ from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequ
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
 _ORDERS = frozenset({"permutation", "choice"})
+_PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
 _TIMING = re.compile(r"_*(bench|timeit|autotune)")
 _CLOCKS = frozenset({"perf_counter", "perf_counter_ns", "timer", "default_timer"})
@@ -689,10 +690,28 @@ def _rebound(one: Use, two: Use) -> bool:
 
 def _paired(one: Use, two: Use) -> bool:
     """Say whether two draws put several arrays into the same order, as data and their labels."""
-    if last(one.name) not in _ORDERS or one.name != two.name:
+    if one.name != two.name or one.helper or two.helper:
+        return False
+    if last(one.name) in _PLACES and ast.dump(one.event.node) == ast.dump(two.event.node):
+        picked = [_picked_from(use) for use in (one, two)]
+        if all(picked) and picked[0] != picked[1]:
+            return True  # the same places of several arrays
+    if last(one.name) not in _ORDERS:
         return False
     first, second = one.event.node.args, two.event.node.args
     return len(first) > 1 and len(second) > 1 and ast.dump(first[1]) != ast.dump(second[1])
+
+
+def _picked_from(use: Use) -> str:
+    """Return what a draw is the index of, as text; empty if it is none."""
+    return next(
+        (
+            ast.unparse(n.value)
+            for n in ast.walk(use.event.statement)
+            if isinstance(n, ast.Subscript) and n.slice is use.event.node
+        ),
+        "",
+    )
 
 
 def _repeats(context: Context, use: Use, loop: ast.AST) -> bool:

@@ -9,11 +9,12 @@ from typing import TypeGuard
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, ItemStore, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.between import Place, changed_between, compiling_roots, stands_between
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.held import held
+from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
@@ -63,6 +64,8 @@ def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name,
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             value = function.scope.module.values.get(node)
             if isinstance(value, Free) and value.scope.function not in context.traced:
+                if same_said(function.scope, node):
+                    continue
                 if not of_comprehension(function.scope.module.source, node):
                     yield node, value
 
@@ -246,8 +249,33 @@ def _data(context: Context, free: Free) -> bool:
         return False
     if any(isinstance(b, Item) and kinds_of(context, b, free.scope) == {Kind.GRAPHDEF} for b in bindings):
         return False  # the structure of a model, which is equal after every split
+    if _batch_count(context, free, bindings):
+        return False
     several = len(bindings) > 1 or free.name in free.scope.rebound or free.name in free.scope.remote
     return several and not any(isinstance(b, Function | Class | ModuleRef | Attr) for b in bindings)
+
+
+def _batch_count(context: Context, free: Free, bindings: list[Value]) -> bool:
+    """Say whether a variable gets the number of batches each time, from what makes the epochs of a NumPyro example."""
+    for value in bindings:
+        if not isinstance(value, Item) or not _first(value) or not isinstance(value.base, Call):
+            return False
+        made = context.flow.follow(context.flow.here(value.base, free.scope), value.base.callee)
+        if (
+            not isinstance(made.value, Item | Indexed)
+            or not _first(made.value)
+            or not isinstance(made.value.base, Call)
+        ):
+            return False
+        loaded = context.flow.calls.callee_name(context.flow.with_value(made, made.value.base))
+        if loaded != "numpyro.examples.datasets.load_dataset":
+            return False
+    return bool(bindings)
+
+
+def _first(part: Item | Indexed) -> bool:
+    index = part.index.value if isinstance(part, Indexed) else part.index
+    return isinstance(index, Const) and index.value == 0
 
 
 def _function_part(context: Context, function: FunctionFacts, node: ast.Name, free: Free) -> bool:
