@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codemods.nnx.facts import CallEvent, ModuleFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, ModuleFacts
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind, class_kind
@@ -51,6 +51,34 @@ def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Itera
         found = gradient(flow, flow.here(grads, event.scope))
         if (found is not None and of_nnx(flow, found)) or _named(event, node.value) or promised:
             yield Update(event, node.value, callee.base)
+
+
+def loose_reads(flow: Flow, sources: Sources, linked: set[AttrEvent]) -> Iterator[AttrEvent]:
+    """Yield reads of ``model`` by an object that is called an optimizer and of which nothing else is known.
+
+    Args:
+        flow: the project's values.
+        sources: where they may come from.
+        linked: reads of which it is known.
+    """
+    for event in flow.project.attributes():
+        if event.node.attr != "model" or event.context != "load" or event in linked:
+            continue
+        last = getattr(event.node.value, "attr", getattr(event.node.value, "id", ""))
+        if not _OPTIMIZER.search(last) or b"nnx" not in event.scope.module.source.data:
+            continue
+        base = flow.here(event.base, event.scope)
+        if isinstance(event.base, Param) and flow.classes.annotated(event.base) and not _promised(flow, event.base):
+            continue  # it is to be something else
+        if not _unknown(flow, flow.resolve(base)):
+            continue
+        found = sources.originals(base)
+        if not any(flow.classes.class_of(source) is not None or _library(flow, source) for source in found):
+            yield event
+
+
+def _library(flow: Flow, source: Bound) -> bool:
+    return isinstance(source.value, Call) and bool(flow.calls.callee_name(source))
 
 
 def _unknown(flow: Flow, receiver: Bound) -> bool:

@@ -15,7 +15,7 @@ from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, gradients, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
-from codemods.nnx.optimizer.loose import loose_updates, of_nnx, rivals
+from codemods.nnx.optimizer.loose import loose_reads, loose_updates, of_nnx, rivals
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.options import OptimizerForm
@@ -67,6 +67,7 @@ def migrate(context: Context) -> Iterator[Finding]:
             words = "an update() of an optimizer that cannot be told may be its own"
             for group in _away(groups, OLD):
                 group.reasons.append(Reason(words, update.event.scope, update.event.node))
+    groups, told = _read_away(context, groups)
     for group in groups:
         if group.constructors and all(c.kind == COMPATIBLE for c in group.constructors):
             taken[group] = "compatible"
@@ -75,7 +76,7 @@ def migrate(context: Context) -> Iterator[Finding]:
             origins.optimizer_base(c) == OLD for c in group.subclasses
         ):
             taken[group] = "explicit"
-            if _outdated(flow, group):
+            if group is told or _outdated(flow, group):
                 found = list(_migrated(context, origins, identity, group))
                 yield from found
                 taken[group] = _form(found)
@@ -85,6 +86,23 @@ def migrate(context: Context) -> Iterator[Finding]:
         yield from _apart(flow, groups, update, name, taken)
     for update in doubtful:
         yield _unseen(flow, update.event, offer=False)
+
+
+def _read_away(context: Context, groups: list[Group]) -> tuple[list[Group], Group | None]:
+    """Join the optimizers that leave the project, if the model is read of one that cannot be told.
+
+    Returns:
+        The groups, and the one of those optimizers, which takes the form that has a model; None if nothing is read.
+    """
+    away = [group for group in groups if group.leaves and _old(group)]
+    linked = {event for group in groups for event in group.reads}
+    event = next(loose_reads(context.flow, context.sources, linked), None) if away else None
+    if event is None:
+        return groups, None
+    groups = _joined(groups, away)
+    words = "the model is read of an optimizer that cannot be told, which may be this one"
+    groups[-1].reasons.append(Reason(words, event.scope, event.node))
+    return groups, groups[-1]
 
 
 def _gathered(groups: list[Group], loose: list[Update]) -> tuple[list[Group], list[Update]]:

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.optimizer.origins import OLD, Origins
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Class, Const, Ref, Sequence
+from codemods.nnx.values import Attr, Call, Class, Const, Free, Ref, Sequence
 
 # functions that make classes, with the position and the name of the bases
 _MAKERS = {"builtins.type": (1, ""), "types.new_class": (1, "bases"), "dataclasses.make_dataclass": (9, "bases")}
@@ -23,6 +23,7 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     origins = Origins(context.flow, context.sources)
+    yield from _of_fields(context, origins)
     for event in context.asked.calls():
         last = getattr(event.node.func, "attr", getattr(event.node.func, "id", ""))
         if last not in _NAMES or b"nnx" not in event.scope.module.source.data:
@@ -39,6 +40,48 @@ def check(context: Context) -> Iterator[Finding]:
             yield finding(RULE.code, event.scope, event.node, words, help)
 
 
+def _of_fields(context: Context, origins: Origins) -> Iterator[Finding]:
+    """Yield calls of fields of dataclasses and the like that hold the class of an optimizer."""
+    names = set(_holding(context, origins))
+    for event in context.asked.calls() if names else ():
+        callee = event.value.callee
+        if not isinstance(callee, Attr) or callee.name not in names or event.value in origins.constructors:
+            continue
+        if event.value.keyword("wrt") is not None or not event.value.args:
+            continue
+        held = context.sources.of(context.flow.follow(context.flow.here(event.value, event.scope), callee))
+        if any(_is_old(origins, one) for one in held):
+            words = f"`{callee.name}` holds nnx.Optimizer, which since Flax 0.11 needs `wrt` and holds no model"
+            help = "hold nnx.ModelAndOptimizer there, or call update(model, grads) and pass `wrt`"
+            yield finding(RULE.code, event.scope, event.node, words, help)
+
+
+def _holding(context: Context, origins: Origins) -> Iterator[str]:
+    """Yield the names of fields whose default is the class, and of arguments by which a class gets it."""
+    flow = context.flow
+    for cls in context.project.classes():
+        for name in cls.fields:
+            default = cls.scope.env.get(name)
+            if isinstance(default, Attr | Call | Class | Free | Ref) and _is_old(
+                origins, flow.here(default, cls.scope)
+            ):
+                yield name
+    for event in context.project.calls():
+        for word, value in event.value.keywords:
+            if word is not None and isinstance(value, Attr) and value.name == "Optimizer":
+                if _is_old(origins, flow.here(value, event.scope)):
+                    yield word
+
+
+def _is_old(origins: Origins, bound: Bound) -> bool:
+    bound = origins.flow.resolve(bound)
+    value = bound.value
+    default = value.keyword("default") if isinstance(value, Call) else None
+    if default is not None and origins.flow.calls.callee_name(bound) == "dataclasses.field":
+        return _is_old(origins, origins.flow.with_value(bound, default))
+    return value == Ref(OLD) or (isinstance(value, Class) and origins.optimizer_base(value.facts) == OLD)
+
+
 def _derives(context: Context, origins: Origins, event: CallEvent, name: str) -> bool:
     """Say whether an optimizer is among the bases that a class is made with."""
     flow, call = context.flow, context.flow.here(event.value, event.scope)
@@ -51,8 +94,7 @@ def _derives(context: Context, origins: Origins, event: CallEvent, name: str) ->
         if not isinstance(bases.value, Sequence)
         else flow.containers.elements(bases)
     ):
-        value = flow.resolve(base).value
-        if value == Ref(OLD) or (isinstance(value, Class) and origins.optimizer_base(value.facts) == OLD):
+        if _is_old(origins, base):
             return True
     return False
 
@@ -107,7 +149,8 @@ RULE = Rule(
     summary="an optimizer whose class is made or chosen at run time",
     why="""\
 What `type(name, bases, {})` makes of `nnx.Optimizer`, and what `getattr(nnx, name)` gives, cannot be followed in the
-text. Since Flax 0.11 an optimizer needs `wrt`, holds no model, and `update` takes the model first.
+text, and what a field of a dataclass holds may be changed by those who make it. Since Flax 0.11 an optimizer needs
+`wrt`, holds no model, and `update` takes the model first.
 """,
     kind=Kind.REQUIRED,
     safety=None,
