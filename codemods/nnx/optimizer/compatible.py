@@ -283,7 +283,8 @@ class CompatibleForm:
             CannotChange: if it is set in several ways, or goes elsewhere from there.
         """
         name, project = node.attr, self.flow.project
-        refused = CannotChange(Reason(f"its class is held by the attribute `{name}`, used elsewhere", scope, node))
+        held = f"its class is held by the attribute `{name}`, "
+        refused = CannotChange(Reason(f"{held}which is not set to it in one place", scope, node))
         set_to: list[tuple[Value, Scope]] = []
         for cls in project.classes():
             if name in cls.fields and cls.decorators:  # its constructor sets it as well
@@ -299,7 +300,7 @@ class CompatibleForm:
                 if event.context == "store" and event.stored is not None:
                     set_to.append((event.stored, event.scope))
                 elif event.context != "load" or event.node not in called:
-                    raise refused
+                    raise CannotChange(Reason(f"{held}used elsewhere", event.scope, event.node))
         if len(set_to) != 1:
             raise refused
         value, where = set_to[0]

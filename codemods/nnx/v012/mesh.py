@@ -32,8 +32,8 @@ def check(context: Context) -> Iterator[Finding]:
             "NNX611",
             first.scope,
             first.node,
-            "since Flax 0.12 a Variable with names of mesh axes is sharded when it is made, and no mesh is set in this "
-            f"project{also}",
+            "since Flax 0.12 a Variable with names of mesh axes is sharded when it is made, and nothing in this "
+            f"project sets a mesh for that (`with mesh:` does not){also}",
             "make it within `jax.set_mesh(mesh)`, or turn that off: nnx.use_eager_sharding(False)",
         )
 
