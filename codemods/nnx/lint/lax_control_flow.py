@@ -25,6 +25,7 @@ from codemods.nnx.values import (
     Const,
     Each,
     Free,
+    Function,
     Item,
     Loop,
     Mapping,
@@ -54,7 +55,9 @@ _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "upda
 def _check(context: Context) -> Iterator[Finding]:
     for root in context.traced.roots:
         if root.transform in _TRANSFORMS:
-            yield from _found(context, root.function, root.transform, root.scope, root.node)
+            # the transforms of NNX take the object of a bound method as an argument
+            own = root.function.self_param if root.bound and root.transform.startswith("jax.") else None
+            yield from _found(context, root.function, root.transform, root.scope, root.node, own)
     for event, name in foreign(context, *sorted({last(name) for name in _TRANSFORMS})):
         if name in _TRANSFORMS and not event.value.starred:
             yield from _layers(context, event, name)
@@ -93,16 +96,18 @@ def _layers(context: Context, event: CallEvent, transform: str) -> Iterator[Find
                 return
 
 
-def _found(context: Context, function: FunctionFacts, transform: str, scope: Scope, node: ast.AST) -> Iterator[Finding]:
-    name = _changed(context, function.scope)
+def _found(
+    context: Context, function: FunctionFacts, transform: str, scope: Scope, node: ast.AST, own: Param | None = None
+) -> Iterator[Finding]:
+    name = _changed(context, function.scope, own)
     if name:
-        own = _NAMES.get(last(transform), last(transform))
+        word = _NAMES.get(last(transform), last(transform))
         yield finding(
             RULE.code,
             scope,
             node,
             f"`{transform}` traces a function that changes the captured object `{name}`",
-            f"use nnx.{own} with `{name}` as an argument",
+            f"use nnx.{word} with `{name}` as an argument",
         )
 
 
@@ -141,7 +146,7 @@ def _updated(context: Context, scope: Scope) -> str | None:
     return None
 
 
-def _stored(context: Context, node: ast.Assign | ast.AugAssign, scope: Scope) -> str | None:
+def _stored(context: Context, node: ast.Assign | ast.AugAssign, scope: Scope, own: Param | None = None) -> str | None:
     """Return the text of the Variable of a captured object that an assignment gives a new value."""
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         if isinstance(target, ast.Attribute) and target.attr != "value":
@@ -150,7 +155,7 @@ def _stored(context: Context, node: ast.Assign | ast.AugAssign, scope: Scope) ->
         root: ast.expr | None = held
         while isinstance(root, ast.Attribute):
             root = root.value
-        if held is None or not isinstance(root, ast.Name) or not isinstance(scope.module.values.get(root), Free):
+        if held is None or not isinstance(root, ast.Name) or not _captured(scope, root, own):
             continue
         value = scope.module.values.get(held)
         if value is not None and context.kinds.only(context.flow.here(value, scope)) is Kind.VARIABLE:
@@ -158,11 +163,24 @@ def _stored(context: Context, node: ast.Assign | ast.AugAssign, scope: Scope) ->
     return None
 
 
-def _changed(context: Context, scope: Scope) -> str | None:
-    """Return the name of a captured object that the body of a transform changes."""
+def _captured(scope: Scope, node: ast.AST, own: Param | None) -> bool:
+    """Say whether a variable of a body is one from around it, or the ``self`` that a bound method brings along."""
+    value = scope.module.values.get(node)
+    return isinstance(value, Free) or (own is not None and value is own)
+
+
+def _changed(context: Context, scope: Scope, own: Param | None = None, depth: int = 0) -> str | None:
+    """Return the name of a captured object that the body of a transform changes.
+
+    Args:
+        context: the analysis.
+        scope: the body.
+        own: the ``self`` of a bound method, which is captured as well.
+        depth: how many functions around call each other.
+    """
     for node in context.bodies.nodes(scope):
         if isinstance(node, ast.Assign | ast.AugAssign):
-            stored = _stored(context, node, scope)
+            stored = _stored(context, node, scope, own)
             if stored:
                 return stored
         if not isinstance(node, ast.Call) or any(constant(k.value) is True and k.arg in _OFF for k in node.keywords):
@@ -170,17 +188,21 @@ def _changed(context: Context, scope: Scope) -> str | None:
         func = node.func
         method = ""
         if isinstance(func, ast.Attribute):
-            held = _layer(context, node, func, scope)
+            held = _layer(context, node, func, scope, own)
             if held:
                 return held
             method, func = func.attr, func.value
-        if not isinstance(func, ast.Name) or not isinstance(scope.module.values.get(func), Free):
+        if not isinstance(func, ast.Name) or not _captured(scope, func, own):
             continue
         made = resolved(context, func, scope)
         if made is not None and method == "update" and context.kinds.of(made) in _UPDATED:
             return func.id
         if made is None:
             continue
+        if isinstance(made.value, Function) and not method and depth < _DEEP and _always(context, node, scope):
+            inner = _changed(context, made.value.facts.scope, None, depth + 1)
+            if inner:
+                return inner
         if _always(context, node, scope) and _method_changes(context, made, method or "__call__"):
             return func.id
         if not method and _drawing(context, made, scope) and (node.keywords or not _off_by_default(context, made)):
@@ -202,6 +224,9 @@ def _always(context: Context, node: ast.AST, scope: Scope) -> bool:
 
 def _method_changes(context: Context, made: Bound, name: str) -> bool:
     """Say whether a method of a module of the project changes its Variables or draws from its streams, always."""
+    param = made.value
+    if isinstance(param, Param) and param is param.function.self_param and param.function.owner is not None:
+        return _own_method_changes(context, param.function.owner, name)
     found: dict[Bound, None] = {}
     seen: set[Bound] = set()
     pending = [made]
@@ -225,12 +250,28 @@ def _method_changes(context: Context, made: Bound, name: str) -> bool:
     return False
 
 
+def _own_method_changes(context: Context, cls: ClassFacts, name: str) -> bool:
+    """Say whether a method does so that another method of the same object calls, and that no class overrides."""
+    classes = context.flow.classes
+    method = classes.method(cls, name)
+    return (
+        method is not None
+        and _effect(context, cls, method, 0)
+        and all(
+            classes.method(other, name) is method
+            for module in context.project.modules
+            for other in module.classes
+            if cls in classes.mro(other)[0]
+        )
+    )
+
+
 _SEVERAL = 30  # sources of one object
 
 
 def _of_instance(context: Context, made: Bound, name: str, depth: int) -> bool:
     cls = context.flow.classes.class_of(made) if isinstance(made.value, Call) else None
-    if cls is None or depth > _DEEP or Kind.MODULE not in context.kinds.of(made):
+    if cls is None or depth > _DEEP:
         return False
     method = context.flow.classes.method(cls, name)
     return method is not None and _effect(context, cls, method, depth)
@@ -262,6 +303,8 @@ def _effect(context: Context, cls: ClassFacts, method: FunctionFacts, depth: int
             if inner is not None and _effect(context, cls, inner, depth + 1):
                 return True
             if made is not None and _of_instance(context, made, "__call__", depth + 1):
+                return True
+            if made is not None and _given(context, made) and (node.keywords or not _off_by_default(context, made)):
                 return True
         elif base is not None:
             kinds = context.kinds.of(context.flow.here(base, scope))
@@ -297,17 +340,31 @@ def _own_variable(context: Context, target: ast.expr, method: FunctionFacts) -> 
     return context.kinds.of(context.flow.here(held, method.scope)) == {Kind.VARIABLE}
 
 
-def _layer(context: Context, node: ast.Call, func: ast.Attribute, scope: Scope) -> str | None:
+def _layer(context: Context, node: ast.Call, func: ast.Attribute, scope: Scope, own: Param | None) -> str | None:
     """Return the text of a captured object's layer that is called and changes its state, as ``self.norm(x)``."""
-    root: ast.expr = func
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    if not isinstance(root, ast.Name) or not isinstance(scope.module.values.get(root), Free):
+    if not isinstance(root := _root(func), ast.Name) or not _captured(scope, root, own):
         return None
     made = resolved(context, func, scope)
-    if made is None or not isinstance(made.value, Call) or not draws(context, made, keeping=True):
+    if made is None:
+        return None
+    if isinstance(made.value, Call) and isinstance(scope.module.values.get(root), Free):
+        if not draws(context, made, keeping=True):
+            return None
+    elif not _given(context, made) or not _always(context, node, scope):
         return None
     return ast.unparse(func) if node.keywords or not _off_by_default(context, made) else None
+
+
+def _given(context: Context, made: Bound) -> bool:
+    """Say whether a layer changes its state whatever the makers of its holder give, and nothing sets modes."""
+    if not isinstance(made.value, Attr | Param | Call):
+        return False
+    given = context.sources.originals(made)
+    return (
+        bool(given)
+        and all(isinstance(one.value, Call) and draws(context, one, keeping=True) for one in given)
+        and not any(word in module.source.data for module in context.project.modules for word in _MODES)
+    )
 
 
 def _drawing(context: Context, made: Bound, scope: Scope) -> bool:
