@@ -135,17 +135,17 @@ def _split(context: Context, event: CallEvent, name: str) -> Iterator[tuple[str,
         given = one.node.args[0]
         for part in given.elts if isinstance(given, ast.Tuple | ast.List) else [given]:
             value = event.scope.module.values.get(part)
-            if isinstance(part, ast.Name) and value is not None:
+            if isinstance(part, ast.Name | ast.Attribute) and value is not None:
                 if kinds_of(context, value, event.scope) == {Kind.MODULE}:
-                    yield part.id, ast.unparse(given)
+                    yield ast.unparse(part), ast.unparse(given)
 
 
 def _evaluated(context: Context, event: CallEvent, loop: ast.For | ast.While, name: str) -> bool:
-    """Say whether an object is run behind a loop, or by a caller behind the call."""
+    """Say whether an object is run in or behind a loop, or by a caller behind the call."""
     scope, function = event.scope, event.scope.function
     if _bound_again(context, scope, name, loop.lineno):
         return False
-    if _runs(context, scope, name, _end(loop)):
+    if _runs(context, scope, name, (loop.lineno, loop.col_offset), event):
         return True
     param = function.params.get(name) if function is not None else None
     if function is None or param is None:
@@ -196,13 +196,21 @@ def _bound_again(context: Context, scope: Scope, name: str, line: int) -> bool:
     )
 
 
-def _runs(context: Context, scope: Scope, name: str, end: tuple[int, int]) -> bool:
-    """Say whether a model is called behind a place, or given to a function of the project that does not train."""
+def _runs(context: Context, scope: Scope, name: str, start: tuple[int, int], step: CallEvent | None = None) -> bool:
+    """Say whether a model is called from a place on, or given to a function of the project that does not train.
+
+    Args:
+        context: the analysis.
+        scope: the body.
+        name: the text of the model.
+        start: the line and column of the place.
+        step: a call that is left out.
+    """
     for event in context.bodies.calls.get(scope, ()):
-        if (event.node.lineno, event.node.col_offset) < end:
+        if (event.node.lineno, event.node.col_offset) < start or event is step:
             continue
         func = event.node.func
-        if _is(func, name):
+        if _is(func, name) or _part_runs(context, event, name):
             return True
         nodes = [*event.node.args, *(k.value for k in event.node.keywords)]
         if any(_is(n, name) for n in nodes):
@@ -211,3 +219,18 @@ def _runs(context: Context, scope: Scope, name: str, end: tuple[int, int]) -> bo
             if functions and not words & {"grad", "value_and_grad", "split", "update", "merge"}:
                 return True
     return False
+
+
+def _part_runs(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a layer or a method of a model is called, which is none of those that every module has."""
+    root = event.node.func
+    while isinstance(root, ast.Attribute) and not _is(root, name):
+        root = root.value
+    if root is event.node.func or not _is(root, name):
+        return False
+    if kinds_of(context, event.value.callee, event.scope) == {Kind.MODULE}:
+        return True
+    return any(
+        callee.function.owner is not None and callee.function.name not in {"train", "eval", "set_attributes"}
+        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+    )
