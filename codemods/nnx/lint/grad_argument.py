@@ -9,13 +9,27 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
+from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
-from codemods.nnx.lint.places import in_test, kinds_of
-from codemods.nnx.values import Attr, Call, Free, Item, Param
+from codemods.nnx.lint.places import foreign, in_test, kinds_of
+from codemods.nnx.values import Attr, Call, Free, Item, Param, Ref
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, called in foreign(context, "grad", "value_and_grad", "partial"):
+        if event.value.keyword("wrt") is None:
+            continue
+        name = _bound(context, event) if called == "functools.partial" else called
+        if name in GRADIENTS:
+            nnx = name.startswith("flax.nnx.")
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{name.removeprefix('flax.')} has no argument `wrt`",
+                "write argnums=nnx.DiffState(0, ...) with the filter" if nnx else "write argnums= with the position",
+            )
     for event, made, name in gradient_calls(context):
         args = event.value.args
         if name.startswith("flax.nnx.") and args and not event.value.starred and not in_test(event.scope):
@@ -33,6 +47,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the gradient is taken with respect to the first argument, which is not the model",
                 f"put the model first, or give argnums={later[0]}",
             )
+
+
+def _bound(context: Context, event: CallEvent) -> str:
+    """Return the name of the function of which ``functools.partial`` binds arguments."""
+    first = event.value.args[0] if event.value.args else None
+    found = context.flow.resolve(context.flow.here(first, event.scope)).value if first is not None else None
+    return found.name if isinstance(found, Ref) else ""
 
 
 def _ignored(context: Context, made: Call, event: CallEvent) -> Iterator[Finding]:
@@ -106,8 +127,11 @@ def _is_data(context: Context, made: Call, event: CallEvent, later: list[int]) -
 RULE = lint_rule(
     "NNX852",
     "grad-argument",
-    "nnx.grad of a function whose first argument is not the model",
-    why="`nnx.grad` differentiates the first argument. If that is the data, the result is the gradient of the data.",
+    "nnx.grad of a function whose first argument is not the model, or with wrt=",
+    why="""\
+`nnx.grad` differentiates the first argument. If that is the data, the result is the gradient of the data. The `wrt=` of
+early releases is gone: `argnums=nnx.DiffState(0, nnx.LoRAParam)` selects Variables.
+""",
     source="JAX tutorial, section on argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     severity="error",
     check=_check,

@@ -10,8 +10,9 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.carry_type import gives_nothing
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, receiver
+from codemods.nnx.lint.places import compiled_roots, foreign, in_test, receiver, shown
 from codemods.nnx.values import Attr, Call
 
 _METHODS = {
@@ -37,6 +38,45 @@ def _check(context: Context) -> Iterator[Finding]:
             first = ast.unparse(event.node.args[0]) if event.node.args else "the object"
             word = name.removeprefix("flax.")
             yield _found(event, f"`{word}` changes `{first}` itself and gives None", f"go on with `{first}`")
+    yield from _silent(context)
+
+
+def _silent(context: Context) -> Iterator[Finding]:
+    """Yield the calls of compiled functions without a return, of whose result something is wanted."""
+    for root in compiled_roots(context):
+        if not gives_nothing(root.function) or in_test(root.scope):
+            continue
+        for event in context.traced.calls_of(root):
+            if event.scope.module not in context.asked or not _parted(context, event):
+                continue
+            invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+            if {callee.function for callee, _ in invoked} == {root.function}:
+                text = f"{shown(root.function)} is compiled and returns nothing, so that this is None"
+                yield _found(event, text, "return what is wanted of it")
+
+
+def _parted(context: Context, event: CallEvent) -> bool:
+    """Say whether a result is taken apart, or an attribute or item of it is read."""
+    if context.bodies.guarded(event.node, event.scope):
+        return False
+    statement, values = event.statement, event.scope.module.values
+    if isinstance(statement, ast.Assign) and statement.value is event.node:
+        if any(isinstance(target, ast.Tuple | ast.List) for target in statement.targets):
+            return True
+    return any(
+        isinstance(node, ast.Attribute | ast.Subscript)
+        and (node.value is event.node or values.get(node.value) is event.value)
+        and not _optional(context, node, event)
+        for node in context.bodies.nodes(event.scope)
+    )
+
+
+def _optional(context: Context, node: ast.AST, event: CallEvent) -> bool:
+    """Say whether a place is reached under a condition, which may ask whether there is a result."""
+    paths = context.bodies.paths(event.scope)
+    return len(paths.get(node, ())) > len(paths.get(event.statement, ())) or bool(
+        context.bodies.behind(node, event.scope)
+    )
 
 
 def _found(event: CallEvent, message: str, help: str) -> Finding:
@@ -110,7 +150,7 @@ _PLAIN = frozenset({"typing.Generic", "abc.ABC", "builtins.object", "typing.Prot
 RULE = lint_rule(
     "NNX711",
     "nothing-given",
-    "the result of model.eval(), model.train(), nnx.update() and the like, which is None",
+    "the result of model.eval(), nnx.update() and the like, or of a compiled function without a return, which is None",
     why="""\
 `model.eval()` and `model.train()` switch the model itself, and unlike in PyTorch give None; so do `nnx.update(model,
 state)`, `nnx.reseed(model)` and `metrics.reset()`. What is done with the result raises, often far from there.
