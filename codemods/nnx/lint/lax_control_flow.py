@@ -192,6 +192,10 @@ def _changed(context: Context, scope: Scope, own: Param | None = None, depth: in
             if held:
                 return held
             method, func = func.attr, func.value
+            if method == "update" and isinstance(func, ast.Attribute) and _captured(scope, _root(func), own):
+                updated = scope.module.values.get(func)
+                if updated is not None and context.kinds.of(context.flow.here(updated, scope)) in _UPDATED:
+                    return ast.unparse(func)
         if not isinstance(func, ast.Name) or not _captured(scope, func, own):
             continue
         made = resolved(context, func, scope)
