@@ -24,6 +24,16 @@ class Double(nnx.Param):
         return value * 2
 
 
+class Weight(nnx.Param):
+    rate = 1.0
+
+
+class Rated(nnx.Module):
+    def __init__(self):
+        self.slow = Weight(jnp.ones(2), rate=0.1)
+        self.same = Weight(jnp.ones(2), rate=1.0)
+
+
 class Net(nnx.Module):
     def __init__(self):
         self.u = Unit(jnp.ones(2))
@@ -56,6 +66,8 @@ REPORTED = {
     "of what an object keeps": "print(nnx.to_pure_dict(nnx.state(Pair()))['part'])\n",
     "mapped whole": "print(jax.tree.leaves(jax.tree.map(lambda v: v.value, state, "
     "is_leaf=lambda v: isinstance(v, nnx.VariableState))))\n",
+    "hidden metadata": "print(nnx.state(Rated())['slow'].rate)\n",
+    "hidden metadata of all": "print([v.rate for _, v in nnx.state(Rated()).flat_state()])\n",
     "pure": 'print(nnx.to_pure_dict(nnx.state(net))["w"])\n',
 }
 SILENT = {
@@ -66,6 +78,8 @@ SILENT = {
     "flat, some": "print([v.value for p, v in state.flat_state() if p[0] == 'plain'])\n",
     "pure of others": "l, g = nnx.value_and_grad(lambda m, n: m(jnp.ones((1, 1))).sum() + n.w.value.sum())("
     "nnx.Linear(1, 1, rngs=nnx.Rngs(0)), net)\nprint(nnx.to_pure_dict(g))\n",
+    "metadata of the class": "print(nnx.state(Rated())['same'].rate, Rated().slow.rate)\n",
+    "metadata by name": "print(nnx.state(Rated())['slow'].get_metadata()['rate'])\n",
     "pure without hooks": 'print(nnx.to_pure_dict(nnx.state(nnx.Linear(1, 2, rngs=nnx.Rngs(0))))["kernel"])\n',
     "mapped": "print(jax.tree.leaves(jax.tree.map(lambda x: x + 1, state)))\n",
 }

@@ -1,4 +1,4 @@
-"""NNX420: hooks of Variables run for the leaves of states and gradients."""
+"""NNX420: hooks of Variables run for the leaves of states and gradients, and their classes hide metadata."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ def check(context: Context) -> Iterator[Finding]:
     if not context.options.crosses("0.11"):
         return
     words = [word.encode() for word in _HOOKS.values()]
-    if not any(word in module.source.data for module in context.project.modules for word in words):
+    with_hooks = any(word in module.source.data for module in context.project.modules for word in words)
+    if not with_hooks and not any(_is_variable(context, cls) for cls in context.project.classes()):
         return
     hooked = _hooked(context)
     if not hooked:
         return
     leaves = context.shared(Leaves)
+    yield from _hidden(context, leaves, hooked)
     for event in context.asked.attributes():
         hook = _HOOKS.get(event.context, "")
         augmented = isinstance(event.statement, ast.AugAssign) and event.statement.target is event.node
@@ -69,6 +71,35 @@ def check(context: Context) -> Iterator[Finding]:
             )
 
 
+def _is_variable(context: Context, cls: ClassFacts) -> bool:
+    return context.kinds.class_kinds(Bound(Class(cls))) == {Objects.VARIABLE}
+
+
+def _hidden(context: Context, leaves: Leaves, hooked: dict[str, _Hooked]) -> Iterator[Finding]:
+    """Yield reads of metadata of leaves that an attribute of the Variable's class hides."""
+    words = {word for one in hooked.values() for word in one.hidden}
+    if not words:
+        return
+    for event in context.asked.attributes():
+        if event.node.attr not in words or event.context != "load":
+            continue
+        leaf = context.flow.resolve(context.flow.here(event.base, event.scope))
+        name = _name(leaf.value)
+        found = name in hooked and event.node.attr in hooked[name].hidden and _in_tree(context, leaf)
+        if not found and (trees := leaves.walked(leaf)) and not _picked(context, event):
+            held = {name for tree in trees for name in _held(context, hooked, tree)}
+            found = any(event.node.attr in hooked[name].hidden for name in held)
+        if found:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"since Flax 0.11 the leaves of states are Variables: `{event.node.attr}` is the attribute of their "
+                "class here, and no longer the metadata of that name",
+                f'ask for the metadata: get_metadata()["{event.node.attr}"]',
+            )
+
+
 def _picked(context: Context, event: AttrEvent) -> bool:
     """Say whether a loop reads only some of the leaves that it goes over, which may be those without hooks."""
     looping = False
@@ -102,10 +133,11 @@ def _any_variable(test: ast.expr) -> bool:
 
 @dataclass
 class _Hooked:
-    """What the Variables under one name have: their hooks, and the classes that they all are of."""
+    """What the Variables under one name have: their hooks, the classes that they all are of, and hidden metadata."""
 
     hooks: set[str]
     classes: set[object]
+    hidden: set[str]
 
 
 def _hooked(context: Context) -> dict[str, _Hooked]:
@@ -119,13 +151,14 @@ def _hooked(context: Context) -> dict[str, _Hooked]:
         for name, stores in cls.stores.items():
             for method, stored in stores:
                 made = context.flow.here(stored, method.scope)
-                hooks = _of_made(context, made)
-                if not hooks:
+                hooks, hidden = _of_made(context, made)
+                if not hooks and not hidden:
                     others.add(name)
                     continue
                 classes = _classes(context, made)
-                known = found.setdefault(name, _Hooked(set(), classes))
+                known = found.setdefault(name, _Hooked(set(), classes, set()))
                 known.hooks |= hooks
+                known.hidden |= hidden
                 known.classes &= classes
     return {name: hooked for name, hooked in found.items() if name not in others}
 
@@ -145,16 +178,24 @@ def _identity(cls: Value) -> object:
     return cls.facts if isinstance(cls, Class) else cls.name if isinstance(cls, Ref) else cls
 
 
-def _of_made(context: Context, made: Bound) -> set[str]:
-    """Return the hooks of a Variable that is made: of its class, or given to its constructor."""
+def _of_made(context: Context, made: Bound) -> tuple[set[str], set[str]]:
+    """Return the hooks of a Variable that is made, of its class or its constructor, and the metadata that is hidden."""
     made = context.flow.resolve(made)
     if not isinstance(made.value, Call) or context.kinds.only(made) is not Objects.VARIABLE:
-        return set()
+        return set(), set()
     named = {name for name, _ in made.value.keywords if name in _HOOKS.values()}
     callee = context.flow.follow(made, made.value.callee).value
+    hidden: set[str] = set()
     if isinstance(callee, Class):
         named |= {hook for hook in _HOOKS.values() if context.flow.classes.method(callee.facts, hook) is not None}
-    return {name for name in named if name}
+        for word, value in made.value.keywords:
+            known = context.flow.classes.class_attribute(callee.facts, word) if word is not None else None
+            if word is None or known is None or word in _HOOKS.values():
+                continue
+            default, given = context.flow.resolve(known).value, context.flow.follow(made, value).value
+            if not isinstance(default, Const) or default != given:
+                hidden.add(word)
+    return {name for name in named if name}, hidden
 
 
 def _name(value: Value) -> str | None:
@@ -272,7 +313,8 @@ Up to Flax 0.10 the leaves of a state or a gradient were `nnx.VariableState`, wh
 0.11 they are Variables, so that `on_get_value` runs where the value of a leaf is read, and `on_set_value` where it is
 written: other numbers, and no error. `nnx.to_pure_dict` reads in that way, too. `raw_value` of a leaf is the content
 as it is; `jax.tree.map` runs no hooks. The rule speaks of leaves by the names of attributes that hold such Variables
-only, and of loops over all leaves of an object that has one.
+only, and of loops over all leaves of an object that has one. In the same way an attribute of the Variable's class hides
+the metadata of that name, which the leaves of 0.10 gave.
 """,
     kind=Kind.REQUIRED,
     safety=None,
