@@ -79,6 +79,12 @@ _FIRST = (
     "of them NNX830: settings of an experiment that share their keys, noise that is multiplied by 0, numbers that",
     "nobody reads), 10 false. Two of them brought the analysis into a search without an end; in one of these it is",
     "still cut off from outside, so that it is not listed. All of the 10 and half of the 46 are no longer made.",
+    "",
+    "104 projects were read by a sixth and a seventh reader after that, 39 of them with NNX code: 381 findings, 272",
+    "right, 88 of no use (28 of them NNX827 in one project, whose methods only run on objects that are new in every",
+    "trace; 18 NNX830 in another, whose random matrices only show how they are divided among devices), 21 false.",
+    "Without these two projects 271 of 330 were right. In one project a rule ended in a recursion; it is mended. All of",
+    "the 21 and 60 of the 88 are no longer made.",
 )
 
 

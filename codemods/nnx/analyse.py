@@ -90,7 +90,7 @@ def analyse(
             with nullcontext() if options.fixes else drafts():
                 found += rule.check(context)
         except Exception as error:  # nor one rule the others theirs
-            defect = _defect(modules[0].source, f"rule {rule.code}", error)
+            defect = _defect((context.asked.modules or modules)[0].source, f"rule {rule.code}", error)
             defects.setdefault(defect.message.partition(" failed: ")[2], defect)
     result.failures += defects.values()
     result.unanswered = context.flow.questions.unanswered

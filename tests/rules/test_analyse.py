@@ -69,6 +69,32 @@ def test_a_defect_of_one_rule_leaves_the_others_at_work(monkeypatch: pytest.Monk
     assert [finding.code for finding in result.findings] == ["NNX101"]
 
 
+def test_a_defect_is_told_of_a_file_that_was_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is only read to understand others is not reported, so that the defect would be silent."""
+
+    def broken(context: Context) -> Iterator[Finding]:
+        raise KeyError(context.options.target)
+
+    first = RULES[0]
+    bad = Rule(**{**{k: getattr(first, k) for k in first.__dataclass_fields__}, "check": broken})
+    monkeypatch.setattr(analysis, "every_rule", lambda: (bad,))
+    result = analysis.analyse(sources({"a.py": "import b\n", "b.py": OLD}), Options(), asked={"b.py"})
+    assert [(failure.path, failure.internal) for failure in result.failures] == [("b.py", True)]
+
+
+@pytest.mark.parametrize("offered", ["__all__ = ['square']", "__all__ = ['square', 'jit']", "", "__all__ = names()"])
+def test_a_star_import_takes_what_a_module_offers(offered: str) -> None:
+    own = "def jit(fun):\n    return Kept(fun)\n"
+    files = {
+        "squares.py": f"from jax import jit\n{offered}\n\n\ndef square(x):\n    return x * x\n",
+        "kept.py": own,
+        "tools.py": "from squares import *\nfrom kept import *\n",
+        "main.py": "import tools\n\ntotals = []\n\n\n@tools.jit\ndef step(x):\n    totals.append(x)\n    return x\n",
+    }
+    found = look(files, Options(lint=True, select=("NNX805",))).findings
+    assert [one.code for one in found] == ([] if offered == "__all__ = ['square']" else ["NNX805"])
+
+
 def test_a_defect_of_one_walk_leaves_the_other_files_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     files = sources({"a.py": "import b\n", "b.py": OLD})
 

@@ -19,6 +19,7 @@ from codemods.nnx.values import (
     Function,
     ModuleRef,
     Ref,
+    Sequence,
     Value,
 )
 
@@ -84,7 +85,7 @@ class Variables:
         for star in module.stars:
             source = self.flow.project.find(star, module.name)
             if source is not None:
-                if source is not module and name in source.scope.bindings:
+                if source is not module and name in source.scope.bindings and _offers(source, name):
                     return self.export(source, name)
             elif canonical(star) == "flax.nnx":
                 return Bound(Ref(f"flax.nnx.{name}"))
@@ -112,6 +113,15 @@ class Variables:
             if found is not None and not (isinstance(found.value, Ref) and found.value.name.startswith("builtins.")):
                 return found
         return None
+
+
+def _offers(module: ModuleFacts, name: str) -> bool:
+    """Say whether a star import of a module may bind a name: one that its list names, if it has one."""
+    offered = module.scope.bindings.get("__all__", ())
+    if len(offered) != 1 or not isinstance(offered[0], Sequence):
+        return True
+    names = [item.value if isinstance(item, Const) else None for item in offered[0].items]
+    return name in names or not all(isinstance(one, str) for one in names)
 
 
 def _wrapped(scope: Scope, name: str) -> bool:

@@ -21,7 +21,8 @@ from codemods.nnx.lint.places import (
     traced_bodies,
     traced_calls,
 )
-from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Loop, Mapping, Value
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Loop, Mapping, Ref, Value
 
 _SAME = frozenset(
     {"exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "absolute", "dot", "matmul", "where", "maximum",
@@ -49,7 +50,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in (*traced_calls(context, level=0), *differentiated_calls(context)):
         if context.bodies.guarded(event.node, event.scope) or context.bodies.untraced(event.node, event.scope):
             continue
-        if name and name.startswith("numpy.") and _on_host(context, event.scope):
+        if name and name.startswith("numpy.") and (_on_host(context, event.scope) or _for_numpy(context, event)):
             continue
         numpy = name.startswith("numpy.") and not name.startswith(("numpy.random.", "numpy.typing."))
         if not (numpy or name.startswith(_HOST)) or (numpy and last(name) in NUMPY_ALLOWED):
@@ -64,6 +65,22 @@ def _check(context: Context) -> Iterator[Finding]:
                 "use jax.scipy, or jax.pure_callback" if name.startswith("scipy.") else "use jax.numpy",
                 _fix(context, event, name) if not name.startswith("scipy.") else None,
             )
+
+
+def _for_numpy(context: Context, event: CallEvent) -> bool:
+    """Say whether a call stands where something is an array of NumPy: callers that trace give no such thing."""
+    node: ast.AST = event.node
+    scope: Scope | None = event.scope
+    while scope is not None and scope.function is not None:
+        for block, arm in context.bodies.paths(scope).get(node, ()):
+            test = block.test if isinstance(block, ast.If) and arm == "body" else None
+            if isinstance(test, ast.Call) and last_word(test.func) == "isinstance" and len(test.args) == 2:
+                kind = scope.module.values.get(test.args[1])
+                found = context.flow.resolve(context.flow.here(kind, scope)).value if kind is not None else None
+                if isinstance(found, Ref) and found.name == "numpy.ndarray":
+                    return True
+        node, scope = scope.node, scope.parent
+    return False
 
 
 def _on_host(context: Context, scope: Scope, depth: int = 0) -> bool:
