@@ -83,8 +83,8 @@ _FIRST = (
     "104 projects were read by a sixth and a seventh reader after that, 39 of them with NNX code: 381 findings, 272",
     "right, 88 of no use (28 of them NNX827 in one project, whose methods only run on objects that are new in every",
     "trace; 18 NNX830 in another, whose random matrices only show how they are divided among devices), 21 false.",
-    "Without these two projects 271 of 330 were right. In one project a rule ended in a recursion; it is mended. All of",
-    "the 21 and 60 of the 88 are no longer made.",
+    "Without these two projects 271 of 330 were right. In one project a rule ended in a recursion; it is mended. All",
+    "of the 21 and 60 of the 88 are no longer made.",
 )
 
 
