@@ -130,7 +130,8 @@ def _cached(context: Context, scope: Scope) -> bool:
     if function is None:
         return False
     around = [event.scope for event in context.flow.sites.callers(function)]
-    return _reading(context, scope) or (bool(around) and all(_reading(context, one, deeper=True) for one in around))
+    keeping = [one.function is not None and _reading(context, one, deeper=True) for one in around]
+    return _reading(context, scope) or (bool(keeping) and all(keeping))
 
 
 def _reading(context: Context, scope: Scope, *, deeper: bool = False) -> bool:
