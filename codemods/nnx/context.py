@@ -77,7 +77,7 @@ class Context:
         """Which functions run on tracers."""
         from codemods.nnx.lint.traced import Traced
 
-        return Traced(self.flow, self.sources)
+        return Traced(self.flow, self.sources, self.bodies)
 
     @cached_property
     def taint(self) -> Taint:

@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws, holds_state
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import by_reference, foreign, kinds_of, shown
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, root_of
 from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
@@ -94,17 +94,10 @@ def _stored(context: Context, function: FunctionFacts) -> Iterator[Param]:
             if not whole and not (isinstance(target, ast.Attribute) and target.attr == "value"):
                 continue
             assert isinstance(target, ast.Subscript | ast.Attribute)
-            param, value = values.get(_root(target.value)), values.get(target.value)
+            param, value = values.get(root_of(target.value)), values.get(target.value)
             if isinstance(param, Param) and param.function is function and value is not None and value is not param:
                 if kinds_of(context, value, scope) == {Kind.VARIABLE}:
                     yield param
-
-
-def _root(node: ast.expr) -> ast.expr:
-    """Return the object whose attribute's attribute an expression is."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
 
 
 def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: int) -> set[Param]:
@@ -130,7 +123,7 @@ def _returned(context: Context, function: FunctionFacts) -> set[str]:
             nodes = list(ast.walk(statement.value))
             apart: set[ast.expr] = {node.func for node in nodes if isinstance(node, ast.Call)}
             apart |= {
-                _root(n.value) for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Attribute)
+                root_of(n.value) for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Attribute)
             }
             found |= {node.id for node in nodes if isinstance(node, ast.Name) and node not in apart}
     for node in context.bodies.nodes(function.scope):  # _, state = nnx.split(model)

@@ -108,9 +108,14 @@ def _reports(scope: Scope) -> bool:
     return function is not None and any(word in function.name.lower() for word in ("log", "print", "warn", "timer"))
 
 
-def _reads(event: CallEvent) -> bool:
-    """Say whether a file is opened to be read: its contents are a part of the program, as settings are."""
-    mode = argument(event.node, 1, "mode")
+def _reads(event: CallEvent, place: int = 1) -> bool:
+    """Say whether a file is opened to be read: its contents are a part of the program, as settings are.
+
+    Args:
+        event: the call.
+        place: the position of the mode.
+    """
+    mode = argument(event.node, place, "mode")
     return mode is None or (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and mode.value[:1] == "r")
 
 
@@ -120,8 +125,7 @@ def _read_of_path(event: CallEvent) -> bool:
     word = func.attr if isinstance(func, ast.Attribute) else ""
     if word != "open":
         return word in {"read_text", "read_bytes"}
-    mode = argument(event.node, 0, "mode")
-    return mode is None or (isinstance(mode, ast.Constant) and isinstance(mode.value, str) and mode.value[:1] == "r")
+    return _reads(event, 0)
 
 
 def _cached(context: Context, scope: Scope) -> bool:

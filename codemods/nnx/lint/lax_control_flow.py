@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, resolved
-from codemods.nnx.lint.syntax import constant, inside
+from codemods.nnx.lint.syntax import constant, inside, root_of
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import (
     Attr,
@@ -192,7 +192,7 @@ def _changed(context: Context, scope: Scope, own: Param | None = None, depth: in
             if held:
                 return held
             method, func = func.attr, func.value
-            if method == "update" and isinstance(func, ast.Attribute) and _captured(scope, _root(func), own):
+            if method == "update" and isinstance(func, ast.Attribute) and _captured(scope, root_of(func), own):
                 updated = scope.module.values.get(func)
                 if updated is not None and context.kinds.of(context.flow.here(updated, scope)) in _UPDATED:
                     return ast.unparse(func)
@@ -295,7 +295,7 @@ def _effect(context: Context, cls: ClassFacts, method: FunctionFacts, depth: int
                 return True
             continue
         func = node.func
-        if not isinstance(func, ast.Attribute) or values.get(_root(func)) is not method.self_param:
+        if not isinstance(func, ast.Attribute) or values.get(root_of(func)) is not method.self_param:
             continue
         base = values.get(func.value)
         if base is method.self_param:
@@ -326,27 +326,20 @@ def _stream(context: Context, made: Bound) -> bool:
     return context.kinds.of(made) in ({Kind.RNGS}, {Kind.STREAM})
 
 
-def _root(node: ast.expr) -> ast.expr:
-    """Return the object whose attribute's attribute an expression is."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
-
-
 def _own_variable(context: Context, target: ast.expr, method: FunctionFacts) -> bool:
     """Say whether what gets a value is that of a Variable of the method's object."""
     if not isinstance(target, ast.Subscript) and not (isinstance(target, ast.Attribute) and target.attr == "value"):
         return False
     values = method.scope.module.values
     held = values.get(target.value)
-    if held is None or held is method.self_param or values.get(_root(target.value)) is not method.self_param:
+    if held is None or held is method.self_param or values.get(root_of(target.value)) is not method.self_param:
         return False
     return context.kinds.of(context.flow.here(held, method.scope)) == {Kind.VARIABLE}
 
 
 def _layer(context: Context, node: ast.Call, func: ast.Attribute, scope: Scope, own: Param | None) -> str | None:
     """Return the text of a captured object's layer that is called and changes its state, as ``self.norm(x)``."""
-    if not isinstance(root := _root(func), ast.Name) or not _captured(scope, root, own):
+    if not isinstance(root := root_of(func), ast.Name) or not _captured(scope, root, own):
         return None
     made = resolved(context, func, scope)
     if made is None:

@@ -6,7 +6,6 @@ import ast
 import re
 
 from codemods.nnx.facts import FunctionFacts, Scope
-from codemods.nnx.source import Source
 
 _SUBJECT = (
     r"(?:(?:sub|prng|rng)?[- ]?keys?|seeds?|p?rngs?|noises?|random(?:ness)?|random numbers|splits?|draws?|shuffl\w+|"
@@ -39,17 +38,17 @@ def same_said(scope: Scope, statement: ast.stmt | ast.expr) -> bool:
         scope: the body of the statement.
         statement: what uses a key, or makes it.
     """
-    lines = scope.module.source.once(_lines)
+    source = scope.module.source
     last = statement.end_lineno or statement.lineno
     if isinstance(statement, ast.For | ast.While | ast.If | ast.With | ast.Try | ast.FunctionDef):
         last = statement.lineno
-    beside = " ".join(_comment(line) for line in lines[statement.lineno - 1 : last])
+    beside = " ".join(_comment(source.line(number)) for number in range(statement.lineno, last + 1))
     if says_same(beside):
         return True
     above: list[str] = []
     number = statement.lineno - 1
-    while number > 0 and lines[number - 1].lstrip().startswith("#"):
-        above.append(_comment(lines[number - 1]))
+    while number > 0 and source.line(number).lstrip().startswith("#"):
+        above.append(_comment(source.line(number)))
         number -= 1
     return says_same(" ".join(reversed(above)))
 
@@ -70,10 +69,6 @@ def documented_same(function: FunctionFacts) -> bool:
         return False
     sentences = _SENTENCE.split(re.sub(r"[*`\s]+", " ", text.lower()))
     return any(_LIKE.search(one) and not _AGAINST.search(one) for one in sentences)
-
-
-def _lines(source: Source) -> list[str]:
-    return source.data.decode("utf-8").splitlines()
 
 
 def _comment(line: str) -> str:

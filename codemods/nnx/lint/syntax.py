@@ -162,6 +162,13 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     return call.args[position] if position < len(call.args) else keyword(call, name)
 
 
+def root_of(node: ast.expr) -> ast.expr:
+    """Return the object whose attribute's attribute an expression is."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
 def names_in(node: ast.AST) -> frozenset[str]:
     """Return the names of variables that stand in some syntax."""
     return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))

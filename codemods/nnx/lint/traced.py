@@ -16,6 +16,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.flow import Callee, Flow
 from codemods.nnx.frames import Bound, Frame, Part
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.bodies import Bodies
 from codemods.nnx.lint.conditions import opposed
 from codemods.nnx.lint.names import (
     BATCHING,
@@ -28,7 +29,7 @@ from codemods.nnx.lint.names import (
     WITH_PATH,
     last,
 )
-from codemods.nnx.lint.syntax import constant, keyword, paths
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.sources import Sources
@@ -97,9 +98,10 @@ class Tracing:
 class Traced:
     """All traced functions of a project."""
 
-    def __init__(self, flow: Flow, sources: Sources) -> None:
+    def __init__(self, flow: Flow, sources: Sources, bodies: Bodies) -> None:
         self._flow = flow
         self._sources = sources
+        self._bodies = bodies
         self.known: dict[FunctionFacts, Tracing] = {}
         self._graded: dict[FunctionFacts, Tracing] | None = None
         self._waiting: dict[FunctionFacts, list[_Handed]] = {}
@@ -278,12 +280,14 @@ class Traced:
 
     def _reached(self, given: Bound, event: CallEvent, handed: bool = True) -> list[Callee]:
         """Return the functions that a transform traces, those too that callers hand to the function around it."""
-        possible = _possible(given.value, event) if isinstance(given.value, Choice) else [given.value]
+        possible = _possible(given.value, event, self._bodies) if isinstance(given.value, Choice) else [given.value]
         found = [one for value in possible for one in self._callables(self._flow.with_value(given, value))]
         if not found and handed and not _on_condition(event):
             found = self._handed(given)
         return [
-            one for one in found if _takes(one.function, dict(one.keywords)) and not _in_other_arm(one.function, event)
+            one
+            for one in found
+            if _takes(one.function, dict(one.keywords)) and not _in_other_arm(one.function, event, self._bodies)
         ]
 
     def _abandoned(self, event: CallEvent) -> bool:
@@ -431,7 +435,7 @@ class Traced:
         reached = [
             (callee.function, frame)
             for callee, frame in flow.calls.invoked(call)
-            if not _in_other_arm(callee.function, event)
+            if not _in_other_arm(callee.function, event, self._bodies)
         ]
         given, settled = ([], False) if reached else self._given(call, event.scope)
         for handed in given:
@@ -573,9 +577,9 @@ class _Handed:
     site: bool = True
 
 
-def _possible(given: Choice, event: CallEvent) -> list[Value]:
+def _possible(given: Choice, event: CallEvent, bodies: Bodies) -> list[Value]:
     """Return what a variable may hold at a call: not what it got under the opposite of a condition around the call."""
-    known = paths(event.scope.node)  # type: ignore[arg-type]
+    known = bodies.paths(event.scope)
     around = known.get(event.node, ())
     made = [(one, known.get(one.node, ()) if isinstance(one, Call) else ()) for one in given.options]
     left = [one for one, way in made if not opposed(way, around, event.scope.node)]
@@ -587,7 +591,7 @@ def _takes(function: FunctionFacts, given: dict[str, Bound]) -> bool:
     return function.kwarg is not None or all(name in function.params for name in given)
 
 
-def _in_other_arm(function: FunctionFacts, event: CallEvent) -> bool:
+def _in_other_arm(function: FunctionFacts, event: CallEvent, bodies: Bodies) -> bool:
     """Say whether a function is one of several of its name, and written in another arm of a condition than a call."""
     home = function.scope.parent
     if home is None or function.owner is not None or len(home.bindings.get(function.name, ())) < 2:
@@ -598,7 +602,7 @@ def _in_other_arm(function: FunctionFacts, event: CallEvent) -> bool:
         if around is None or around.parent is None:
             return False
         place, around = around.node, around.parent
-    known = paths(home.node)  # type: ignore[arg-type]
+    known = bodies.paths(home)
     for (block, arm), (other, there) in zip(known.get(place, ()), known.get(function.node, ()), strict=False):
         if block is not other or isinstance(block, ast.For | ast.While | ast.AsyncFor):
             return False
