@@ -8,6 +8,6 @@ if not getattr(sys.flags, "safe_path", False) and sys.path and os.path.abspath(s
     if os.path.dirname(os.path.dirname(os.path.abspath(__file__))) != os.getcwd():
         del sys.path[0]
 
-from nnxmigrate.cli import main
+from nnxmigrate.cli import run
 
-main()
+run()

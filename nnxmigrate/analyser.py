@@ -11,6 +11,7 @@ from codemods.nnx.options import Options
 from codemods.nnx.source import Source
 from nnxmigrate.analysing import Group, analysed
 from nnxmigrate.cache.store import Cache
+from nnxmigrate.garbage import Heap
 from nnxmigrate.progress import begin
 
 #: Below this number of bytes a second process costs more than it saves.
@@ -39,6 +40,7 @@ class Analyser:
         self._context = context
         self._cache = cache
         self._known: dict[tuple[Source, ...], Analysis] = {}
+        self._heap = Heap()
 
     def __call__(self, groups: Sequence[Group]) -> Analysis:
         """Return what is found in all groups, in the order of the groups' files."""
@@ -86,10 +88,15 @@ class Analyser:
     def _analyses(self, groups: Sequence[Group]) -> Iterator[Analysis]:
         jobs = self._jobs or self._processes_that_pay(groups)
         if min(jobs, len(groups)) < 2:
-            return (analysed(group, self._options, self._context) for group in groups)
+            return self._in_this_process(groups)
         from nnxmigrate.processes import analysed_in_processes  # dear to import
 
         return iter(analysed_in_processes(groups, self._options, jobs, self._context))
+
+    def _in_this_process(self, groups: Sequence[Group]) -> Iterator[Analysis]:
+        for group in groups:
+            self._heap.before(sum(len(source.data) for source in group))
+            yield analysed(group, self._options, self._context)
 
     def _processes_that_pay(self, groups: Sequence[Group]) -> int:
         size = sum(len(source.data) for group in groups for source in group)

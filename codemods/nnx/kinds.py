@@ -10,7 +10,7 @@ from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.sources import Sources
-from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref
+from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
 
 
 class Kind(enum.Enum):
@@ -163,7 +163,7 @@ class Kinds:
         """Return the kind of a value if every source of it has the same one."""
         kinds: set[Kind] = set()
         with self.flow.questions.one_question():
-            for source in self.sources.of(bound):
+            for source in self.sources.all_of(bound, _may_have_kind) or ():
                 mine = self._kinds(source)
                 if len(mine) != 1:
                     if isinstance(source.value, Const) and source.value.value is None:
@@ -273,8 +273,18 @@ class Kinds:
         return holder not in elements and all(Kind.MODULE in self._kinds(e, depth + 1) for e in elements)
 
 
+def _may_have_kind(value: Value) -> bool:
+    """Say whether something is known of values that stand there so; what is None has no kind, and stands in no way."""
+    if isinstance(value, Const):
+        return value.value is None
+    if isinstance(value, Param):
+        return value is value.function.self_param or value.name in value.function.annotations
+    return isinstance(value, Call | Part | Indexed | Item | Round) or (isinstance(value, Attr) and value.name in _TOLD)
+
+
 _INJECTED = frozenset({"optax.inject_hyperparams", "optax.inject_stateful_hyperparams"})
 _LIBRARY_VARIABLES = frozenset({"kernel", "bias", "scale", "embedding", "mean", "var"})
+_TOLD = _LIBRARY_VARIABLES | {"value", "raw_value", "model", "step"}  # attributes of which something is known
 
 
 def class_kind(name: str) -> Kind | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from codemods.nnx.flow import Flow
 from codemods.nnx.flow.assumptions import Answers
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round, slices
@@ -14,6 +16,10 @@ _COPIES = 50  # how many copies of copies are followed
 _LEVELS = 4  # how many callers up an argument is followed where a value cannot be told without it
 
 
+class _Useless(Exception):
+    """A source was found that makes the whole answer useless."""
+
+
 class Sources:
     """Answers where values may come from; the counterpart of :meth:`Flow.same`, which says what must be."""
 
@@ -24,6 +30,26 @@ class Sources:
         self._steps = 0
         self._cut = 0  # how often an answer was cut short: by itself, or after too many steps
         self._level = 0
+        self._serves: Callable[[Value], bool] | None = None  # what every source must be for the answer to be of use
+
+    def all_of(self, bound: Bound, serves: Callable[[Value], bool]) -> OrderedSet[Bound] | None:
+        """Return the values that a value may be, or None if one of them does not serve: no others are looked for then.
+
+        Args:
+            bound: the value.
+            serves: says of a source whether it is of use, by what stands there alone.
+        """
+        outer, self._serves = self._serves, serves
+        try:
+            return self.of(bound)
+        except _Useless:
+            return None
+        finally:
+            self._serves = outer
+
+    def _serve(self, found: Iterable[Bound]) -> None:
+        if self._serves is not None and not all(self._serves(one.value) for one in found):
+            raise _Useless
 
     def of(self, bound: Bound) -> OrderedSet[Bound]:
         """Return the values that a value may be: calls, displays, functions, parameters that no call fills.
@@ -33,6 +59,7 @@ class Sources:
         bound = self.flow.resolve(bound)
         known = self._known.find(bound)
         if known is not None:
+            self._serve(known.value)
             return known.value
         key = (bound, self.flow.assumptions.all)
         if key in self._running:
@@ -44,6 +71,7 @@ class Sources:
             self.flow.questions.unanswered += 1
         if self._steps > _STEPS or len(self._running) > _DEPTH:
             self._cut += 1
+            self._serve((bound,))
             return OrderedSet((bound,))
         cut = self._cut
         self._running.add(key)
@@ -61,6 +89,8 @@ class Sources:
             asked = self.flow.assumptions.end(around)
         if outermost or (self._cut == cut and self.flow.questions.at_rest):
             self._known.keep(bound, found, asked)
+        if bound in found:
+            self._serve((bound,))  # the others were seen where they were found
         return found
 
     def _followed(self, bound: Bound) -> dict[Bound, None]:
@@ -167,12 +197,20 @@ class Sources:
         if not isinstance(index.value, Const):
             return []
         found: list[Bound] = []
-        for way in self.originals(resolved):
+        for way in self._containers(resolved):
             item = flow.containers.item(way, index) if isinstance(way.value, Mapping | Sequence) else None
             if item is None or isinstance(item.value, Indexed):
                 return []
             found.append(item)
         return found
+
+    def _containers(self, bound: Bound) -> OrderedSet[Bound]:
+        """Return what a container may be, of which nothing is asked."""
+        outer, self._serves = self._serves, None
+        try:
+            return self.originals(bound)
+        finally:
+            self._serves = outer
 
     def _layers(self, base: Bound, value: Indexed | Item | Round) -> list[Bound]:
         """Return what ``nnx.Sequential(...).layers[0]`` may be: the layer that it was given."""
@@ -182,7 +220,7 @@ class Sources:
         if not isinstance(resolved.value, Attr) or resolved.value.name != "layers" or not isinstance(number, int):
             return []
         found: list[Bound] = []
-        for made in self.of(flow.with_value(resolved, resolved.value.base)):
+        for made in self._containers(flow.with_value(resolved, resolved.value.base)):
             call = made.value
             if not isinstance(call, Call) or flow.calls.callee_name(made) != "flax.nnx.Sequential" or call.starred:
                 continue

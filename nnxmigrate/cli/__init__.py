@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import errno
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -12,6 +10,7 @@ from typing import Any
 
 import click
 
+from nnxmigrate import garbage
 from nnxmigrate.version import __version__
 
 #: Where every command is and what it does, so that none has to be imported to list them.
@@ -101,6 +100,9 @@ def main() -> None:
     `nnxmigrate src/` rewrites the files below src/ in place; `nnxmigrate --diff src/` only shows what would change.
     `nnxmigrate migrate --help` lists the options.
     """
-    # the process ends: looking for garbage once more, in all that an analysis has made, costs a twentieth of a run
-    atexit.unregister(gc.freeze)
-    atexit.register(gc.freeze)
+
+
+def run() -> None:
+    """Run the program as a process of its own."""
+    garbage.last_command()
+    main()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codemods.nnx.options import Options
+from nnxmigrate import garbage
 from nnxmigrate.cli.common import Choices, command_line
 from nnxmigrate.files.atomic import WriteFailed, Writer, write_all
 from nnxmigrate.files.discovery import Found, discover
@@ -63,6 +64,13 @@ def execute(
         given: options of the command line by parameter name.
         command: the command that asks.
     """
+    with garbage.kept():
+        return _executed(choices, paths, settings, given, command)
+
+
+def _executed(
+    choices: Choices, paths: Sequence[str], settings: Settings, given: Mapping[str, Any], command: Command
+) -> Outcome:
     style = Style(choices.output_format(), bool(given["quiet"]), bool(given["verbose"]), bool(given.get("statistics")))
     stdout_taken = bool(given.get("diff"))
     if "-" in paths:

@@ -35,6 +35,7 @@ class Assumptions:
         frames: the activation of each function of which one is assumed; further words stand for several of them.
         asked: the functions that the present question has asked about; None while nobody wants to know.
         all: the activations, as one key.
+        parts: what is assumed of sets of functions that were asked for.
         settled: whether nothing is provisional any more.
     """
 
@@ -44,7 +45,7 @@ class Assumptions:
         self.all: frozenset[Frame] = frozenset()
         self.settled = False
         self._sets: dict[frozenset[object], frozenset[object]] = {}
-        self._parts: dict[frozenset[object], frozenset[object]] = {}  # what is assumed of sets of functions
+        self.parts: dict[frozenset[object], frozenset[object]] = {}
 
     def frame(self, function: FunctionFacts) -> Frame | None:
         """Return the activation that is assumed of a function."""
@@ -61,12 +62,11 @@ class Assumptions:
 
     def of(self, functions: frozenset[object]) -> frozenset[object]:
         """Return what is assumed of some functions."""
-        if not self.frames or not functions:
-            return NOTHING
-        found = self._parts.get(functions)
+        found = self.parts.get(functions)
         if found is None:
-            found = frozenset([frame for function, frame in self.frames.items() if function in functions])
-            self._parts[functions] = found
+            frames = self.frames
+            found = frozenset([frames[function] for function in functions if function in frames]) if frames else NOTHING
+            self.parts[functions] = found
         return found
 
     def doubt(self) -> None:
@@ -113,53 +113,73 @@ class Assumptions:
             asked = self.end(around)
         return answer, asked
 
-    @contextmanager
-    def assuming(self, function: FunctionFacts, frame: Frame) -> Iterator[None]:
+    def assuming(self, function: FunctionFacts, frame: Frame) -> Assuming:
         """Take an activation for the open one of its function."""
-        saved, outer = (self.frames, self.all, self._parts), self.asked
-        real = {one: made for one, made in self.frames.items() if isinstance(made, Frame)} | {function: frame}
-        self.all = frozenset(real.values())
-        self._parts = {}
-        self.frames = {**real, ANYTHING: ANYTHING, EVERYTHING: self.all}
-        if outer is not None:
-            self.asked = NOTHING
-        try:
-            yield
-        finally:
-            mine = self.asked
-            self.frames, self.all, self._parts = saved
-            self.asked = outer
-            if outer is not None and mine:
-                self.stand_on(mine - {function, ANYTHING})  # that much is known here, whatever is assumed outside
+        return Assuming(self, function, frame)
 
     @contextmanager
     def none(self) -> Iterator[None]:
         """Assume nothing: what is found stands on nothing that is assumed outside."""
-        saved = self.frames, self.all, self._parts, self.asked
-        self.frames, self.all, self._parts, self.asked = {}, frozenset(), {}, None if self.settled else NOTHING
+        saved = self.frames, self.all, self.parts, self.asked
+        self.frames, self.all, self.parts, self.asked = {}, frozenset(), {}, None if self.settled else NOTHING
         try:
             yield
         finally:
             doubtful = self.asked is not None and not self.asked.isdisjoint((DOUBT, EVERYTHING))
-            self.frames, self.all, self._parts, self.asked = saved
+            self.frames, self.all, self.parts, self.asked = saved
             if doubtful:
                 self.doubt()
+
+
+class Assuming:
+    """An activation that is taken for the open one of its function, for a ``with`` statement."""
+
+    __slots__ = ("_asked", "_assumptions", "_frame", "_function", "_saved")
+
+    def __init__(self, assumptions: Assumptions, function: FunctionFacts, frame: Frame) -> None:
+        self._assumptions = assumptions
+        self._function = function
+        self._frame = frame
+
+    def __enter__(self) -> None:
+        mine = self._assumptions
+        self._saved, self._asked = (mine.frames, mine.all, mine.parts), mine.asked
+        if mine.frames:
+            real = {one: made for one, made in mine.frames.items() if isinstance(made, Frame)}
+            real[self._function] = self._frame
+            mine.all = frozenset(real.values())
+        else:
+            real, mine.all = {self._function: self._frame}, frozenset((self._frame,))
+        mine.parts = {}
+        mine.frames = {**real, ANYTHING: ANYTHING, EVERYTHING: mine.all}
+        if self._asked is not None:
+            mine.asked = NOTHING
+
+    def __exit__(self, *_: object) -> None:
+        mine = self._assumptions
+        asked = mine.asked
+        mine.frames, mine.all, mine.parts = self._saved
+        mine.asked = self._asked
+        if self._asked is not None and asked:
+            # that much is known here, whatever is assumed outside
+            mine.stand_on(asked - {self._function, ANYTHING})
 
 
 class Answer(Generic[V]):
     """An answer with what it stands on.
 
     Attributes:
+        asked: the functions that were asked about.
         value: the answer.
     """
 
-    __slots__ = ("_asked", "_frames", "_more", "_other", "value")
+    __slots__ = ("_frames", "_more", "_other", "asked", "value")
 
     def __init__(
         self, value: V, asked: frozenset[object], frames: frozenset[object], other: Answer[V] | None = None
     ) -> None:
         self.value = value
-        self._asked = asked
+        self.asked = asked
         self._frames = frames  # what was assumed of the functions that were asked about
         self._more: dict[frozenset[object], Answer[V]] | None = None  # those that asked about the same ones
         self._other = other  # one that asked about other functions
@@ -167,17 +187,20 @@ class Answer(Generic[V]):
     def under(self, assumptions: Assumptions) -> Answer[V] | None:
         """Return the one of several answers that holds under assumptions, on which the present question then stands."""
         answer: Answer[V] | None = self
+        parts = assumptions.parts
         while answer is not None:
-            if not answer._asked:
+            if not answer.asked:
                 return answer
-            frames = assumptions.of(answer._asked)
+            frames = parts.get(answer.asked)
+            if frames is None:
+                frames = assumptions.of(answer.asked)
             held: Answer[V] | None = None
             if frames == answer._frames:
                 held = answer
             elif answer._more is not None:
                 held = answer._more.get(frames)
             if held is not None:
-                assumptions.stand_on(answer._asked)
+                assumptions.stand_on(answer.asked)
                 return held
             answer = answer._other
         return None
@@ -185,7 +208,7 @@ class Answer(Generic[V]):
     def steady(self) -> Answer[V] | None:
         """Return those of several answers that are not provisional; None if all are."""
         rest = self._other.steady() if self._other is not None else None
-        if not self._asked.isdisjoint((DOUBT, EVERYTHING)):
+        if not self.asked.isdisjoint((DOUBT, EVERYTHING)):
             return rest
         self._other = rest
         return self
@@ -193,7 +216,7 @@ class Answer(Generic[V]):
     def add(self, value: V, asked: frozenset[object], frames: frozenset[object]) -> Answer[V]:
         """Note another answer to the same question; return what stands for all of them."""
         alike: Answer[V] | None = self
-        while alike is not None and alike._asked != asked:
+        while alike is not None and alike.asked != asked:
             alike = alike._other
         new = Answer(value, asked, frames, self if alike is None else None)
         if alike is None:
@@ -205,24 +228,28 @@ class Answer(Generic[V]):
 
 
 class Answers(Generic[K, V]):
-    """The settled answers to one kind of question."""
+    """The settled answers to one kind of question.
 
-    __slots__ = ("_assumptions", "_kept")
+    Attributes:
+        kept: the answers to each, the one that was found last and stands on nothing assumed first.
+    """
+
+    __slots__ = ("_assumptions", "kept")
 
     def __init__(self, assumptions: Assumptions) -> None:
         self._assumptions = assumptions
-        self._kept: dict[K, Answer[V]] = {}
+        self.kept: dict[K, Answer[V]] = {}
 
     def find(self, key: K) -> Answer[V] | None:
         """Return the answer that holds under what is assumed at present, which the present question then stands on."""
-        answer = self._kept.get(key)
-        return answer.under(self._assumptions) if answer is not None else None
+        answer = self.kept.get(key)
+        return answer if answer is None or not answer.asked else answer.under(self._assumptions)
 
     def forget(self) -> None:
         """Drop the answers that are provisional."""
-        self._kept = {key: left for key, answer in self._kept.items() if (left := answer.steady()) is not None}
+        self.kept = {key: left for key, answer in self.kept.items() if (left := answer.steady()) is not None}
 
     def keep(self, key: K, value: V, asked: frozenset[object]) -> None:
         """Keep an answer that stands on what is assumed of some functions at present."""
-        frames, known = self._assumptions.of(asked), self._kept.get(key)
-        self._kept[key] = Answer(value, asked, frames) if known is None else known.add(value, asked, frames)
+        frames, known = self._assumptions.of(asked), self.kept.get(key)
+        self.kept[key] = Answer(value, asked, frames) if known is None else known.add(value, asked, frames)

@@ -7,12 +7,13 @@ classes, containers, imports, ``nnx.split``/``nnx.merge`` and the transforms of 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.flow.answers import Known
-from codemods.nnx.flow.assumptions import Assumptions
+from codemods.nnx.flow.assumptions import Assuming, Assumptions
 from codemods.nnx.flow.callers import CallSites
 from codemods.nnx.flow.calls import Calls
 from codemods.nnx.flow.classes import Classes, is_none
@@ -36,6 +37,7 @@ from codemods.nnx.values import (
     Comprehension,
     Const,
     Each,
+    Either,
     Free,
     Function,
     Item,
@@ -51,8 +53,6 @@ from codemods.nnx.values import (
 
 #: Makes a value in an activation without a call of its constructor: hundreds of thousands are made.
 _bound = tuple.__new__
-# what may be a library name
-_NAMED = (Attr, Free)
 # what is already where it was made
 _MADE = frozenset({Const, Ref, Sequence, Mapping, Comprehension, Function, Class, Unknown, Changed, Part})
 
@@ -90,7 +90,9 @@ class Flow:
         self._may: May | None = None
         self.questions = Questions(project, self.assumptions)
         self.answers = Known(self.assumptions)
+        self._resolved = self.answers.resolved
         self.library: dict[Value, Bound] = {}  # what globals, and attributes of them, are that stand for library names
+        self._follow = self._steps()
 
     @property
     def may(self) -> May:
@@ -144,7 +146,7 @@ class Flow:
             self._parts[key] = Part(site, of)
         return Bound(self._parts[key], frame)
 
-    def assuming(self, function: FunctionFacts, frame: Frame) -> AbstractContextManager[None]:
+    def assuming(self, function: FunctionFacts, frame: Frame) -> Assuming:
         """Take the open frame of a function for one made by a known call."""
         return self.assumptions.assuming(function, frame)
 
@@ -173,20 +175,28 @@ class Flow:
 
     def resolve(self, bound: Bound) -> Bound:
         """Follow a value to where it was made, as far as that is the same on every way."""
-        value = bound.value
-        if type(value) in _MADE:
+        value = bound[0]
+        kind = type(value)
+        if kind in _MADE:
             return bound
-        shared = isinstance(value, _NAMED) and value.of_global
-        if shared and value in self.library:
-            return self.library[value]
-        known = self.answers.resolved.find(bound)
+        # no calls up to here: this is asked more often than all else together
+        shared = (kind is Attr or kind is Free) and value.of_global  # type: ignore[attr-defined]
+        if shared:
+            library = self.library.get(value)
+            if library is not None:
+                return library
+        known = self._resolved.kept.get(bound)
         if known is not None:
-            return known.value
+            if known.asked:
+                known = known.under(self.assumptions)
+            if known is not None:
+                return known.value
         if self.questions.tired() or self.questions.under_way(bound):
             return bound
         outer = self.questions.begin(bound)
         try:
-            result = self._step(bound)
+            step = self._follow.get(kind)
+            result = step(bound, value) if step is not None else bound
         finally:
             asked = self.questions.end(bound, outer)
         if asked is not None:
@@ -194,36 +204,26 @@ class Flow:
             if shared and type(result.value) is Ref and not asked:
                 self.library[value] = result
             else:
-                self.answers.resolved.keep(bound, result, asked)
+                self._resolved.keep(bound, result, asked)
         return result
 
-    def _step(self, bound: Bound) -> Bound:
-        value = bound.value
-        if isinstance(value, Param):
-            return self._param(bound, value)
-        if isinstance(value, Free):
-            return self.variables.free(bound, value)
-        if isinstance(value, Attr):
-            return self._attr(bound, value)
-        if isinstance(value, Call):
-            return self.calls.result(bound, value)
-        if isinstance(value, Item):
-            return self._item(bound, value)
-        if isinstance(value, Each):
-            return self._each(bound, value)
-        if isinstance(value, Indexed):
-            return self.containers.item(self.follow(bound, value.base), self.resolve(value.index))
-        if isinstance(value, Round):
-            return self._round(bound, value)
-        if isinstance(value, ModuleRef):
-            return self._module(bound, value)
-        if isinstance(value, Choice):
-            return self._choice(bound, value)
-        if isinstance(value, Loop):
-            return self._loop(bound, value)
-        if isinstance(value, Assigned):
-            return self.resolve(Bound(value.value, self.open_frame(value.scope), bound.stale))
-        return bound
+    def _steps(self) -> dict[type[Value], Callable[[Bound, Any], Bound]]:
+        """Return how a value of each kind is followed one step."""
+        return {
+            Param: self._param,
+            Free: self.variables.free,
+            Attr: self._attr,
+            Call: self.calls.result,
+            Item: self._item,
+            Each: self._each,
+            Indexed: self._indexed,
+            Round: self._round,
+            ModuleRef: self._module,
+            Choice: self._choice,
+            Either: self._choice,
+            Loop: self._loop,
+            Assigned: self._assigned,
+        }
 
     def with_value(self, bound: Bound, value: Value) -> Bound:
         """Return another value of the same activation."""
@@ -232,6 +232,12 @@ class Flow:
     def follow(self, bound: Bound, value: Value) -> Bound:
         """Resolve another value of the same activation."""
         return self.resolve(_bound(Bound, (value, bound.frame, bound.stale)))
+
+    def _indexed(self, bound: Bound, value: Indexed) -> Bound:
+        return self.containers.item(self.follow(bound, value.base), self.resolve(value.index))
+
+    def _assigned(self, bound: Bound, value: Assigned) -> Bound:
+        return self.resolve(Bound(value.value, self.open_frame(value.scope), bound.stale))
 
     def _module(self, bound: Bound, value: ModuleRef) -> Bound:
         module = self.project.find(value.name, value.importer)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, Scope
-from codemods.nnx.frames import Bound, Part
+from codemods.nnx.frames import Bound, Indexed, Part, Round
 from codemods.nnx.kinds import Kind, class_kind, result_kind
 from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.places import kinds_of
@@ -57,7 +57,8 @@ def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | st
         return None
     found: set[ClassFacts | str] = set()
     stored = made_once(context, value, scope)
-    for source in (stored,) if stored is not None else context.sources.of(context.flow.here(value, scope)):
+    here = context.flow.here(value, scope)
+    for source in (stored,) if stored is not None else context.sources.all_of(here, _may_be_instance) or ():
         if isinstance(source.value, Const) and source.value.value is None:
             continue
         cls = context.flow.classes.class_of(source)
@@ -71,6 +72,15 @@ def owner_class(context: Context, value: Value, scope: Scope) -> ClassFacts | st
             return None
         found.add(name)
     return found.pop() if len(found) == 1 else None
+
+
+def _may_be_instance(value: Value) -> bool:
+    """Say whether the class can be told of values that stand there so."""
+    if isinstance(value, Const):
+        return value.value is None
+    if isinstance(value, Param):
+        return value is value.function.self_param or value.name in value.function.annotations
+    return isinstance(value, Call | Part | Choice | Loop | Indexed | Round | Changed)
 
 
 def made_once(context: Context, value: Value, scope: Scope) -> Bound | None:
