@@ -16,6 +16,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
+from codemods.nnx.lint.shared_parts import shares
 from codemods.nnx.lint.syntax import Path, constant, innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
@@ -41,7 +42,7 @@ def _check(context: Context) -> Iterator[Finding]:
                         event.scope,
                         event.node,
                         f"`{event.scope.module.source.text(node)}` is donated to {shown(root.function)}, and given "
-                        "to it a second time in the same call",
+                        "to it a second time in the same call, as a whole or in part",
                         "give a copy for one of the two, or do not donate it",
                     )
                     continue
@@ -62,11 +63,18 @@ def _check(context: Context) -> Iterator[Finding]:
                         RULE.code,
                         event.scope,
                         read,
-                        f"`{event.scope.module.source.text(node)}` was donated to {shown(root.function)} in line "
+                        f"{_what(event, node, read)} was donated to {shown(root.function)} in line "
                         f"{event.node.lineno}: its memory is gone",
                         "assign the result to the same name, or copy what is needed before the call",
                         related=[(event.node, "donated here")],
                     )
+
+
+def _what(event: CallEvent, node: ast.expr, read: ast.expr) -> str:
+    """Return what was donated, and by which other name it is read."""
+    text = event.scope.module.source.text
+    other = isinstance(read, ast.Name) and isinstance(node, ast.Name) and read.id != node.id
+    return f"`{text(read)}`, which shares arrays with `{text(node)}`," if other else f"`{text(node)}`"
 
 
 def _donated(root: Root) -> frozenset[str]:
@@ -125,7 +133,10 @@ def _twice(event: CallEvent, node: ast.expr, value: Value) -> bool:
     pairs = [*zip(event.node.args, event.value.args, strict=False)]
     pairs += [(k.value, v) for k, (_, v) in zip(event.node.keywords, event.value.keywords, strict=True)]
     same = [one for one, other in pairs if other == value and ast.dump(one) == ast.dump(node)]
-    return len(same) > 1 and not isinstance(value, Const)
+    if len(same) > 1 and not isinstance(value, Const):
+        return True
+    # a part that has another name: of attributes and entries it is not known what they hold by now
+    return any(isinstance(one, ast.Name) and shares(other, value) for one, other in pairs)
 
 
 def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value) -> ast.expr | None:
@@ -240,7 +251,11 @@ def _other_name(
     context: Context, event: CallEvent, read: ast.Name, given: ast.expr, value: Value, found: Value | None
 ) -> bool:
     """Say whether another variable has kept what the first round of a loop donates."""
-    if not isinstance(value, Loop) or not isinstance(given, ast.Name) or read.id == given.id:
+    if not isinstance(given, ast.Name) or read.id == given.id:
+        return False
+    if found is not None and shares(found, value):
+        return True
+    if not isinstance(value, Loop):
         return False
     if isinstance(value.before, Call | Item | Mapping | Param) and found is value.before:
         return True
@@ -254,7 +269,15 @@ def _leaves(loop: ast.For | ast.While, event: CallEvent) -> bool:
 
 def _harmless(context: Context, event: CallEvent) -> set[ast.AST]:
     """Return the names of which only the shape or the like is read, or that are deleted."""
-    return {n.value for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
+    found: set[ast.AST] = set()
+    for node in context.bodies.nodes(event.scope):
+        if isinstance(node, ast.Attribute) and node.attr in _METADATA:
+            found.add(node.value)
+            inner = node.value
+            while isinstance(inner, ast.Subscript):  # params["kernel"].shape
+                inner = inner.value
+            found.add(inner)
+    return found
 
 
 def _attribute_read(context: Context, event: CallEvent, node: ast.Attribute | ast.Subscript) -> ast.expr | None:
