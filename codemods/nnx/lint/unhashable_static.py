@@ -37,6 +37,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make it @dataclass(frozen=True)",
             )
             continue
+        held = _held(context, node, event.scope)
+        if held:
+            yield finding(
+                RULE.code,
+                event.scope,
+                node,
+                f"the static argument `{name}` must be hashable, and it holds {held}, which is not",
+                "pass what holds arrays as an ordinary argument, and a tuple instead of a list",
+            )
+            continue
         value = event.scope.module.values[node]
         array = (
             context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY
@@ -61,6 +71,44 @@ def _check(context: Context) -> Iterator[Finding]:
             else "use a tuple or a frozen dataclass",
             mended,
         )
+
+
+def _held(context: Context, node: ast.expr, scope: Scope) -> str:
+    """Return in words what has no hash among the parts of a tuple, NamedTuple or frozen dataclass; empty if nothing."""
+    made = context.flow.resolve(context.flow.here(scope.module.values[node], scope))
+    value = made.value
+    if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple):
+        parts: tuple[Value, ...] = value.items
+    elif isinstance(value, Call) and not value.starred and _hashes_its_parts(context, made, value):
+        parts = (*value.args, *(part for _, part in value.keywords))
+    else:
+        return ""
+    home = context.bodies.home(value.node)
+    if home is None and value.node in context.bodies.nodes(scope):
+        home = scope
+    if home is None:
+        return ""
+    for part in parts:
+        if made_by_jax(context, part, home) or _from_numpy(context, part, home):
+            return "an array"
+        display = part.node if isinstance(part, Sequence | Mapping) else None
+        if isinstance(display, _DISPLAYS):
+            return f"`{ast.unparse(display)}`"
+    return ""
+
+
+def _hashes_its_parts(context: Context, made: Bound, call: Call) -> bool:
+    """Say whether a call makes a NamedTuple or a frozen dataclass, whose hash is that of its fields."""
+    cls = context.flow.follow(made, call.callee).value
+    if not isinstance(cls, Class) or {"__hash__", "__eq__", "__init__", "__new__", "__post_init__"} & {
+        *cls.facts.methods
+    }:
+        return False
+    bases = context.flow.classes.mro(cls.facts)[1]
+    if "typing.NamedTuple" in bases:
+        return True
+    options = _dataclass(context, cls) if not cls.facts.bases else None
+    return options is not None and options.get("frozen") is True and options.get("eq") is not False
 
 
 def _counted(context: Context, event: CallEvent, name: str) -> str:
@@ -132,15 +180,21 @@ def _unhashable(context: Context, made: Bound) -> str:
     cls = context.flow.follow(made, made.value.callee).value
     if not isinstance(cls, Class) or "__hash__" in cls.facts.methods or cls.facts.bases:
         return ""
+    given = _dataclass(context, cls)
+    if given is None or given.get("frozen") or given.get("unsafe_hash") or given.get("eq") is False:
+        return ""
+    return cls.facts.name
+
+
+def _dataclass(context: Context, cls: Class) -> dict[str | None, object] | None:
+    """Return the options of the decorator that makes a class a dataclass; None if there is none."""
     for decorator in cls.facts.decorators:
         found = context.flow.resolve(context.flow.here(decorator, cls.facts.scope.parent or cls.facts.scope))
         options = found.value if isinstance(found.value, Call) else None
         name = context.flow.calls.callee_name(found) if options is not None else getattr(found.value, "name", "")
         if name == "dataclasses.dataclass":
-            given = {} if options is None else {k.arg: constant(k.value) for k in options.node.keywords}
-            hashed = given.get("frozen") or given.get("unsafe_hash") or given.get("eq") is False
-            return "" if hashed else cls.facts.name
-    return ""
+            return {} if options is None else {k.arg: constant(k.value) for k in options.node.keywords}
+    return None
 
 
 RULE = lint_rule(
