@@ -13,8 +13,13 @@ from codemods.nnx.lint.places import compiled_roots
 from codemods.nnx.values import Attr, Call, Class
 
 
-def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]]:
-    """Yield what calls in the modules asked about give for static parameters: call, argument, parameter's name."""
+def static_arguments(context: Context, receivers: bool = False) -> Iterator[tuple[CallEvent, ast.expr, str]]:
+    """Yield what calls in the modules asked about give for static parameters: call, argument, parameter's name.
+
+    Args:
+        context: the analysis.
+        receivers: whether to yield the objects too whose methods are called, where ``self`` is static.
+    """
     roots = {root.function: root for root in compiled_roots(context) if root.options is not None and root.declared}
     for function, root in roots.items():
         before = [name for name in function.params if name in root.static - root.declared]  # those bound before
@@ -37,6 +42,8 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
                 position = index - shift
                 if 0 <= position < len(event.node.args):
                     yield event, event.node.args[position], name
+                elif position < 0 and receivers:
+                    yield event, _object(event.node.func, function), name
                 for keyword in event.node.keywords:
                     if keyword.arg == name:
                         yield event, keyword.value, name
@@ -45,6 +52,11 @@ def static_arguments(context: Context) -> Iterator[tuple[CallEvent, ast.expr, st
 def _bound_before(context: Context, callee: Bound) -> bool:
     """Say whether some arguments were bound to compiled code behind a callee, as in ``vmap(partial(compiled, 3))``."""
     return any(context.flow.calls.callee_name(layer) == "functools.partial" for layer in layers(context, callee))
+
+
+def _object(callee: ast.expr, function: FunctionFacts) -> ast.expr:
+    """Return the object whose method a call calls."""
+    return callee.value if isinstance(callee, ast.Attribute) and callee.attr == function.name else callee
 
 
 def _receiver(context: Context, event: CallEvent, function: FunctionFacts) -> int:

@@ -14,17 +14,18 @@ from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, jit_of
+from codemods.nnx.lint.static_parts import DISPLAYS, LISTING, dataclass_options, from_numpy, held
 from codemods.nnx.lint.statics import static_arguments
-from codemods.nnx.lint.syntax import constant
 from codemods.nnx.values import Call, Class, Function, Mapping, Ref, Sequence, Unknown, Value
-
-_NUMPY = frozenset(f"numpy.{word}" for word in ("array", "asarray", "zeros", "ones", "arange", "linspace", "full"))
-_LISTING = frozenset(f"builtins.{word}" for word in ("list", "dict", "set", "sorted", "bytearray", "vars"))
-_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, node, name in static_arguments(context):
+    objects: set[str] = set()
+    for event, node, name in static_arguments(context, receivers=True):
+        if node is event.node.func or (isinstance(event.node.func, ast.Attribute) and node is event.node.func.value):
+            if found := _receiver(context, event, node, name, objects):
+                yield found
+            continue
         made = _unhashable(
             context, context.flow.resolve(context.flow.here(event.scope.module.values[node], event.scope))
         )
@@ -37,23 +38,23 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make it @dataclass(frozen=True)",
             )
             continue
-        held = _held(context, node, event.scope)
-        if held:
+        parts = held(context, node, event.scope)
+        if parts:
             yield finding(
                 RULE.code,
                 event.scope,
                 node,
-                f"the static argument `{name}` must be hashable, and it holds {held}, which is not",
+                f"the static argument `{name}` must be hashable, and it holds {parts}, which is not",
                 "pass what holds arrays as an ordinary argument, and a tuple instead of a list",
             )
             continue
         value = event.scope.module.values[node]
         array = (
             context.kinds.only(context.flow.here(value, event.scope)) is Kind.ARRAY
-            or _from_numpy(context, value, event.scope)
+            or from_numpy(context, value, event.scope)
             or made_by_jax(context, value, event.scope)
         )
-        shown = isinstance(_origin(context, node, event.scope), _DISPLAYS)
+        shown = isinstance(_origin(context, node, event.scope), DISPLAYS)
         if not array and not shown and not _listed(context, value, event.scope):
             continue
         mended = None
@@ -73,42 +74,24 @@ def _check(context: Context) -> Iterator[Finding]:
         )
 
 
-def _held(context: Context, node: ast.expr, scope: Scope) -> str:
-    """Return in words what has no hash among the parts of a tuple, NamedTuple or frozen dataclass; empty if nothing."""
-    made = context.flow.resolve(context.flow.here(scope.module.values[node], scope))
-    value = made.value
-    if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple):
-        parts: tuple[Value, ...] = value.items
-    elif isinstance(value, Call) and not value.starred and _hashes_its_parts(context, made, value):
-        parts = (*value.args, *(part for _, part in value.keywords))
-    else:
-        return ""
-    home = context.bodies.home(value.node)
-    if home is None and value.node in context.bodies.nodes(scope):
-        home = scope
-    if home is None:
-        return ""
-    for part in parts:
-        if made_by_jax(context, part, home) or _from_numpy(context, part, home):
-            return "an array"
-        display = part.node if isinstance(part, Sequence | Mapping) else None
-        if isinstance(display, _DISPLAYS):
-            return f"`{ast.unparse(display)}`"
-    return ""
-
-
-def _hashes_its_parts(context: Context, made: Bound, call: Call) -> bool:
-    """Say whether a call makes a NamedTuple or a frozen dataclass, whose hash is that of its fields."""
-    cls = context.flow.follow(made, call.callee).value
-    if not isinstance(cls, Class) or {"__hash__", "__eq__", "__init__", "__new__", "__post_init__"} & {
-        *cls.facts.methods
-    }:
-        return False
-    bases = context.flow.classes.mro(cls.facts)[1]
-    if "typing.NamedTuple" in bases:
-        return True
-    options = _dataclass(context, cls) if not cls.facts.bases else None
-    return options is not None and options.get("frozen") is True and options.get("eq") is not False
+def _receiver(context: Context, event: CallEvent, node: ast.expr, name: str, told: set[str]) -> Finding | None:
+    """Return what is said of an object without a hash whose compiled method is called, once for each class."""
+    if node not in event.scope.module.values:
+        return None
+    made = context.flow.resolve(context.flow.here(event.scope.module.values[node], event.scope))
+    parts = "" if _unhashable(context, made) else held(context, node, event.scope)
+    cls = context.flow.classes.class_of(made)
+    if cls is None or cls.name in told or not (parts or _unhashable(context, made)):
+        return None
+    told.add(cls.name)
+    return finding(
+        RULE.code,
+        event.scope,
+        node,
+        f"the static argument `{name}` must be hashable, and "
+        + (f"it holds {parts}, which is not" if parts else f"a dataclass like `{cls.name}` is not"),
+        f"give the method what it computes with as arguments, or make `{cls.name}` a tree and `{name}` not static",
+    )
 
 
 def _counted(context: Context, event: CallEvent, name: str) -> str:
@@ -121,13 +104,6 @@ def _counted(context: Context, event: CallEvent, name: str) -> str:
     return ""
 
 
-def _from_numpy(context: Context, value: Value, scope: Scope) -> bool:
-    """Say whether a value is an array that a function of numpy made."""
-    found = context.flow.resolve(context.flow.here(value, scope))
-    made = isinstance(found.value, Call) and context.flow.calls.callee_name(found) in _NUMPY
-    return made and context.kinds.only(context.flow.here(value, scope)) is Kind.NUMPY
-
-
 def _origin(context: Context, node: ast.expr, scope: Scope) -> ast.AST:
     """Return the display that a variable or field was made by, on every way, or the expression itself."""
     if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
@@ -136,7 +112,7 @@ def _origin(context: Context, node: ast.expr, scope: Scope) -> ast.AST:
     if value is None:
         return node
     made = [_display(context, one) for one in context.sources.of(context.flow.here(value, scope))]
-    return made[0] if made and all(isinstance(one, _DISPLAYS) for one in made) and made[0] is not None else node
+    return made[0] if made and all(isinstance(one, DISPLAYS) for one in made) and made[0] is not None else node
 
 
 def _display(context: Context, source: Bound) -> ast.AST | None:
@@ -149,7 +125,7 @@ def _display(context: Context, source: Bound) -> ast.AST | None:
         made = context.flow.follow(source, factory).value if factory is not None else None
         if isinstance(made, Function) and len(made.facts.returns) == 1:
             return _display(context, Bound(made.facts.returns[0]))
-        if isinstance(made, Ref) and made.name in _LISTING:
+        if isinstance(made, Ref) and made.name in LISTING:
             return ast.List([], ast.Load())
     return None
 
@@ -162,7 +138,7 @@ def _listed(context: Context, value: Value | None, scope: Scope, depth: int = 0)
         return False
     found = context.flow.resolve(context.flow.here(value, scope))
     if isinstance(found.value, Call):
-        return context.flow.calls.callee_name(found) in _LISTING
+        return context.flow.calls.callee_name(found) in LISTING
     node = found.value.node if isinstance(found.value, Unknown) else None
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Mult):
         return False
@@ -178,23 +154,12 @@ def _unhashable(context: Context, made: Bound) -> str:
     if not isinstance(made.value, Call):
         return ""
     cls = context.flow.follow(made, made.value.callee).value
-    if not isinstance(cls, Class) or "__hash__" in cls.facts.methods or cls.facts.bases:
+    if not isinstance(cls, Class) or "__hash__" in cls.facts.scope.bindings or cls.facts.bases:
         return ""
-    given = _dataclass(context, cls)
+    given = dataclass_options(context, cls.facts)
     if given is None or given.get("frozen") or given.get("unsafe_hash") or given.get("eq") is False:
         return ""
     return cls.facts.name
-
-
-def _dataclass(context: Context, cls: Class) -> dict[str | None, object] | None:
-    """Return the options of the decorator that makes a class a dataclass; None if there is none."""
-    for decorator in cls.facts.decorators:
-        found = context.flow.resolve(context.flow.here(decorator, cls.facts.scope.parent or cls.facts.scope))
-        options = found.value if isinstance(found.value, Call) else None
-        name = context.flow.calls.callee_name(found) if options is not None else getattr(found.value, "name", "")
-        if name == "dataclasses.dataclass":
-            return {} if options is None else {k.arg: constant(k.value) for k in options.node.keywords}
-    return None
 
 
 RULE = lint_rule(
