@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 
 from codemods.nnx.findings import Analysis
 from codemods.nnx.options import Options
@@ -19,13 +20,10 @@ def analysed_in_processes(
     """Analyse groups in a pool, the largest first; a group that kills its process fails alone."""
     order = sorted(range(len(groups)), key=lambda n: -sum(len(source.data) for source in groups[n]))
     results: dict[int, Analysis] = {}
-    with _pool(min(jobs, len(groups))) as pool:
+    with _pool(min(jobs, len(groups))) as pool, suppress(BrokenProcessPool):  # perhaps before all are handed over
         futures = {n: pool.submit(analysed, groups[n], options, context) for n in order}
         for n, future in futures.items():
-            try:
-                results[n] = future.result()
-            except BrokenProcessPool:
-                break
+            results[n] = future.result()
     for n in order:
         if n not in results:
             results[n] = _in_own_process(groups[n], options, context)

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from nnxmigrate.files.roots import project_root
 from tests import fake
 
 Tree = Callable[..., Path]
+
+
+def pytest_configure() -> None:
+    """Put the tests' files where no stray ``pyproject.toml`` or ``.git`` above them makes them part of a project."""
+    if project_root(os.path.realpath(tempfile.gettempdir())) is None:
+        return
+    for folder in (os.path.expanduser("~/.cache"), "/var/tmp", "/dev/shm"):
+        if os.path.isdir(folder) and os.access(folder, os.W_OK) and project_root(os.path.realpath(folder)) is None:
+            os.environ["TMPDIR"] = folder  # for the programs that tests start, and pytest's own folders
+            tempfile.tempdir = folder
+            return
+    raise pytest.UsageError("the tests need a folder for files with no pyproject.toml, setup.* or .git above; set TMPDIR")
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,6 +157,19 @@ def test_a_fix_that_breaks_one_file_is_not_made_in_the_other(tree: Tree, monkeyp
 def test_only_the_group_with_the_defect_fails(tree: Tree, jobs: int, word: str) -> None:
     tree({"a.py": HEAD + "import b\n", "b.py": HEAD + word, "c.py": HEAD + "old\n", "d.py": HEAD + "old\n"})
     assert statuses(go(jobs=jobs)) == {"a.py": "FAILED", "b.py": "FAILED", "c.py": "CHANGED", "d.py": "CHANGED"}
+
+
+def test_a_process_may_crash_before_all_groups_are_handed_over(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit = ProcessPoolExecutor.submit
+
+    def slowly(pool: ProcessPoolExecutor, *given: Any) -> Any:
+        handed = submit(pool, *given)
+        handed.exception()
+        return handed
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", slowly)
+    tree({"a.py": HEAD + "crash_old_longest", "c.py": HEAD + "old\n", "d.py": HEAD + "old\n"})
+    assert statuses(go(jobs=2)) == {"a.py": "FAILED", "c.py": "CHANGED", "d.py": "CHANGED"}
 
 
 def test_processes_change_nothing(tree: Tree) -> None:
