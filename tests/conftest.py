@@ -24,7 +24,7 @@ def pytest_configure() -> None:
             os.environ["TMPDIR"] = folder  # for the programs that tests start, and pytest's own folders
             tempfile.tempdir = folder
             return
-    raise pytest.UsageError("the tests need a folder for files with no pyproject.toml, setup.* or .git above; set TMPDIR")
+    raise pytest.UsageError("the tests need a folder with no pyproject.toml, setup.* or .git above it; set TMPDIR")
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ EVERYTHING = "everything"
 DOUBT = "doubt"
 _EVERYTHING: frozenset[object] = frozenset((EVERYTHING,))
 _DOUBT: frozenset[object] = frozenset((DOUBT,))
+_NO_SIGNS: tuple[object, ...] = (None,)
 _MANY = 40  # from how many functions on an answer is taken to stand on all that is assumed
 
 
@@ -36,6 +37,7 @@ class Assumptions:
         asked: the functions that the present question has asked about; None while nobody wants to know.
         all: the activations, as one key.
         parts: what is assumed of sets of functions that were asked for.
+        signs: what one of may have to be assumed for an answer to hold.
         settled: whether nothing is provisional any more.
     """
 
@@ -46,6 +48,7 @@ class Assumptions:
         self.settled = False
         self._sets: dict[frozenset[object], frozenset[object]] = {}
         self.parts: dict[frozenset[object], frozenset[object]] = {}
+        self.signs: tuple[object, ...] = _NO_SIGNS
 
     def frame(self, function: FunctionFacts) -> Frame | None:
         """Return the activation that is assumed of a function."""
@@ -64,8 +67,9 @@ class Assumptions:
         """Return what is assumed of some functions."""
         found = self.parts.get(functions)
         if found is None:
-            frames = self.frames
-            found = frozenset([frames[function] for function in functions if function in frames]) if frames else NOTHING
+            # few are assumed, and many are asked about
+            held = [made for function, made in self.frames.items() if function in functions]
+            found = frozenset(held) if held else NOTHING
             self.parts[functions] = found
         return found
 
@@ -120,13 +124,14 @@ class Assumptions:
     @contextmanager
     def none(self) -> Iterator[None]:
         """Assume nothing: what is found stands on nothing that is assumed outside."""
-        saved = self.frames, self.all, self.parts, self.asked
-        self.frames, self.all, self.parts, self.asked = {}, frozenset(), {}, None if self.settled else NOTHING
+        saved = self.frames, self.all, self.parts, self.signs, self.asked
+        self.frames, self.all, self.parts, self.signs = {}, frozenset(), {}, _NO_SIGNS
+        self.asked = None if self.settled else NOTHING
         try:
             yield
         finally:
             doubtful = self.asked is not None and not self.asked.isdisjoint((DOUBT, EVERYTHING))
-            self.frames, self.all, self.parts, self.asked = saved
+            self.frames, self.all, self.parts, self.signs, self.asked = saved
             if doubtful:
                 self.doubt()
 
@@ -143,7 +148,7 @@ class Assuming:
 
     def __enter__(self) -> None:
         mine = self._assumptions
-        self._saved, self._asked = (mine.frames, mine.all, mine.parts), mine.asked
+        self._saved, self._asked = (mine.frames, mine.all, mine.parts, mine.signs), mine.asked
         if mine.frames:
             real = {one: made for one, made in mine.frames.items() if isinstance(made, Frame)}
             real[self._function] = self._frame
@@ -152,13 +157,14 @@ class Assuming:
             real, mine.all = {self._function: self._frame}, frozenset((self._frame,))
         mine.parts = {}
         mine.frames = {**real, ANYTHING: ANYTHING, EVERYTHING: mine.all}
+        mine.signs = (None, *mine.frames.values())
         if self._asked is not None:
             mine.asked = NOTHING
 
     def __exit__(self, *_: object) -> None:
         mine = self._assumptions
         asked = mine.asked
-        mine.frames, mine.all, mine.parts = self._saved
+        mine.frames, mine.all, mine.parts, mine.signs = self._saved
         mine.asked = self._asked
         if self._asked is not None and asked:
             # that much is known here, whatever is assumed outside
@@ -173,57 +179,64 @@ class Answer(Generic[V]):
         value: the answer.
     """
 
-    __slots__ = ("_frames", "_more", "_other", "asked", "value")
+    __slots__ = ("_frames", "_others", "asked", "value")
 
-    def __init__(
-        self, value: V, asked: frozenset[object], frames: frozenset[object], other: Answer[V] | None = None
-    ) -> None:
+    def __init__(self, value: V, asked: frozenset[object], frames: frozenset[object]) -> None:
         self.value = value
         self.asked = asked
         self._frames = frames  # what was assumed of the functions that were asked about
-        self._more: dict[frozenset[object], Answer[V]] | None = None  # those that asked about the same ones
-        self._other = other  # one that asked about other functions
+        self._others: dict[object, list[Answer[V]]] | None = None  # to the same question, by what must be assumed
 
     def under(self, assumptions: Assumptions) -> Answer[V] | None:
         """Return the one of several answers that holds under assumptions, on which the present question then stands."""
-        answer: Answer[V] | None = self
-        parts = assumptions.parts
-        while answer is not None:
-            if not answer.asked:
-                return answer
-            frames = parts.get(answer.asked)
-            if frames is None:
-                frames = assumptions.of(answer.asked)
-            held: Answer[V] | None = None
-            if frames == answer._frames:
-                held = answer
-            elif answer._more is not None:
-                held = answer._more.get(frames)
-            if held is not None:
-                assumptions.stand_on(answer.asked)
-                return held
-            answer = answer._other
+        if not self.asked:
+            return self
+        if self._holds(assumptions):
+            return self
+        if self._others is not None:
+            for sign in assumptions.signs:
+                for answer in self._others.get(sign, ()):
+                    if answer._holds(assumptions):
+                        return answer
         return None
+
+    def _holds(self, assumptions: Assumptions) -> bool:
+        frames = assumptions.parts.get(self.asked)
+        if frames is None:
+            frames = assumptions.of(self.asked)
+        if frames != self._frames:
+            return False
+        assumptions.stand_on(self.asked)
+        return True
+
+    def _sign(self) -> object:
+        """Return something that is assumed wherever the answer holds; None if that may be nothing."""
+        sign: object = None
+        for one in self._frames:
+            if one is not ANYTHING:
+                return one
+            sign = one
+        return sign
 
     def steady(self) -> Answer[V] | None:
         """Return those of several answers that are not provisional; None if all are."""
-        rest = self._other.steady() if self._other is not None else None
-        if not self.asked.isdisjoint((DOUBT, EVERYTHING)):
-            return rest
-        self._other = rest
-        return self
+        every = [self, *(answer for others in (self._others or {}).values() for answer in others)]
+        left = [answer for answer in every if answer.asked.isdisjoint((DOUBT, EVERYTHING))]
+        if not left:
+            return None
+        if len(left) < len(every):
+            left[0]._others = None
+            for answer in left[1:]:
+                left[0].add(answer)
+        return left[0]
 
-    def add(self, value: V, asked: frozenset[object], frames: frozenset[object]) -> Answer[V]:
+    def add(self, other: Answer[V]) -> Answer[V]:
         """Note another answer to the same question; return what stands for all of them."""
-        alike: Answer[V] | None = self
-        while alike is not None and alike.asked != asked:
-            alike = alike._other
-        new = Answer(value, asked, frames, self if alike is None else None)
-        if alike is None:
-            return new
-        if alike._more is None:
-            alike._more = {}
-        alike._more[frames] = new
+        if not other.asked:
+            return other
+        if self._others is None:
+            self._others = {}
+        self._others.setdefault(other._sign(), []).append(other)
         return self
 
 
@@ -231,7 +244,7 @@ class Answers(Generic[K, V]):
     """The settled answers to one kind of question.
 
     Attributes:
-        kept: the answers to each, the one that was found last and stands on nothing assumed first.
+        kept: the answers to each, by one that stands for all of them.
     """
 
     __slots__ = ("_assumptions", "kept")
@@ -251,5 +264,5 @@ class Answers(Generic[K, V]):
 
     def keep(self, key: K, value: V, asked: frozenset[object]) -> None:
         """Keep an answer that stands on what is assumed of some functions at present."""
-        frames, known = self._assumptions.of(asked), self.kept.get(key)
-        self.kept[key] = Answer(value, asked, frames) if known is None else known.add(value, asked, frames)
+        new, known = Answer(value, asked, self._assumptions.of(asked)), self.kept.get(key)
+        self.kept[key] = new if known is None else known.add(new)

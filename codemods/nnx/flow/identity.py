@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from codemods.nnx.flow.branches import line_of
-from codemods.nnx.frames import Bound, Indexed, Moment, Part, Round
+from codemods.nnx.frames import Bound, Frame, Indexed, Moment, Part, Round
 from codemods.nnx.values import (
     Attr,
     Call,
@@ -102,15 +102,20 @@ class Identity:
         """Return the loops of earlier rounds that matter for a value: those around a place that it was made at."""
         if not bound.stale:
             return bound.stale
-        lines = self._lines(bound)
-        return frozenset(s for s in bound.stale if self._matters(s, bound, lines))
+        lines: set[int] | None = None
+        left = []
+        for since in bound.stale:
+            if isinstance(since, Moment):
+                matters = since.writer is None or since.given or self._written(since, bound.frame)
+            else:
+                lines = self._lines(bound) if lines is None else lines
+                matters = any(since.lineno <= line <= since.end_lineno for line in lines)  # type: ignore[attr-defined]
+            if matters:
+                left.append(since)
+        return bound.stale if len(left) == len(bound.stale) else frozenset(left)
 
-    def _matters(self, since: ast.AST | Moment, bound: Bound, lines: set[int]) -> bool:
-        if not isinstance(since, Moment):
-            return any(since.lineno <= line <= since.end_lineno for line in lines)  # type: ignore[attr-defined]
-        if since.writer is None or since.given:
-            return True
-        frame = bound.frame
+    def _written(self, since: Moment, frame: Frame | None) -> bool:
+        """Say whether the function that assigns what was read runs on the way to an activation."""
         while frame is not None:
             if frame.function is since.writer:
                 return True

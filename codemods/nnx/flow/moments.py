@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codemods.nnx.facts import ClassFacts, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow.branches import exclusive
 from codemods.nnx.frames import Bound, Moment
 from codemods.nnx.project import enclosing_function
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from codemods.nnx.flow.flow import Flow
 
 
+def _of_self(base: Value) -> bool:
+    """Say whether a value is the instance that a method is called on, which is no module."""
+    return isinstance(base, Param) and base is base.function.self_param
+
+
 class Moments:
     """Says whether a variable or attribute keeps its object, and if not, when it was read."""
 
@@ -33,6 +38,7 @@ class Moments:
         self.flow = flow
         self._attr_moments: dict[tuple[ClassFacts, bool, str], tuple[FunctionFacts | None, bool] | None] = {}
         self._loose: frozenset[str] | None = None
+        self._elsewhere: dict[str, list[AttrEvent]] | None = None
 
     def of_variable(self, scope: Scope, name: str, held: Value, read: Bound) -> frozenset[Moment]:
         """Return when a variable was read, if what is assigned to it may differ from time to time."""
@@ -54,7 +60,13 @@ class Moments:
 
     def _assigned_from_outside(self, module: ModuleFacts, name: str) -> bool:
         """Say whether some code assigns an attribute of a module of the project."""
-        for event in self.flow.fields.stores().get(name, ()):
+        if self._elsewhere is None:
+            self._elsewhere = {}
+            for found, events in self.flow.fields.stores().items():
+                others = [event for event in events if not _of_self(event.base)]
+                if others:
+                    self._elsewhere[found] = others
+        for event in self._elsewhere.get(name, ()):
             base = self.flow.resolve(self.flow.here(event.base, event.scope)).value
             if isinstance(base, ModuleRef) and self.flow.project.find(base.name, base.importer) is module:
                 return True

@@ -18,6 +18,7 @@ from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, 
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Frame, Indexed, Part, Round
 from codemods.nnx.kinds import Kind, result_kind
+from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.pytree.contents import registered, static_field
 from codemods.nnx.v012.arrays import Arrays
@@ -274,12 +275,15 @@ class Attributes:
         return base.function if isinstance(base, Param) and base is base.function.self_param else None
 
     def owners(self, base: Value, scope: Scope) -> Iterator[ClassFacts]:
-        """Yield the classes that an object may be of whose attribute is stored; ``self`` is of its method's class."""
+        """Yield the classes that an object may be of whose attribute is stored; ``self`` is of its method's class.
+
+        Classes whose instances do not check their attributes may be left out.
+        """
         if isinstance(base, Param) and base is base.function.self_param:
             if base.function.owner is not None:
                 yield from self._users(base.function.owner)
             return
-        if isinstance(base, Ref):
+        if isinstance(base, Ref) or not self._objects.may_be(base):
             return
         seen: set[ClassFacts] = set()
         for source in self.context.sources.of(self.flow.here(base, scope)):
@@ -287,6 +291,11 @@ class Attributes:
             if cls is not None and cls not in seen:
                 seen.add(cls)
                 yield cls
+
+    @cached_property
+    def _objects(self) -> Made:
+        """What may be an instance of a class that checks its attributes: others need not be told apart."""
+        return self.flow.may.made_of(cls for cls in self.context.project.classes() if self.is_owner(cls))
 
     def _users(self, cls: ClassFacts) -> tuple[ClassFacts, ...]:
         """Return the classes whose instances run the methods of a class: itself, or those that mix it in."""
