@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.places import NNX_OBJECTS, jit_of, kinds_of
@@ -15,6 +15,7 @@ from codemods.nnx.lint.syntax import inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.project import enclosing_function
+from codemods.nnx.values import Value
 
 _STRUCTURE = frozenset({"sow", "perturb", "pop", "train", "eval", "set_attributes", "set_mode", "add_module"})
 _SHARDING = frozenset({"in_shardings", "out_shardings", "donate_argnums", "donate_argnames", "device", "backend"})
@@ -111,19 +112,12 @@ def _other_references(context: Context, hot: HotLoop) -> bool:
     flow = context.flow
     wrapped = {hot.root.function.node, hot.root.node}
     names = {func.id for func in callees if isinstance(func, ast.Name)} | {hot.root.function.name}
-    for module in context.project.modules:
-        for node, value in module.values.items():
-            if (
-                isinstance(node, ast.Name)
-                and node.id in names
-                and isinstance(node.ctx, ast.Load)
-                and node not in callees
-            ):
-                if any(inside(node, own) for own in wrapped if module is hot.scope.module):
-                    continue
-                reached = {c.function for c in flow.calls.callables(Bound(value, flow.open_frame(hot.scope)))}
-                if hot.root.function in reached:
-                    return True
+    for module, node, value in (place for name in sorted(names) for place in context.shared(_named).get(name, ())):
+        if node in callees or any(inside(node, own) for own in wrapped if module is hot.scope.module):
+            continue
+        reached = {c.function for c in flow.calls.callables(Bound(value, flow.open_frame(hot.scope)))}
+        if hot.root.function in reached:
+            return True
     return any(
         hot.root.function in {c.function for c in flow.calls.callables(Bound(value))}
         for module in context.project.modules
@@ -133,6 +127,16 @@ def _other_references(context: Context, hot: HotLoop) -> bool:
         if alias.name == hot.root.function.name
         for value in module.scope.bindings.get(alias.asname or alias.name, ())
     )
+
+
+def _named(context: Context) -> dict[str, list[tuple[ModuleFacts, ast.Name, Value]]]:
+    """Return where names are read, by name."""
+    found: dict[str, list[tuple[ModuleFacts, ast.Name, Value]]] = {}
+    for module in context.project.modules:
+        for node, value in module.values.items():
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append((module, node, value))
+    return found
 
 
 def _rebound(hot: HotLoop) -> bool:
@@ -167,13 +171,23 @@ def reached(context: Context, function: FunctionFacts) -> OrderedSet[FunctionFac
     found = {function: None}
     queue = [function]
     for current in queue:
-        more = [f for f in context.project.functions() if enclosing_function(f.scope.parent) is current]
+        more = [*context.shared(_inner).get(current, ())]
         for event in context.bodies.calls.get(current.scope, ()):
             call = context.flow.here(event.value, event.scope)
             more += [callee.function for callee, _ in context.flow.calls.invoked(call)]
         queue += [one for one in dict.fromkeys(more) if one not in found]
         found |= dict.fromkeys(more)
     return OrderedSet(found)
+
+
+def _inner(context: Context) -> dict[FunctionFacts, list[FunctionFacts]]:
+    """Return the functions that are defined in each function, also in a class there."""
+    found: dict[FunctionFacts, list[FunctionFacts]] = {}
+    for function in context.project.functions():
+        outer = enclosing_function(function.scope.parent)
+        if outer is not None:
+            found.setdefault(outer, []).append(function)
+    return found
 
 
 def _structural(context: Context, function: FunctionFacts) -> str | None:
