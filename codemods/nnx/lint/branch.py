@@ -27,13 +27,18 @@ _WAYS = {
 }
 
 
+# the nodes that may ask for the truth of something
+_ASKING = frozenset({ast.If, ast.IfExp, ast.While, ast.Assert, ast.comprehension, ast.Match, ast.BoolOp, ast.UnaryOp,
+                     ast.Compare, ast.Call})  # fmt: skip
+
+
 def _check(context: Context) -> Iterator[Finding]:
     flags = {root.function.params[name] for root in compiled_roots(context) for name in flags_of(context, root)}
     for function, _ in traced_bodies(context, level=0):
         seen: set[ast.expr] = set()
         chained: set[ast.AST] = set()  # `elif`s behind a condition that was told of
         for node in context.bodies.nodes(function.scope):
-            if node in chained or context.bodies.guarded(node, function.scope):
+            if type(node) not in _ASKING or node in chained or context.bodies.guarded(node, function.scope):
                 continue
             for place, way in _decisions(node):
                 if place in seen:

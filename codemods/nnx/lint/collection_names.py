@@ -13,7 +13,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import has_attribute, owner_class
-from codemods.nnx.lint.places import foreign, scopes
+from codemods.nnx.lint.places import each, foreign
 from codemods.nnx.values import Call, Const, Item, Value
 
 _COLLECTIONS = {"params": "nnx.Param", "batch_stats": "nnx.BatchStat", "intermediates": "nnx.Intermediate",
@@ -81,33 +81,30 @@ def _tagged(context: Context) -> bool:
 
 def _items(context: Context) -> Iterator[Finding]:
     """Yield the items of a state that are taken by the name of a collection."""
-    for scope in scopes(context):
-        if b"nnx" not in scope.module.source.data:
+    for scope, node in each(context, ast.Subscript):
+        if not isinstance(node.slice, ast.Constant) or b"nnx" not in scope.module.source.data:
             continue
-        for node in context.bodies.nodes(scope):
-            if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
-                continue
-            word = node.slice.value
-            base = scope.module.values.get(node.value)
-            if not isinstance(word, str):
-                continue
-            dotted = "." in word.strip(".")
-            if base is None or not isinstance(node.ctx, ast.Load) or not (dotted or word in {"params", "batch_stats"}):
-                continue
-            if context.kinds.only(context.flow.here(base, scope)) is not Kind.STATE or not _lacks(
-                context, base, scope, word
-            ):
-                continue
-            if not context.bodies.guarded(node, scope):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f'a state has no "{word}": it goes by the attributes of the model',
-                    f"select the collection first: nnx.state(model, {_COLLECTIONS[word]})"
-                    if word in _COLLECTIONS
-                    else "take the attributes one by one: " + "".join(f'["{part}"]' for part in word.split(".")),
-                )
+        word = node.slice.value
+        base = scope.module.values.get(node.value)
+        if not isinstance(word, str):
+            continue
+        dotted = "." in word.strip(".")
+        if base is None or not isinstance(node.ctx, ast.Load) or not (dotted or word in {"params", "batch_stats"}):
+            continue
+        if context.kinds.only(context.flow.here(base, scope)) is not Kind.STATE or not _lacks(
+            context, base, scope, word
+        ):
+            continue
+        if not context.bodies.guarded(node, scope):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f'a state has no "{word}": it goes by the attributes of the model',
+                f"select the collection first: nnx.state(model, {_COLLECTIONS[word]})"
+                if word in _COLLECTIONS
+                else "take the attributes one by one: " + "".join(f'["{part}"]' for part in word.split(".")),
+            )
 
 
 def _lacks(context: Context, base: Value, scope: Scope, word: str) -> bool:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, scopes
+from codemods.nnx.lint.places import each, foreign
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Ref
 
@@ -19,15 +19,14 @@ _EQUALITIES = ("equal", "not_equal")
 
 def _check(context: Context) -> Iterator[Finding]:
     modules = {module for module in context.asked.modules if b"nan" in module.source.data.lower()}
-    for scope in scopes(context):
-        for node in context.bodies.nodes(scope) if scope.module in modules else ():
-            if not isinstance(node, ast.Compare):
-                continue
-            sides = (node.left, *node.comparators)
-            for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
-                if isinstance(op, ast.Eq | ast.NotEq) and (_nan(context, left, scope) or _nan(context, right, scope)):
-                    yield _found(scope, node, isinstance(op, ast.NotEq))
-                    break
+    for scope, node in each(context, ast.Compare) if modules else ():
+        if scope.module not in modules:
+            continue
+        sides = (node.left, *node.comparators)
+        for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+            if isinstance(op, ast.Eq | ast.NotEq) and (_nan(context, left, scope) or _nan(context, right, scope)):
+                yield _found(scope, node, isinstance(op, ast.NotEq))
+                break
     for event, name in foreign(context, *_EQUALITIES):
         if name.startswith(("jax.numpy.", "numpy.")) and any(
             _nan(context, a, event.scope) for a in event.node.args[:2]

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import FLOAT, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, scopes
+from codemods.nnx.lint.places import each, foreign
 
 # functions that need integers: the places of these
 _PLACES: dict[str, tuple[int, ...]] = {
@@ -41,15 +41,13 @@ def _check(context: Context) -> Iterator[Finding]:
                 switch = name.endswith("switch") and _float_array(context, node, event.scope)
                 if switch or _quotient(context, node, event.scope):
                     yield _found(event.scope, node, f"`{last(name)}` needs an integer")
-    for scope in scopes(context):
-        for inner in context.bodies.nodes(scope):
-            if isinstance(inner, ast.Subscript):
-                for part in _bounds(inner.slice):
-                    sliced = isinstance(inner.slice, ast.Slice)
-                    if not _quotient(context, part, scope) or context.bodies.guarded(inner, scope):
-                        continue
-                    if sliced or _is_array(context, inner.value, scope):
-                        yield _found(scope, part, "an index is an integer")
+    for scope, inner in each(context, ast.Subscript):
+        for part in _bounds(inner.slice):
+            sliced = isinstance(inner.slice, ast.Slice)
+            if not _quotient(context, part, scope) or context.bodies.guarded(inner, scope):
+                continue
+            if sliced or _is_array(context, inner.value, scope):
+                yield _found(scope, part, "an index is an integer")
 
 
 def _found(scope: Scope, node: ast.expr, what: str) -> Finding:

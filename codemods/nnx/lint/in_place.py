@@ -15,7 +15,7 @@ from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.origins import origin, own_stores
-from codemods.nnx.lint.places import fix, scopes
+from codemods.nnx.lint.places import each, fix
 from codemods.nnx.lint.status import Grade
 from codemods.nnx.values import Attr, Call, Changed, Item, Loop, Param, Unknown, Value
 
@@ -24,33 +24,32 @@ _METHODS = {ast.Add: "add", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "p
 
 def _check(context: Context) -> Iterator[Finding]:
     assigning = {module for module in context.asked.modules if _assigns_items(module)}
-    for scope in scopes(context):
-        for node in context.bodies.nodes(scope) if scope.module in assigning else ():
-            targets = _items(node)
-            if not targets or context.bodies.guarded(node, scope) or _either(scope):
-                continue
-            view = next(
-                (t for t in targets if _view(context, t.value, scope) and not _stays(context, t.value, scope)), None
+    for scope, node in each(context, ast.Assign, ast.AugAssign, ast.Delete) if assigning else ():
+        targets = _items(node) if scope.module in assigning else []
+        if not targets or context.bodies.guarded(node, scope) or _either(scope):
+            continue
+        view = next(
+            (t for t in targets if _view(context, t.value, scope) and not _stays(context, t.value, scope)), None
+        )
+        if view is not None:
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"`{ast.unparse(view.value)}` is a view of an array of JAX, which cannot be written to",
+                "make a copy: np.array(x)",
             )
-            if view is not None:
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f"`{ast.unparse(view.value)}` is a view of an array of JAX, which cannot be written to",
-                    "make a copy: np.array(x)",
-                )
-                continue
-            found = next((t for t in targets if not _named(t) and _changes(context, t.value, scope)), None)
-            if found is not None and not _stays(context, found.value, scope):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    "JAX arrays cannot be changed in place",
-                    "use x = x.at[index].set(value)",
-                    _fix(scope, node, found) if _alone(node, found) else None,
-                )
+            continue
+        found = next((t for t in targets if not _named(t) and _changes(context, t.value, scope)), None)
+        if found is not None and not _stays(context, found.value, scope):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                "JAX arrays cannot be changed in place",
+                "use x = x.at[index].set(value)",
+                _fix(scope, node, found) if _alone(node, found) else None,
+            )
 
 
 _EITHER = frozenset({"xnp", "xp", "np", "jnp", "npx", "numpy", "numpy_module"})

@@ -10,27 +10,25 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named
-from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.places import each
 from codemods.nnx.lint.syntax import inside
 from codemods.nnx.nodes import last_word
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope in scopes(context):
-        nodes = context.bodies.nodes(scope)
-        for node in nodes:
-            if isinstance(node, ast.ListComp | ast.DictComp):
-                made = _inner(node.elt if isinstance(node, ast.ListComp) else node.value)
-                names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-                late = _late(made, names) if isinstance(made, ast.Lambda) else ""
-                if late and isinstance(made, ast.Lambda):
-                    yield _found(scope, made, late)
-            elif isinstance(node, ast.For):
-                names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-                for function, kept in _kept(node):
-                    late = _late(function, names)
-                    if late and not _read(nodes, kept, node):
-                        yield _found(scope, function, late)
+    for scope, node in each(context, ast.ListComp, ast.DictComp, ast.For):
+        if isinstance(node, ast.ListComp | ast.DictComp):
+            made = _inner(node.elt if isinstance(node, ast.ListComp) else node.value)
+            names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+            late = _late(made, names) if isinstance(made, ast.Lambda) else ""
+            if late and isinstance(made, ast.Lambda):
+                yield _found(scope, made, late)
+        elif isinstance(node, ast.For):
+            names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+            for function, kept in _kept(node):
+                late = _late(function, names)
+                if late and not _read(context.bodies.nodes(scope), kept, node):
+                    yield _found(scope, function, late)
 
 
 def _found(scope: Scope, made: ast.Lambda | ast.FunctionDef, name: str) -> Finding:

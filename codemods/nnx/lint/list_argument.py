@@ -14,7 +14,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import listed, named
-from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.places import each
 from codemods.nnx.values import Call, Changed, Item, Loop
 
 # functions that are given an array first; those that take sequences, such as stack, are left out
@@ -69,22 +69,21 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"functions of jax.numpy take no list, and `{ast.unparse(argument)}` is one",
                     "make an array of it: jnp.array(...) or jnp.stack(...)",
                 )
-    for scope in scopes(context):
-        for inner in context.bodies.nodes(scope):
-            if isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.List) and inner.slice.elts:
-                owner = inner.value
-                if isinstance(owner, ast.Attribute) and owner.attr == "at":
-                    owner = owner.value
-                value = scope.module.values.get(owner)
-                if value is not None and context.kinds.only(context.flow.here(value, scope)) is Kind.ARRAY:
-                    yield finding(
-                        RULE.code,
-                        scope,
-                        inner,
-                        "JAX arrays take no list as an index",
-                        "make an array of it: jnp.array([...])",
-                        _fix(context, scope, inner.slice),
-                    )
+    for scope, inner in each(context, ast.Subscript):
+        if isinstance(inner.slice, ast.List) and inner.slice.elts:
+            owner = inner.value
+            if isinstance(owner, ast.Attribute) and owner.attr == "at":
+                owner = owner.value
+            value = scope.module.values.get(owner)
+            if value is not None and context.kinds.only(context.flow.here(value, scope)) is Kind.ARRAY:
+                yield finding(
+                    RULE.code,
+                    scope,
+                    inner,
+                    "JAX arrays take no list as an index",
+                    "make an array of it: jnp.array([...])",
+                    _fix(context, scope, inner.slice),
+                )
 
 
 def _fix(context: Context, scope: Scope, node: ast.expr) -> Fix | None:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS
-from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.places import each
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Value
 
@@ -20,26 +20,25 @@ _TEXTS = frozenset({"split", "join", "format", "count", "index", "strip", "repla
 
 def listed_states(context: Context) -> Iterator[tuple[Scope, ast.expr, str, str]]:
     """Yield the states that a loop takes for their leaves, with what is wrong and the way out."""
-    for scope in scopes(context):
+    for scope, node in each(context, ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp):
         if b"nnx" not in scope.module.source.data:
             continue
-        for node in context.bodies.nodes(scope):
-            over = _over(node)
-            if over is None or not isinstance(over, ast.Name | ast.Attribute | ast.Call):
-                continue
-            value = scope.module.values.get(over)
-            if value is None or context.kinds.only(context.flow.here(value, scope)) is not Kind.STATE:
-                continue
-            if any(_several(one.value) for one in context.sources.originals(context.flow.here(value, scope))):
-                continue
-            if not context.bodies.guarded(node, scope):
-                text = scope.module.source.text(over)
-                yield (
-                    scope,
-                    over,
-                    f"a state goes through its keys: `{text}` is like a dict, and no list of arrays",
-                    f"take its leaves: jax.tree.leaves({text})",
-                )
+        over = _over(node)
+        if over is None or not isinstance(over, ast.Name | ast.Attribute | ast.Call):
+            continue
+        value = scope.module.values.get(over)
+        if value is None or context.kinds.only(context.flow.here(value, scope)) is not Kind.STATE:
+            continue
+        if any(_several(one.value) for one in context.sources.originals(context.flow.here(value, scope))):
+            continue
+        if not context.bodies.guarded(node, scope):
+            text = scope.module.source.text(over)
+            yield (
+                scope,
+                over,
+                f"a state goes through its keys: `{text}` is like a dict, and no list of arrays",
+                f"take its leaves: jax.tree.leaves({text})",
+            )
 
 
 def _several(value: Value) -> bool:

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import FLOAT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.label_kind import one_hot
-from codemods.nnx.lint.places import foreign, in_test, scopes
+from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.values import Attr, Call, Const, Value
 
 _MADE = ("flax.nnx.MultiMetric", "flax.nnx.metrics.Accuracy", "flax.nnx.metrics.Average", "flax.nnx.metrics.Welford")
@@ -66,29 +66,26 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _results(context: Context) -> Iterator[Finding]:
     """Yield the results of a MultiMetric that are asked for by a name that it has not."""
-    for scope in scopes(context):
-        if b"compute()" not in scope.module.source.data:
+    for scope, node in each(context, ast.Subscript):
+        if not isinstance(node.slice, ast.Constant) or b"compute()" not in scope.module.source.data:
             continue
-        for node in context.bodies.nodes(scope):
-            if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
-                continue
-            value, name = scope.module.values.get(node.value), node.slice.value
-            if value is None or not isinstance(name, str) or not isinstance(node.ctx, ast.Load):
-                continue
-            found = context.flow.resolve(context.flow.here(value, scope))
-            call = found.value
-            if not isinstance(call, Call) or not isinstance(call.callee, Attr) or call.callee.name != "compute":
-                continue
-            made = list(context.sources.originals(context.flow.with_value(found, call.callee.base)))
-            names = [_names(context, one) for one in made]
-            if names and all(one and name not in one for one in names) and not context.bodies.guarded(node, scope):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f'the MultiMetric has no "{name}": it was made with {" and ".join(sorted(names[0]))}',
-                    "ask by a name that it was made with",
-                )
+        value, name = scope.module.values.get(node.value), node.slice.value
+        if value is None or not isinstance(name, str) or not isinstance(node.ctx, ast.Load):
+            continue
+        found = context.flow.resolve(context.flow.here(value, scope))
+        call = found.value
+        if not isinstance(call, Call) or not isinstance(call.callee, Attr) or call.callee.name != "compute":
+            continue
+        made = list(context.sources.originals(context.flow.with_value(found, call.callee.base)))
+        names = [_names(context, one) for one in made]
+        if names and all(one and name not in one for one in names) and not context.bodies.guarded(node, scope):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f'the MultiMetric has no "{name}": it was made with {" and ".join(sorted(names[0]))}',
+                "ask by a name that it was made with",
+            )
 
 
 def _names(context: Context, made: Bound) -> set[str]:

@@ -10,7 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.exact_types import ExactTypes
-from codemods.nnx.lint.places import foreign, in_test, scopes
+from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.nodes import last_word
 
 _SMALLEST, _LARGEST = 2.0**-25, 65520.0  # what float16 takes for zero, and what for infinity
@@ -20,12 +20,10 @@ _WITH_NUMBER = {"where": (1, 2), "maximum": (0, 1), "minimum": (0, 1), "add": (0
 
 def _check(context: Context) -> Iterator[Finding]:
     types = ExactTypes(context)
-    for scope in scopes(context):
-        if in_test(scope) or (b"16" not in scope.module.source.data and b"uint8" not in scope.module.source.data):
-            continue
-        for node in context.bodies.nodes(scope):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-                yield from _operation(types, node, scope)
+    for scope, node in each(context, ast.BinOp):
+        data = scope.module.source.data
+        if isinstance(node.op, ast.Add | ast.Sub) and (b"16" in data or b"uint8" in data) and not in_test(scope):
+            yield from _operation(types, node, scope)
     for event, name in foreign(context, *_WITH_NUMBER):
         if not name.startswith("jax.numpy.") or in_test(event.scope) or b"16" not in event.scope.module.source.data:
             continue

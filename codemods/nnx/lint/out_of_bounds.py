@@ -13,46 +13,41 @@ from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.origins import named, origin, own_stores
-from codemods.nnx.lint.places import in_test, scopes
+from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Item, Loop, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope in scopes(context):
+    for scope, node in each(context, ast.Subscript):
         if in_test(scope):
             continue
-        for node in context.bodies.nodes(scope):
-            if not isinstance(node, ast.Subscript):
-                continue
-            owner = (
-                node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
+        owner = node.value.value if isinstance(node.value, ast.Attribute) and node.value.attr == "at" else node.value
+        if _past(context, node, scope) or past_in_rounds(context, node, scope):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                "this index is past the end in one round: JAX reads the last element, and drops what is written",
+                "let the loop end before, or count from len(...) - 1",
             )
-            if _past(context, node, scope) or past_in_rounds(context, node, scope):
+            continue
+        indices = _indices(node.slice)
+        if not indices or not (isinstance(owner, ast.Call) or named(owner)):
+            continue
+        shape = _shape(context, owner, scope)
+        for axis, (index, length) in enumerate(zip(indices, shape, strict=False)):
+            if index is not None and length is not None and not -length <= index < length:
+                where = f" along axis {axis}" if len(indices) > 1 else ""
                 yield finding(
                     RULE.code,
                     scope,
                     node,
-                    "this index is past the end in one round: JAX reads the last element, and drops what is written",
-                    "let the loop end before, or count from len(...) - 1",
+                    f"the array has {length} elements{where}: JAX reads the last one, and drops what is written",
+                    "use an index within the array",
                 )
-                continue
-            indices = _indices(node.slice)
-            if not indices or not (isinstance(owner, ast.Call) or named(owner)):
-                continue
-            shape = _shape(context, owner, scope)
-            for axis, (index, length) in enumerate(zip(indices, shape, strict=False)):
-                if index is not None and length is not None and not -length <= index < length:
-                    where = f" along axis {axis}" if len(indices) > 1 else ""
-                    yield finding(
-                        RULE.code,
-                        scope,
-                        node,
-                        f"the array has {length} elements{where}: JAX reads the last one, and drops what is written",
-                        "use an index within the array",
-                    )
-                    break
+                break
 
 
 def _shape(context: Context, node: ast.expr, scope: Scope) -> tuple[int | None, ...]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
+from operator import itemgetter
+from typing import TypeVar
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
@@ -18,6 +21,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Attr, Call, Changed, Loop, Param, Unknown, Value
 
+Node = TypeVar("Node", bound=ast.AST)
 NNX_OBJECTS = frozenset({Kind.MODULE, Kind.OPTIMIZER, Kind.METRIC, Kind.RNGS, Kind.STREAM})
 
 
@@ -51,6 +55,39 @@ def scopes(context: Context) -> Iterator[Scope]:
         yield module.scope
         for function in module.functions:
             yield function.scope
+
+
+def each(context: Context, *kinds: type[Node]) -> Iterator[tuple[Scope, Node]]:
+    """Yield the nodes of some types in the bodies of :func:`scopes`, in their order, each with its body.
+
+    One pass over all nodes serves all rules, so that a rule looks only at what it speaks about.
+
+    Args:
+        context: the analysis.
+        kinds: the types; none of those that most nodes are of: names, attributes and constants.
+    """
+    index = context.shared(_by_type)
+    found = [index[kind] for kind in kinds if kind in index]
+    ordered = found[0] if len(found) == 1 else sorted((one for part in found for one in part), key=_PLACE)
+    for _, scope, node in ordered:
+        yield scope, node  # type: ignore[misc]
+
+
+_PLACE = itemgetter(0)
+_PLENTY = frozenset({ast.Name, ast.Attribute, ast.Constant})
+
+
+def _by_type(context: Context) -> dict[type[ast.AST], list[tuple[int, Scope, ast.AST]]]:
+    """Return the nodes of the bodies asked about by their types, each with its number and body."""
+    found: dict[type[ast.AST], list[tuple[int, Scope, ast.AST]]] = {}
+    number = 0
+    for scope in scopes(context):
+        for node in context.bodies.nodes(scope):
+            kind = type(node)
+            if kind not in _PLENTY:
+                number += 1
+                found.setdefault(kind, []).append((number, scope, node))
+    return found
 
 
 def foreign(context: Context, *words: str, everywhere: bool = False) -> Iterator[tuple[CallEvent, str]]:
@@ -216,16 +253,27 @@ def compiled_roots(context: Context) -> Iterator[Root]:
 
 def jit_of(context: Context, event: CallEvent) -> tuple[Root, ...]:
     """Return the applications of ``jit`` behind the function that a call calls."""
+    applied, decorated = context.shared(_compiled)
+    if not applied and not decorated:
+        return ()
     flow = context.flow
     call = flow.here(event.value, event.scope)
     callee = flow.follow(call, event.value.callee)
     if isinstance(callee.value, Attr):  # a method under a decorator
-        methods = {one.function for one in flow.calls.callables(callee)}
+        methods = {one.function for one in flow.calls.callables(callee)} if decorated else set()
         return tuple(r for r in compiled_roots(context) if r.decorator and r.function in methods) if methods else ()
     if not isinstance(callee.value, Call):
         return ()
     node = callee.value.node
+    if node not in applied and node.func not in decorated:
+        return ()
     return tuple(r for r in compiled_roots(context) if r.node is node or (r.decorator and r.node is node.func))
+
+
+def _compiled(context: Context) -> tuple[frozenset[ast.AST], frozenset[ast.AST]]:
+    """Return the nodes of the applications of ``jit`` and ``pmap``, and those of them that are decorators."""
+    roots = list(compiled_roots(context))
+    return frozenset(root.node for root in roots), frozenset(root.node for root in roots if root.decorator)
 
 
 def fix(scope: Scope, node: ast.AST, text: str, safety: Safety = Safety.SAFE) -> Fix:
@@ -273,7 +321,12 @@ _TESTS = frozenset({"test", "tests", "benchmark", "benchmarks"})  # folders
 
 def is_test(module: ModuleFacts) -> bool:
     """Say whether a module holds tests or benchmarks, by its name."""
-    folder, _, name = module.source.path.replace("\\", "/").rpartition("/")
+    return _of_tests(module.source.path)
+
+
+@lru_cache(maxsize=1_000)
+def _of_tests(path: str) -> bool:
+    folder, _, name = path.replace("\\", "/").rpartition("/")
     if _TESTS & set(folder.split("/")[-2:]) or name.startswith(("test_", "bench", "conftest")):
         return True
     return name.endswith("_test.py")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.places import each
 
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _BITS = re.compile(r"(^|_)(bits?|flags|bitmask)(_|$)")
@@ -17,21 +17,16 @@ _SIGNS = {ast.BitAnd: "&", ast.BitOr: "|"}
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope in scopes(context):
-        data = scope.module.source.data
-        if b"&" not in data and b"|" not in data:
-            continue
-        for node in context.bodies.nodes(scope):
-            if isinstance(node, ast.Compare):
-                sign = _mixed(node)
-                if sign:
-                    yield finding(
-                        RULE.code,
-                        scope,
-                        node,
-                        f"`{sign}` binds before the comparison: this compares with `{ast.unparse(_inner(node))}`",
-                        f"put the comparisons in parentheses: (a < b) {sign} (c < d)",
-                    )
+    for scope, node in each(context, ast.Compare):
+        sign = _mixed(node)
+        if sign:
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"`{sign}` binds before the comparison: this compares with `{ast.unparse(_inner(node))}`",
+                f"put the comparisons in parentheses: (a < b) {sign} (c < d)",
+            )
 
 
 def _mixed(node: ast.Compare) -> str:

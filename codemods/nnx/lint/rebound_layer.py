@@ -8,33 +8,30 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.places import each
 
 _WALKS = frozenset({"flax.nnx.iter_modules", "flax.nnx.iter_children", "flax.nnx.iter_graph", "flax.nnx.to_flat_state"})
 _METHODS = frozenset({"iter_modules", "iter_children"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope in scopes(context):
+    for scope, loop in each(context, ast.For):
         data = scope.module.source.data
-        if b"iter_" not in data and b"to_flat_state" not in data:
+        if (b"iter_" not in data and b"to_flat_state" not in data) or not _walks(context, loop):
             continue
-        for loop in context.bodies.nodes(scope):
-            if not isinstance(loop, ast.For) or not _walks(context, loop):
+        names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+        for node in ast.walk(loop):
+            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
                 continue
-            names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-            for node in ast.walk(loop):
-                if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
-                    continue
-                name = node.targets[0].id
-                if name in names and not _read_later(loop, node, name):
-                    yield finding(
-                        RULE.code,
-                        scope,
-                        node,
-                        f"this changes the variable `{name}` of the loop, and nothing in the model",
-                        "set the attribute of what holds it: setattr(parent, name, layer), or variable[...] = array",
-                    )
+            name = node.targets[0].id
+            if name in names and not _read_later(loop, node, name):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"this changes the variable `{name}` of the loop, and nothing in the model",
+                    "set the attribute of what holds it: setattr(parent, name, layer), or variable[...] = array",
+                )
 
 
 def _walks(context: Context, loop: ast.For) -> bool:

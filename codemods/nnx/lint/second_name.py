@@ -14,7 +14,7 @@ from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
-from codemods.nnx.lint.places import callers_of, foreign, in_test, kinds_of, passed, position, scopes
+from codemods.nnx.lint.places import callers_of, each, foreign, in_test, kinds_of, passed, position, scopes
 from codemods.nnx.lint.syntax import argument, innermost_loop, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
@@ -224,15 +224,14 @@ def _field_names(context: Context, event: CallEvent) -> list[str]:
 
 def _keyed(context: Context) -> Iterator[Finding]:
     """Yield the models that a dict holds under a key that promises a copy, and under another one or a name as well."""
-    for scope in scopes(context):
-        if b"nnx" not in scope.module.source.data or in_test(scope):
-            continue
-        for node in context.bodies.nodes(scope):
-            for word, given in _entries(node):
-                value = scope.module.values.get(given)
-                if value is None or kinds_of(context, value, scope) != {Kind.MODULE}:
-                    continue
-                yield _no_copy(context, word, given, scope)
+    for scope, node in each(context, ast.Assign, ast.Dict, ast.Call):
+        for word, given in _entries(node):
+            if b"nnx" not in scope.module.source.data or in_test(scope):
+                continue
+            value = scope.module.values.get(given)
+            if value is None or kinds_of(context, value, scope) != {Kind.MODULE}:
+                continue
+            yield _no_copy(context, word, given, scope)
 
 
 _HALVES = {"copy.copy": "copy.copy copies no Variable", "flax.nnx.view": "nnx.view copies no Variable",
@@ -333,25 +332,22 @@ def _key(node: ast.expr) -> str:
 
 def _multiplied(context: Context) -> Iterator[Finding]:
     """Yield the lists that hold one new layer several times."""
-    for scope in scopes(context):
-        if b"nnx" not in scope.module.source.data or in_test(scope):
+    for scope, node in each(context, ast.BinOp):
+        if not isinstance(node.op, ast.Mult) or b"nnx" not in scope.module.source.data or in_test(scope):
             continue
-        for node in context.bodies.nodes(scope):
-            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
-                continue
-            display = next((one for one in (node.left, node.right) if isinstance(one, ast.List | ast.Tuple)), None)
-            made = display.elts[0] if display is not None and len(display.elts) == 1 else None
-            if not isinstance(made, ast.Call) or (isinstance(node.right, ast.Constant) and node.right.value == 1):
-                continue
-            value = scope.module.values.get(made)
-            if value is not None and kinds_of(context, value, scope) == {Kind.MODULE}:
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f"`{scope.module.source.text(made)}` is made once: the list holds the same layer several times",
-                    "make one for every place: [... for _ in range(n)]",
-                )
+        display = next((one for one in (node.left, node.right) if isinstance(one, ast.List | ast.Tuple)), None)
+        made = display.elts[0] if display is not None and len(display.elts) == 1 else None
+        if not isinstance(made, ast.Call) or (isinstance(node.right, ast.Constant) and node.right.value == 1):
+            continue
+        value = scope.module.values.get(made)
+        if value is not None and kinds_of(context, value, scope) == {Kind.MODULE}:
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"`{scope.module.source.text(made)}` is made once: the list holds the same layer several times",
+                "make one for every place: [... for _ in range(n)]",
+            )
 
 
 def _assigned(context: Context, scope: Scope) -> Iterator[tuple[ast.Assign, ast.expr, ast.expr]]:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test, scopes
+from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.values import Attr, Call, Each, Item, Param, Value
 
 _FILTERED = frozenset({"flax.nnx.state", "flax.nnx.split", "flax.nnx.pop", "flax.nnx.filter_state"})
@@ -19,22 +19,19 @@ _FLAT_METHODS = frozenset({"flat_state", "flatten", "filter", "items"})
 
 def _check(context: Context) -> Iterator[Finding]:
     filters: set[object] | None = None
-    for scope in scopes(context):
-        if b"rngs" not in scope.module.source.data or in_test(scope):
+    for scope, node in each(context, ast.Compare):
+        if not _asks(node) or in_test(scope):
             continue
-        for node in context.bodies.nodes(scope):
-            if not isinstance(node, ast.Compare) or not _asks(node):
-                continue
-            if filters is None:
-                filters = _filters(context)
-            if _path(context, node.comparators[0], scope, filters):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    "streams are in the state under the name of whatever attribute holds them, not only as `rngs`",
-                    "select them by type: nnx.RngState",
-                )
+        if filters is None:
+            filters = _filters(context)
+        if _path(context, node.comparators[0], scope, filters):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                "streams are in the state under the name of whatever attribute holds them, not only as `rngs`",
+                "select them by type: nnx.RngState",
+            )
 
 
 def _asks(node: ast.Compare) -> bool:

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import kinds_of, scopes
+from codemods.nnx.lint.places import each, kinds_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Each, Loop, Mapping, Value
 
@@ -23,30 +23,29 @@ _OF_MEMBERS = frozenset({"set", "frozenset", "Counter", "hash"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope in scopes(context):
-        for node in context.bodies.nodes(scope):
-            for key, holder, makers in _keys(node):  # first what is seldom so, and is soon known
-                array = _array(context, key, scope)
-                if not array and not (_named(context, key) and _variable(context, key, scope)):
-                    continue
-                if not _takes_keys(context, holder, scope, makers) or context.bodies.guarded(node, scope):
-                    continue
-                if not array:
-                    yield finding(
-                        RULE.code,
-                        scope,
-                        key,
-                        f"`{ast.unparse(key)}` is a Variable, which has no hash since Flax 0.12",
-                        "take its path or name for the key, or id(variable)",
-                    )
-                    continue
+    for scope, node in each(context, ast.Subscript, ast.Compare, ast.Call):
+        for key, holder, makers in _keys(node):  # first what is seldom so, and is soon known
+            array = _array(context, key, scope)
+            if not array and not (_named(context, key) and _variable(context, key, scope)):
+                continue
+            if not _takes_keys(context, holder, scope, makers) or context.bodies.guarded(node, scope):
+                continue
+            if not array:
                 yield finding(
                     RULE.code,
                     scope,
                     key,
-                    f"`{ast.unparse(key)}` is an array, which has no hash: it is no key of a dict and in no set",
-                    "take its number: int(x), or x.item() and x.tolist()",
+                    f"`{ast.unparse(key)}` is a Variable, which has no hash since Flax 0.12",
+                    "take its path or name for the key, or id(variable)",
                 )
+                continue
+            yield finding(
+                RULE.code,
+                scope,
+                key,
+                f"`{ast.unparse(key)}` is an array, which has no hash: it is no key of a dict and in no set",
+                "take its number: int(x), or x.item() and x.tolist()",
+            )
 
 
 def _keys(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import in_test, scopes
+from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.may.may import Made
 from codemods.nnx.v012.variables import of_own_classes
 from codemods.nnx.values import Call, Changed, Class, Const, Sequence, Value
@@ -22,24 +22,21 @@ _SHAPED = frozenset({"zeros", "ones", "full"})
 def variable_conditions(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
     """Yield the Variables of one truth value that are conditions themselves, which asks for their length."""
     made: tuple[Made, ...] | None = None
-    for scope in scopes(context):
+    for scope, node in each(context, ast.If, ast.While, ast.IfExp, ast.Assert):
         if b"nnx" not in scope.module.source.data:
             continue
-        for node in context.bodies.nodes(scope):
-            for test in _tests(node):
-                value = scope.module.values.get(test)
-                if value is None:
-                    continue
-                made = made if made is not None else context.shared(_made)
-                if not any(one.may_be(value) for one in made) or in_test(scope):
-                    continue
-                found = context.sources.originals(context.flow.here(value, scope))
-                sources = [
-                    one for one in found if not isinstance(one.value, Changed)
-                ]  # the same one, with another value
-                if sources and all(_single(context, one) for one in sources):
-                    if not context.bodies.guarded(test, scope):
-                        yield scope, test
+        for test in _tests(node):
+            value = scope.module.values.get(test)
+            if value is None:
+                continue
+            made = made if made is not None else context.shared(_made)
+            if not any(one.may_be(value) for one in made) or in_test(scope):
+                continue
+            found = context.sources.originals(context.flow.here(value, scope))
+            sources = [one for one in found if not isinstance(one.value, Changed)]  # the same one, with another value
+            if sources and all(_single(context, one) for one in sources):
+                if not context.bodies.guarded(test, scope):
+                    yield scope, test
 
 
 def _made(context: Context) -> tuple[Made, ...]:
@@ -47,11 +44,9 @@ def _made(context: Context) -> tuple[Made, ...]:
     return context.flow.may.made_by(_VARIABLES), of_own_classes(context)
 
 
-def _tests(node: ast.AST) -> Iterator[ast.expr]:
+def _tests(node: ast.If | ast.While | ast.IfExp | ast.Assert) -> Iterator[ast.expr]:
     """Yield the names and attributes that a node asks for their truth."""
-    pending: list[ast.expr] = []
-    if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
-        pending = [node.test]
+    pending = [node.test]
     while pending:
         test = pending.pop()
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

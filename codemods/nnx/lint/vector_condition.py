@@ -15,7 +15,7 @@ from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import made, origin, own_stores
-from codemods.nnx.lint.places import foreign, in_test, scopes, shown
+from codemods.nnx.lint.places import each, foreign, in_test, shown
 from codemods.nnx.lint.variable_condition import variable_conditions
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
@@ -63,17 +63,14 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _python(context: Context) -> Iterator[Finding]:
     """Yield the decisions of Python about comparisons of arrays, outside of traced code; inside NNX820 speaks."""
-    for scope in scopes(context):
+    for scope, node in each(context, ast.If, ast.While, ast.IfExp, ast.Assert):
         if scope.function in context.traced or in_test(scope):
             continue
-        for node in context.bodies.nodes(scope):
-            if not isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
-                continue
-            test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-            home, compared = _compared(context, test, scope)
-            if isinstance(compared, ast.Compare) and least_axes(context, compared, home, _mapped(context, home)) > 0:
-                if not context.bodies.guarded(node, scope) and not _one_element(context, compared, home):
-                    yield _found(scope, test, "Python", f"`{ast.unparse(test)}`")
+        test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+        home, compared = _compared(context, test, scope)
+        if isinstance(compared, ast.Compare) and least_axes(context, compared, home, _mapped(context, home)) > 0:
+            if not context.bodies.guarded(node, scope) and not _one_element(context, compared, home):
+                yield _found(scope, test, "Python", f"`{ast.unparse(test)}`")
 
 
 def _one_element(context: Context, compared: ast.Compare, scope: Scope) -> bool:

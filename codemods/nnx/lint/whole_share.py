@@ -9,22 +9,21 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.places import each
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope in scopes(context):
-        for node in context.bodies.nodes(scope):
-            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv):
-                continue
-            if _totals(context, node, scope):
-                yield _found(scope, node)
-                continue
-            hits = _hits(context, node.left, scope, 0)
-            if hits is not None and (size := _size(node.right)) is not None and size & names_in(hits):
-                yield _found(scope, node)
+    for scope, node in each(context, ast.BinOp):
+        if not isinstance(node.op, ast.FloorDiv):
+            continue
+        if _totals(context, node, scope):
+            yield _found(scope, node)
+            continue
+        hits = _hits(context, node.left, scope, 0)
+        if hits is not None and (size := _size(node.right)) is not None and size & names_in(hits):
+            yield _found(scope, node)
 
 
 def _found(scope: Scope, node: ast.AST) -> Finding:
