@@ -44,9 +44,11 @@ def _made(context: Context) -> tuple[Made, ...]:
     return context.flow.may.made_by(_VARIABLES), of_own_classes(context)
 
 
-def _tests(node: ast.If | ast.While | ast.IfExp | ast.Assert) -> Iterator[ast.expr]:
+def _tests(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the names and attributes that a node asks for their truth."""
-    pending = [node.test]
+    pending: list[ast.expr] = []
+    if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+        pending = [node.test]
     while pending:
         test = pending.pop()
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

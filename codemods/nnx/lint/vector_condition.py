@@ -64,6 +64,8 @@ def _check(context: Context) -> Iterator[Finding]:
 def _python(context: Context) -> Iterator[Finding]:
     """Yield the decisions of Python about comparisons of arrays, outside of traced code; inside NNX820 speaks."""
     for scope, node in each(context, ast.If, ast.While, ast.IfExp, ast.Assert):
+        if not isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+            continue
         if scope.function in context.traced or in_test(scope):
             continue
         test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
