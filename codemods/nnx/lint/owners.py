@@ -158,8 +158,17 @@ def is_array(context: Context, value: Value | None, scope: Scope, depth: int = 0
         return is_array(context, value.before, scope, depth + 1)
     if isinstance(value, Choice):
         return all(is_array(context, one, scope, depth + 1) for one in value.options)
-    sources = context.sources.of(context.flow.here(value, scope))
-    return bool(sources) and all(_source(context, source, scope, depth) for source in sources)
+    sources = context.sources.all_of(context.flow.here(value, scope), _may_be_array)
+    return bool(sources) and all(_source(context, source, scope, depth) for source in sources or ())
+
+
+def _may_be_array(value: Value) -> bool:
+    """Say whether an array can stand there so, for :func:`is_array`."""
+    if isinstance(value, Unknown):
+        return isinstance(value.node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.AugAssign)
+    if isinstance(value, Param):
+        return value.function.owner is not None and value is not value.function.self_param
+    return isinstance(value, Item | Call)
 
 
 def _source(context: Context, source: Bound, scope: Scope, depth: int) -> bool:
