@@ -14,7 +14,24 @@ from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.results import STAGED_RESULTS
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import function_of
-from codemods.nnx.values import Attr, Call, Changed, Const, Each, Item, Loop, Param, Sequence, Unknown, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Changed,
+    Class,
+    Comprehension,
+    Const,
+    Each,
+    Function,
+    Item,
+    Loop,
+    Mapping,
+    Param,
+    Ref,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 BOOL, INT, FLOAT = 0, 1, 2
 _FILLED = frozenset({"zeros", "ones", "full", "empty"})
@@ -84,6 +101,15 @@ class Arrays:
         # other in many ways, as the state of a loop does, every way would be gone again and again
         self._answers: dict[tuple[Value, Scope], tuple[Array, set[Value]]] = {}
         self._awaited: list[set[Value]] = []
+        self._shaped = False  # whether only axes are asked for, of which one that is a number anywhere has none
+
+    def axes(self, value: Value, scope: Scope) -> int:
+        """Return how many axes a value of a scope has; none if that is not known."""
+        self._shaped = True
+        try:
+            return self.of(value, scope).axes or 0
+        finally:
+            self._shaped = False
 
     def of(self, value: Value, scope: Scope, depth: int = 0) -> Array:
         """Return what is known of a value of a scope."""
@@ -199,6 +225,8 @@ class Arrays:
 
     def _agreed(self, found: Bound, depth: int) -> Array:
         """Return what all sources of a parameter, field or entry are, if they agree."""
+        if found.value not in self._asked and not self._useful(found, shaped=self._shaped and not depth):
+            return UNKNOWN
         every = self._context.sources.originals(found)
         # an array is what it was made as, whatever is put into parts of it
         listed = any(isinstance(one.value, Sequence) for one in every)
@@ -212,6 +240,16 @@ class Arrays:
             return same_kind(self.of_bound(one, depth + 1) for one in given)
         finally:
             self._settled(found.value)
+
+    def _useful(self, found: Bound, shaped: bool) -> bool:
+        """Say whether something may be told of what a value comes from.
+
+        Args:
+            found: the value.
+            shaped: whether a number is of no use.
+        """
+        serves = _may_have_axes if shaped else _may_be_told
+        return self._context.sources.all_of(found, serves) is not None
 
     def of_bound(self, bound: Bound, depth: int = 0) -> Array:
         """Return what is known of a value in an activation."""
@@ -401,6 +439,17 @@ class Arrays:
         if isinstance(found, Sequence) and isinstance(found.node, ast.Tuple | ast.List):
             return None if any(isinstance(e, ast.Starred) for e in found.node.elts) else len(found.items)
         return 1 if isinstance(found, Const) and isinstance(found.value, int) else None
+
+
+def _may_be_told(value: Value) -> bool:
+    """Say whether something is known of values that stand there so; if not, neither of what may be one of them."""
+    if isinstance(value, Const):
+        return _literal(value.value) is not UNKNOWN
+    return not isinstance(value, Ref | Class | Function | Mapping | Comprehension)
+
+
+def _may_have_axes(value: Value) -> bool:
+    return not isinstance(value, Const) and _may_be_told(value)
 
 
 def batched(context: Context) -> set[FunctionFacts]:

@@ -13,7 +13,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import has_attribute, owner_class
-from codemods.nnx.lint.places import each, foreign
+from codemods.nnx.lint.places import each, foreign, may_be_state
 from codemods.nnx.values import Call, Const, Item, Value
 
 _COLLECTIONS = {"params": "nnx.Param", "batch_stats": "nnx.BatchStat", "intermediates": "nnx.Intermediate",
@@ -91,9 +91,9 @@ def _items(context: Context) -> Iterator[Finding]:
         dotted = "." in word.strip(".")
         if base is None or not isinstance(node.ctx, ast.Load) or not (dotted or word in {"params", "batch_stats"}):
             continue
-        if context.kinds.only(context.flow.here(base, scope)) is not Kind.STATE or not _lacks(
-            context, base, scope, word
-        ):
+        if not may_be_state(context, base) or context.kinds.only(context.flow.here(base, scope)) is not Kind.STATE:
+            continue
+        if not _lacks(context, base, scope, word):
             continue
         if not context.bodies.guarded(node, scope):
             yield finding(

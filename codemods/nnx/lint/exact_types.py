@@ -7,7 +7,23 @@ import ast
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound, Indexed, Round
-from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.lint.origins import originals_that
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Class,
+    Comprehension,
+    Const,
+    Function,
+    Item,
+    Loop,
+    Mapping,
+    Param,
+    Ref,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 _MAKING = {"zeros": 1, "ones": 1, "full": 2, "array": 1, "asarray": 1, "empty": 1, "arange": 9, "linspace": 9,
            "normal": 2, "uniform": 2, "randint": 4, "zeros_like": 1, "ones_like": 1}  # fmt: skip
@@ -79,11 +95,13 @@ class ExactTypes:
         return self.of(bound.value, home, depth + 1) if home is not None else ""
 
     def _argument(self, found: Bound, depth: int) -> str:
-        sources = list(self._context.sources.originals(found))
-        if not sources or any(one.value is found.value or isinstance(one.value, Param) for one in sources):
-            return ""
-        types = {self._bound(one, depth + 1) for one in sources}
-        return types.pop() if len(types) == 1 else ""
+        kind = ""
+        for one in originals_that(self._context, found, _may_be_array):
+            this = self._bound(one, depth + 1)
+            if not this or (kind and this != kind):
+                return ""
+            kind = this
+        return kind
 
     def _operation(self, node: ast.BinOp, scope: Scope, depth: int) -> str:
         left, right = (self.node(side, scope, depth + 1) for side in (node.left, node.right))
@@ -130,3 +148,8 @@ class ExactTypes:
         found = self._context.flow.resolve(self._context.flow.here(value, scope)).value
         name = found.value if isinstance(found, Const) else getattr(found, "name", "")
         return str(name).rpartition(".")[2]
+
+
+def _may_be_array(value: Value) -> bool:
+    """Say whether a type may be told of values that stand there so."""
+    return not isinstance(value, Const | Ref | Class | Function | Mapping | Sequence | Comprehension | Param)

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS
-from codemods.nnx.lint.places import each
+from codemods.nnx.lint.places import each, may_be_state
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Value
 
@@ -27,7 +27,9 @@ def listed_states(context: Context) -> Iterator[tuple[Scope, ast.expr, str, str]
         if over is None or not isinstance(over, ast.Name | ast.Attribute | ast.Call):
             continue
         value = scope.module.values.get(over)
-        if value is None or context.kinds.only(context.flow.here(value, scope)) is not Kind.STATE:
+        if value is None or not may_be_state(context, value):
+            continue
+        if context.kinds.only(context.flow.here(value, scope)) is not Kind.STATE:
             continue
         if any(_several(one.value) for one in context.sources.originals(context.flow.here(value, scope))):
             continue

@@ -40,12 +40,16 @@ def _check(context: Context) -> Iterator[Finding]:
 def _operation(types: ExactTypes, node: ast.BinOp, scope: Scope) -> Iterator[Finding]:
     left, right = types.weak(node.left, scope), types.weak(node.right, scope)
     number, array = (left, node.right) if left is not None else (right, node.left)
+    problem = _half(number) if number is not None else ""
+    centred = isinstance(right, int) and right in _MIDDLE
+    wraps = isinstance(node.op, ast.Sub) and (number is None or centred) and not _ordered(node)
+    if not problem and not wraps:
+        return
     kind = types.node(array, scope)
-    if kind == "float16" and number is not None:
-        if problem := _half(number):
-            yield _found(scope, node, problem)
-    elif kind == "uint8" and isinstance(node.op, ast.Sub) and not _ordered(node):
-        if (number is None and types.node(node.right, scope) == kind) or (isinstance(right, int) and right in _MIDDLE):
+    if kind == "float16" and problem:
+        yield _found(scope, node, problem)
+    elif kind == "uint8" and wraps:
+        if centred or types.node(node.right, scope) == kind:
             yield finding(
                 RULE.code,
                 scope,

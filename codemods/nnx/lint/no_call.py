@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named, origin
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, may_be_state
 from codemods.nnx.lint.uncallable import called_optimizers
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
@@ -60,6 +60,8 @@ def _states(context: Context) -> Iterator[Finding]:
     for event in context.asked.calls():
         callee = event.value.callee
         if not isinstance(callee, Item | Param | Free | Call) or not isinstance(event.node.func, ast.Name):
+            continue
+        if not may_be_state(context, callee):
             continue
         kind = context.kinds.only(context.flow.here(callee, event.scope))
         if kind not in {Kind.STATE, Kind.GRAPHDEF} or context.bodies.guarded(event.node, event.scope):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
-from codemods.nnx.frames import Bound
+from codemods.nnx.frames import Bound, Part
+from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Attr, Changed, Const, Item, Loop, Mapping, Param, Sequence, Value
 
 _DEPTH = 60  # entries that one body assigns
@@ -45,6 +47,20 @@ def made(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
     return context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
 
 
+def originals_that(context: Context, bound: Bound, serves: Callable[[Value], bool]) -> OrderedSet[Bound]:
+    """Return where a value comes from, copies replaced by what they are of; nothing if one of these does not serve.
+
+    Args:
+        context: the analysis.
+        bound: the value.
+        serves: says by what stands there alone whether a source is of use.
+    """
+    if context.sources.all_of(bound, lambda value: isinstance(value, Part) or serves(value)) is None:
+        return OrderedSet()
+    found = context.sources.originals(bound)
+    return found if all(serves(one.value) for one in found) else OrderedSet()
+
+
 def listed(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is a list display, whatever is added to it, on every way.
 
@@ -57,10 +73,14 @@ def listed(context: Context, node: ast.expr, scope: Scope) -> bool:
     if value is None:
         return False
     bound = context.flow.here(value, scope)
-    sources = [one for one in context.sources.of(bound) if not _grown(one.value, value)]
+    sources = [one for one in context.sources.all_of(bound, _list_like) or () if not _grown(one.value, value)]
     return bool(sources) and all(
         isinstance(one.value, Sequence) and isinstance(one.value.node, ast.List) for one in sources
     )
+
+
+def _list_like(value: Value) -> bool:
+    return isinstance(value, Changed) or (isinstance(value, Sequence) and isinstance(value.node, ast.List))
 
 
 def _grown(value: Value, whole: Value) -> bool:

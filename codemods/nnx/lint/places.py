@@ -13,7 +13,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Part
-from codemods.nnx.kinds import Kind
+from codemods.nnx.kinds import Kind, names_of
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
@@ -216,6 +216,14 @@ _COMMON = ARRAY_METHODS | MUTATING_METHODS | {"items", "keys", "values", "pop", 
 def kinds_of(context: Context, value: Value, scope: Scope) -> frozenset[Kind]:
     """Return what kinds of objects a value of a scope may be."""
     return context.kinds.of(context.flow.here(value, scope))
+
+
+def may_be_state(context: Context, value: Value) -> bool:
+    """Say whether a value may be a state or a graph definition of NNX: what is seldom so, and soon known."""
+    return context.flow.may.made_by(_STATES).may_be(value)
+
+
+_STATES = names_of(Kind.STATE) | names_of(Kind.GRAPHDEF) | {"split"}
 
 
 def resolved(context: Context, node: ast.expr, scope: Scope) -> Bound | None:

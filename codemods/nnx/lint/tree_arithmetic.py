@@ -16,7 +16,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.origins import named, origin, own_stores
-from codemods.nnx.lint.places import scopes
+from codemods.nnx.lint.places import may_be_state, scopes
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Unknown, Value, of_display
 
@@ -87,7 +87,7 @@ def _called(context: Context, scope: Scope) -> Iterator[Finding]:
 def _state(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is one state of NNX for certain."""
     value = scope.module.values.get(node)
-    if value is None:
+    if value is None or not may_be_state(context, value):
         return False
     bound = context.flow.here(value, scope)
     if context.kinds.only(bound) is not Kind.STATE:

@@ -164,7 +164,7 @@ def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Va
         if name.startswith("optax.") and word in ELEMENTWISE_LOSSES:
             named = [keyword.value for keyword in node.keywords if keyword.arg in COMPARED]
             return max((least_axes(context, part, scope, given) for part in (*node.args[:2], *named)), default=0)
-    return Arrays(context, dict(given)).of(value, scope).axes or 0 if value is not None else 0
+    return Arrays(context, dict(given)).axes(value, scope) if value is not None else 0
 
 
 RULE = lint_rule(

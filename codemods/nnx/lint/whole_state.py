@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.partial_split import held_besides
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
@@ -53,9 +54,8 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _whole(context: Context, tree: Bound) -> set[str]:
     """Return what the whole state of a model holds besides parameters; nothing if a value is no such state."""
-    sources = list(context.sources.originals(tree))
     found: list[set[str]] = []
-    for source in sources:
+    for source in originals_that(context, tree, lambda value: isinstance(value, Call | Item)):
         value: Value = source.value
         if isinstance(value, Item):
             index = value.index.value if isinstance(value.index, Const) else None

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
-from codemods.nnx.kinds import Kind
+from codemods.nnx.kinds import Kind, names_of
 from codemods.nnx.lint.arrays import FLOAT, Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.exchanged import exchanged
@@ -24,6 +24,7 @@ from codemods.nnx.lint.streams_wanted import no_streams
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Sequence, Value
 
 _STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
+_STREAM_MAKERS = names_of(Kind.RNGS) | names_of(Kind.STREAM) | {"fork"}
 _INITIALIZERS = ("flax.nnx.initializers.", "jax.nn.initializers.")
 _FLOATS = frozenset({"time.time", "time.perf_counter", "time.monotonic", "random.random", "builtins.float"})
 _PLAIN_INITIALIZERS = frozenset({"zeros", "ones"})  # these are functions themselves
@@ -160,10 +161,13 @@ def _weighted(context: Context) -> Iterator[Finding]:
 
 def _stream(context: Context, value: Value, event: CallEvent) -> bool:
     """Say whether a value is an nnx.Rngs, or a stream of one."""
-    if context.kinds.only(context.flow.here(value, event.scope)) in _STREAMS:
+    made = context.flow.may.made_by(_STREAM_MAKERS)
+    if made.may_be(value) and context.kinds.only(context.flow.here(value, event.scope)) in _STREAMS:
         return True
     base = value.base if isinstance(value, Attr) else None
-    return base is not None and context.kinds.only(context.flow.here(base, event.scope)) is Kind.RNGS
+    return (
+        base is not None and made.may_be(base) and context.kinds.only(context.flow.here(base, event.scope)) is Kind.RNGS
+    )
 
 
 def _key_wanted(event: CallEvent, node: ast.expr, taker: str) -> Finding:
