@@ -27,6 +27,7 @@ class Bodies:
         self._nodes: dict[Scope, tuple[ast.AST, ...]] = {}
         self._paths: dict[Scope, dict[ast.AST, Path]] = {}
         self._behind: dict[Scope, dict[ast.AST, tuple[ast.If, ...]]] = {}
+        self._guarding: dict[Scope, bool] = {}
         self._asking: dict[Scope, bool] = {}
         self._tested: dict[ast.AST, frozenset[str]] = {}
         self._evidence: dict[FunctionFacts, dict[str, str]] = {}
@@ -51,11 +52,11 @@ class Bodies:
 
     def guarded(self, node: ast.AST, scope: Scope) -> bool:
         """Say whether a node stands in a ``try`` that goes on after its errors, or where an error is expected."""
-        return any(
-            (isinstance(block, ast.Try) and arm == "body" and handles(block))
-            or (isinstance(block, ast.With) and arm == "body" and any(_called(i) in EXPECTING for i in block.items))
-            for block, arm in self.paths(scope).get(node, ())
-        )
+        if scope not in self._guarding:
+            self._guarding[scope] = any(map(_guards, self.nodes(scope)))
+        if not self._guarding[scope]:
+            return False
+        return any(arm == "body" and _guards(block) for block, arm in self.paths(scope).get(node, ()))
 
     def untraced(self, node: ast.AST, scope: Scope) -> bool:
         """Say whether a node may run on concrete values although its function is traced.
@@ -224,6 +225,14 @@ def _of_tracers(test: ast.expr) -> frozenset[str]:
 
 
 _ARRAY_TYPES = frozenset({"jax.Array", "Array", "jnp.ndarray", "jax.numpy.ndarray"})
+
+
+def _guards(block: ast.AST) -> bool:
+    """Say whether a block goes on after errors in its body, or expects them there."""
+    kind = type(block)
+    if kind is ast.Try:
+        return handles(block)  # type: ignore[arg-type]
+    return kind is ast.With and any(_called(item) in EXPECTING for item in block.items)  # type: ignore[attr-defined]
 
 
 def _called(item: ast.withitem) -> str:

@@ -13,11 +13,10 @@ from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.listed_states import listed_states
 from codemods.nnx.lint.owners import has_attribute, is_array, owner_class, plain_module
-from codemods.nnx.lint.places import scopes
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.places import each
 from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Each, Item, Loop, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Loop, ModuleRef, Value
 
 _WEIGHTS = "nnx.state(model, nnx.Param) holds the parameters"
 _SAVING = "nnx.state(model) is what to save; nnx.update(model, state) puts it back"
@@ -138,10 +137,14 @@ _SWAPPED = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    called = {event.node.func: event for event in context.asked.calls() if isinstance(event.node.func, ast.Attribute)}
+    called = {
+        event.node.func: event
+        for event in context.asked.calls()
+        if isinstance(event.node.func, ast.Attribute) and event.node.func.attr == "step"
+    }
     for event in context.asked.attributes():
         word = event.node.attr
-        if word not in WORDS and word != "step":
+        if (word not in WORDS and word != "step") or not _known_so(event):
             continue
         if context.bodies.guarded(event.node, event.scope) or _of_torch(context, event.scope):
             continue
@@ -157,7 +160,17 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _of_torch(context: Context, scope: Scope) -> bool:
     """Say whether a body computes with PyTorch itself, so that not all of its tensors are arrays of JAX."""
+    if b"torch" not in scope.module.source.data:
+        return False
     return any(isinstance(n, ast.Name) and n.id == "torch" for n in context.bodies.nodes(scope))
+
+
+def _known_so(event: AttrEvent) -> bool:
+    """Say whether something is told of an attribute when it is used as it is here: read, or set."""
+    word = event.node.attr
+    if event.context == "load":
+        return not isinstance(event.base, ModuleRef)
+    return word in _LAYER or word in _RATES or (event.context == "store" and word in _FREEZING)
 
 
 def _told(context: Context, event: AttrEvent, call: CallEvent | None) -> tuple[str, str] | None:
@@ -252,23 +265,20 @@ def _of_class(name: str, cls: object, word: str, stored: bool, call: CallEvent |
     return None
 
 
-_LISTING = (ast.For, ast.comprehension, ast.Subscript, ast.Call, ast.BinOp)
+_LISTING: tuple[type[ast.AST], ...] = (ast.For, ast.comprehension, ast.Subscript, ast.Call, ast.BinOp)
 
 
 def _listed(context: Context) -> Iterator[Finding]:
     """Yield the places that take a module for a list of its layers, or for a dict of them."""
-    for scope in scopes(context):
-        if b"nnx" not in scope.module.source.data:
-            continue
-        for node in context.bodies.nodes(scope):
-            for taken, adds in _taken(node) if isinstance(node, _LISTING) else ():
-                value = scope.module.values.get(taken)
-                by_name = isinstance(node, ast.For) or constant(getattr(node, "slice", None)) is not None
-                told = _no_list(context, value, taken, scope, adds, by_name) if value is not None else None
-                if told is None or context.bodies.guarded(taken, scope):
-                    continue
-                if not context.bodies.of_asked_type(taken, node, scope):
-                    yield finding(RULE.code, scope, taken, *told)
+    for scope, node in each(context, *_LISTING):
+        for taken, adds in _taken(node) if b"nnx" in scope.module.source.data else ():
+            value = scope.module.values.get(taken)
+            by_name = isinstance(node, ast.For) or _constant(node)
+            told = _no_list(context, value, taken, scope, adds, by_name) if value is not None else None
+            if told is None or context.bodies.guarded(taken, scope):
+                continue
+            if not context.bodies.of_asked_type(taken, node, scope):
+                yield finding(RULE.code, scope, taken, *told)
 
 
 def _taken(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
@@ -288,6 +298,11 @@ def _taken(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         if isinstance(node.right, ast.List | ast.ListComp) and isinstance(node.left, ast.Name | ast.Attribute):
             yield node.left, True
+
+
+def _constant(node: ast.AST) -> bool:
+    """Say whether a node is an item under a constant that is something."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value is not None
 
 
 def _own_modules(context: Context) -> Made:

@@ -12,6 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import KNOWN_BASES, has_attribute, owner_class, plain_module
 from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.may.may import Made
 from codemods.nnx.values import Attr, Call, Class, Const, Mapping, Value
 
 _OUTSIDE = {
@@ -40,10 +41,10 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if not isinstance(callee, Attr) or context.bodies.guarded(event.node, event.scope):
             continue
-        if context.bodies.of_asked_type(func.value, event.node, event.scope):
-            continue
         cls = _class(context, event, callee.base) or _itself(context, event, callee.base)
         if cls is None or has_attribute(context, cls, func.attr):
+            continue
+        if context.bodies.of_asked_type(func.value, event.node, event.scope):
             continue
         yield finding(
             RULE.code,
@@ -193,14 +194,23 @@ def _itself(context: Context, event: CallEvent, base: Value) -> ClassFacts | Non
 
 def _class(context: Context, event: CallEvent | AttrEvent, base: Value) -> ClassFacts | None:
     """Return the class of the module whose method a call calls; None if it is no module of NNX for certain."""
-    if kinds_of(context, base, event.scope) != {Kind.MODULE}:
+    if not context.shared(_own_modules).may_be(base) or kinds_of(context, base, event.scope) != {Kind.MODULE}:
         return None
     bound = context.flow.resolve(context.flow.here(base, event.scope))
     cls = context.flow.classes.class_of(bound) or owner_class(context, base, event.scope)
     if not isinstance(cls, ClassFacts):
         return None
+    return cls if _known(context, cls) else None
+
+
+def _own_modules(context: Context) -> Made:
+    """Return what may be an object of one of the project's modules whose bases are all known."""
+    return context.flow.may.made_of([cls for cls in context.project.classes() if _known(context, cls)])
+
+
+def _known(context: Context, cls: ClassFacts) -> bool:
     bases = context.flow.classes.mro(cls)[1]
-    return cls if bases and bases <= {"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"} else None
+    return bool(bases) and bases <= KNOWN_BASES
 
 
 RULE = lint_rule(

@@ -13,7 +13,7 @@ from codemods.nnx.lint.early_methods import early_methods
 from codemods.nnx.lint.foreign_methods import WORDS
 from codemods.nnx.lint.owners import has_attribute, own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import every, last_word
 from codemods.nnx.values import Class, Const
 
 # what instances of the layers have in Flax 0.10 to 0.12 besides what all modules have; found by making them
@@ -138,15 +138,28 @@ def _plain(context: Context, cls: ClassFacts) -> bool:
             last_word(d) in {"abstractmethod", "abstractproperty"} for m in one.methods.values() for d in _marks(m.node)
         ):
             return False
-        if any(
-            last_word(node) in _DYNAMIC for node in ast.walk(one.node) if isinstance(node, ast.Name | ast.Attribute)
-        ):
+        if context.shared(_Dynamic).sets(one):
             return False
     return any(
         isinstance(found, Class) and found.facts is cls
         for event in context.bodies.named(cls.name)
         for found in (context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value,)
     )
+
+
+class _Dynamic:
+    """Tells of classes whether they set attributes by name."""
+
+    def __init__(self, context: Context) -> None:
+        self._known: dict[ClassFacts, bool] = {}
+
+    def sets(self, cls: ClassFacts) -> bool:
+        """Say whether the text of a class names one of the functions that do, or says that it may get any attribute."""
+        if cls not in self._known:
+            self._known[cls] = any(
+                last_word(node) in _DYNAMIC for node in every(cls.node) if isinstance(node, ast.Name | ast.Attribute)
+            )
+        return self._known[cls]
 
 
 def _marks(node: ast.AST) -> list[ast.expr]:

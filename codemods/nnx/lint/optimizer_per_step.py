@@ -13,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, passed, receiver, unchanged
 from codemods.nnx.lint.syntax import innermost_loop, inside
+from codemods.nnx.nodes import every
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
@@ -219,17 +220,18 @@ def _loops(context: Context, event: CallEvent, optimizer: Value) -> bool:
 
 def _kept(context: Context, event: CallEvent, name: str, updates: list[CallEvent]) -> bool:
     """Say whether anything but its updates happens to an optimizer, and looks at its count of steps."""
+    nodes = every(event.scope.node)
+    reads = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    if not reads:
+        return False
     own: set[ast.AST] = {receiver(update) for update in updates}
     own |= {given for update in updates for given in (*update.node.args, *(k.value for k in update.node.keywords))}
-    own |= {n.value for n in ast.walk(event.scope.node) if isinstance(n, ast.Attribute) and n.attr == "step"}
-    for inner in ast.walk(event.scope.node):
+    own |= {n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr == "step"}
+    for inner in nodes:
         if isinstance(inner, ast.FunctionDef | ast.Lambda) and inner is not event.scope.node:
             if any(arg.arg == name for arg in (*inner.args.args, *inner.args.kwonlyargs)):
-                own.update(ast.walk(inner))  # it has one of its own
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node not in own
-        for node in ast.walk(event.scope.node)
-    )
+                own.update(every(inner))  # it has one of its own
+    return any(node not in own for node in reads)
 
 
 def _remembers(context: Context, event: CallEvent) -> bool:

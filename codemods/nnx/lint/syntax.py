@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, FunctionNode
-from codemods.nnx.nodes import children, last_word
+from codemods.nnx.nodes import children, every, last_word
 from codemods.nnx.source import Source
 
 Path = tuple[tuple[ast.AST, str], ...]
@@ -171,7 +171,9 @@ def root_of(node: ast.expr) -> ast.expr:
 
 def names_in(node: ast.AST) -> frozenset[str]:
     """Return the names of variables that stand in some syntax."""
-    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    if isinstance(node, ast.Name):
+        return frozenset((node.id,))
+    return frozenset(part.id for part in every(node) if isinstance(part, ast.Name))
 
 
 def inside(node: ast.AST, outer: ast.AST) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
@@ -16,8 +17,8 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.origins import named, origin, own_stores
-from codemods.nnx.lint.places import may_be_state, scopes
-from codemods.nnx.nodes import last_word
+from codemods.nnx.lint.places import each, may_be_state, scopes
+from codemods.nnx.nodes import every, last_word
 from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Unknown, Value, of_display
 
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow | ast.MatMult
@@ -30,44 +31,57 @@ _TREES = re.compile(
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope in scopes(context):
-        data = scope.module.source.data
-        if b"grad" not in data and b"nnx.state" not in data:
+        if _of_trees(scope):
+            yield from _called(context, scope)
+    told: set[tuple[Scope, ast.AST]] = set()
+    for scope, node in each(context, ast.BinOp, ast.AugAssign):
+        if (scope, node) in told or not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, _OPERATORS):
             continue
-        yield from _called(context, scope)
-        told: set[ast.AST] = set()
-        for node in context.bodies.nodes(scope):
-            if node in told or not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, _OPERATORS):
-                continue
-            parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
-            names = [part for part in parts if _TREES.search(named(part))]
-            found: ast.expr | None = next((part for part in names if _dict(context, part, scope)), None)
-            what, help = (
-                "a dict or a state" if b"nnx" in data else "a dict",
-                "use jax.tree.map(lambda p, g: p - rate * g, params, grads)",
+        if not _of_trees(scope):
+            continue
+        data = scope.module.source.data
+        parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
+        names = [part for part in parts if _like_tree(named(part))]
+        found: ast.expr | None = next((part for part in names if _dict(context, part, scope)), None)
+        what, help = (
+            "a dict or a state" if b"nnx" in data else "a dict",
+            "use jax.tree.map(lambda p, g: p - rate * g, params, grads)",
+        )
+        if found is None and b"nnx" in data and not isinstance(node.op, ast.Sub):
+            # `state - other` leaves out what the other has
+            calls = [part for part in parts if isinstance(part, ast.Call) and last_word(part.func) == "state"]
+            found = next((part for part in (*names, *calls) if _state(context, part, scope)), None)
+            what, help = "a state", "use jax.tree.map(jnp.add, one, other), or whatever is to be done to the leaves"
+        if found is None:
+            continue
+        told.update((scope, inner) for inner in every(node))
+        if not context.bodies.guarded(node, scope):
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"`{ast.unparse(found)}` is {what}: there is no arithmetic on trees of arrays",
+                help,
             )
-            if found is None and b"nnx" in data and not isinstance(node.op, ast.Sub):
-                # `state - other` leaves out what the other has
-                calls = [part for part in parts if isinstance(part, ast.Call) and last_word(part.func) == "state"]
-                found = next((part for part in (*names, *calls) if _state(context, part, scope)), None)
-                what, help = "a state", "use jax.tree.map(jnp.add, one, other), or whatever is to be done to the leaves"
-            if found is None:
-                continue
-            told.update(ast.walk(node))
-            if not context.bodies.guarded(node, scope):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    node,
-                    f"`{ast.unparse(found)}` is {what}: there is no arithmetic on trees of arrays",
-                    help,
-                )
+
+
+@cache
+def _like_tree(name: str) -> bool:
+    """Say whether a name may be that of a tree of parameters."""
+    return _TREES.search(name) is not None
+
+
+def _of_trees(scope: Scope) -> bool:
+    """Say whether a scope belongs to a module that may compute with gradients or states."""
+    data = scope.module.source.data
+    return b"grad" in data or b"nnx.state" in data
 
 
 def _called(context: Context, scope: Scope) -> Iterator[Finding]:
     """Yield the trees that functions of arrays get."""
     for event in context.bodies.calls.get(scope, ()):
         node = event.node.args[0] if event.node.args else None
-        if node is None or not _TREES.search(named(node)):
+        if node is None or not _like_tree(named(node)):
             continue
         name = context.flow.calls.name(event)
         if not name.startswith("jax.numpy.") or not gives_arrays(name) or context.bodies.guarded(event.node, scope):

@@ -28,8 +28,9 @@ def check(context: Context) -> Iterator[Finding]:
     reads = {e.node: e for e in context.asked.attributes() if e.node.attr == "layers" and e.context == "load"}
     if not reads:
         return
-    for module in context.asked.modules:
-        for node in module.source.nodes:
+    modules = {event.scope.module for event in reads.values()}
+    for module in (one for one in context.asked.modules if one in modules):
+        for node in module.source.of_type(ast.BinOp, ast.Call, ast.Assign, ast.Delete):
             operands: list[ast.expr] = []
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
                 operands = [node.left, node.right]
