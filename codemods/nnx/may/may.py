@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from codemods.nnx.facts import ClassFacts, FunctionFacts
 from codemods.nnx.may.graph import NOTHING, NOWHERE, Graph, Place, Reached, parts, peeled, stripped
 from codemods.nnx.project import Project
-from codemods.nnx.values import Attr, Call, Value
+from codemods.nnx.values import Attr, Call, Free, Param, Value
 
 
 class Made:
@@ -107,6 +107,9 @@ class Made:
         return self._among(callee, self.makers)
 
     def _among(self, value: Value, nodes: Reached) -> bool:
+        if type(value) in _SIMPLE:  # as nearly all that are asked about
+            found = nodes.get(self.graph.node(value), NOWHERE)
+            return found is None or bool(found)
         seen: set[tuple[int, tuple[Place, ...]]] = set()
         todo: list[tuple[Value, tuple[Place, ...]]] = [(value, ())]  # with the places at which it is looked into
         while todo:
@@ -133,6 +136,7 @@ def _extent(found: Reached) -> int:
     return sum(_ALL if places is None else len(places) for places in found.values())
 
 
+_SIMPLE = frozenset({Attr, Call, Free, Param})  # what is no part, and has none
 _LOOKS = 3  # how far what is in containers is told apart
 _ALL = 100  # more than the places that are told apart
 
