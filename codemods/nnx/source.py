@@ -82,6 +82,17 @@ class Source:
             yield from self._by_type.get(kind, ())  # type: ignore[misc]
 
     @cached_property
+    def _words(self) -> dict[bytes, bool]:
+        return {}
+
+    def mentions(self, word: bytes) -> bool:
+        """Say whether a word stands anywhere in the text; rules ask so of every node before anything else."""
+        found = self._words.get(word)
+        if found is None:
+            found = self._words[word] = word in self.data
+        return found
+
+    @cached_property
     def cell_starts(self) -> tuple[int, ...]:
         """The lines in which cells begin, ascending: of a notebook, or of a script that marks them as Jupytext does."""
         if self.cells or not (b"# %%" in self.data or (b"# +" in self.data and b"jupytext" in self.data)):

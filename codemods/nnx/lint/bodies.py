@@ -25,6 +25,7 @@ class Bodies:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._nodes: dict[Scope, tuple[ast.AST, ...]] = {}
+        self._names: dict[Scope, dict[str, list[ast.Name]]] = {}
         self._paths: dict[Scope, dict[ast.AST, Path]] = {}
         self._behind: dict[Scope, dict[ast.AST, tuple[ast.If, ...]]] = {}
         self._guarding: dict[Scope, bool] = {}
@@ -37,6 +38,16 @@ class Bodies:
         if scope not in self._nodes:
             self._nodes[scope] = tuple(own_nodes(scope.node))  # type: ignore[arg-type]
         return self._nodes[scope]
+
+    def names(self, scope: Scope) -> dict[str, list[ast.Name]]:
+        """Return the names that stand in a body, in the order of :meth:`nodes`, by what they say."""
+        if scope not in self._names:
+            found: dict[str, list[ast.Name]] = {}
+            for node in self.nodes(scope):
+                if type(node) is ast.Name:
+                    found.setdefault(node.id, []).append(node)
+            self._names[scope] = found
+        return self._names[scope]
 
     def paths(self, scope: Scope) -> dict[ast.AST, Path]:
         """Return the blocks around every node of a body."""

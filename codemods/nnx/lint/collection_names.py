@@ -82,7 +82,7 @@ def _tagged(context: Context) -> bool:
 def _items(context: Context) -> Iterator[Finding]:
     """Yield the items of a state that are taken by the name of a collection."""
     for scope, node in each(context, ast.Subscript):
-        if not isinstance(node.slice, ast.Constant) or b"nnx" not in scope.module.source.data:
+        if not isinstance(node.slice, ast.Constant) or not scope.module.source.mentions(b"nnx"):
             continue
         word = node.slice.value
         base = scope.module.values.get(node.value)

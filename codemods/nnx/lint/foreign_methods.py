@@ -160,9 +160,9 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _of_torch(context: Context, scope: Scope) -> bool:
     """Say whether a body computes with PyTorch itself, so that not all of its tensors are arrays of JAX."""
-    if b"torch" not in scope.module.source.data:
+    if not scope.module.source.mentions(b"torch"):
         return False
-    return any(isinstance(n, ast.Name) and n.id == "torch" for n in context.bodies.nodes(scope))
+    return "torch" in context.bodies.names(scope)
 
 
 def _known_so(event: AttrEvent) -> bool:
@@ -271,7 +271,7 @@ _LISTING: tuple[type[ast.AST], ...] = (ast.For, ast.comprehension, ast.Subscript
 def _listed(context: Context) -> Iterator[Finding]:
     """Yield the places that take a module for a list of its layers, or for a dict of them."""
     for scope, node in each(context, *_LISTING):
-        for taken, adds in _taken(node) if b"nnx" in scope.module.source.data else ():
+        for taken, adds in _taken(node) if scope.module.source.mentions(b"nnx") else ():
             value = scope.module.values.get(taken)
             by_name = isinstance(node, ast.For) or _constant(node)
             told = _no_list(context, value, taken, scope, adds, by_name) if value is not None else None
@@ -305,6 +305,11 @@ def _constant(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value is not None
 
 
+def _sequentials(context: Context) -> Made:
+    """Return what may be an nnx.Sequential."""
+    return context.flow.may.made_by({"Sequential"})
+
+
 def _own_modules(context: Context) -> Made:
     """Return what may be a module of the project."""
     return context.flow.may.made_of([cls for cls in context.project.classes() if plain_module(context, cls)])
@@ -318,7 +323,7 @@ def _no_list(
         wrong = isinstance(value, Attr) and _an_nnx_list(context, value, scope)
         text = scope.module.source.text(taken)
         return ("a list cannot be added to an nnx.List", f"write [*{text}, ...]") if wrong else None
-    if not context.flow.may.made_by({"Sequential"}).may_be(value):
+    if not context.shared(_sequentials).may_be(value):
         if not by_name or not context.shared(_own_modules).may_be(value):
             return None
     cls, text = owner_class(context, value, scope), scope.module.source.text(taken)

@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import listed, named
 from codemods.nnx.lint.places import each
-from codemods.nnx.values import Call, Changed, Item, Loop
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Param
 
 # functions that are given an array first; those that take sequences, such as stack, are left out
 _ARRAYS = (
@@ -103,18 +103,21 @@ def _is_list(context: Context, node: ast.expr, scope: Scope) -> bool:
     function = scope.function
     if function is not None and node.id in function.params:
         return False
-    bound = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id == node.id]
+    stores = [n for n in context.bodies.names(scope).get(node.id, ()) if isinstance(n.ctx, ast.Store)]
+    if not stores:
+        return False
+    value = scope.module.values.get(node)
+    while isinstance(value, Loop | Changed):
+        value = value.before
+    if isinstance(value, Item | Call):  # what a function gives, or a part of that
+        return len(stores) == 1 and listed(context, node, scope)
+    if isinstance(value, Attr | Const | Param):
+        return False
     made: list[ast.expr] = []
     for one in context.bodies.nodes(scope):
         if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
             targets = one.targets if isinstance(one, ast.Assign) else [one.target]
             made += [one.value for target in targets if isinstance(target, ast.Name) and target.id == node.id]
-    stores = [n for n in bound if isinstance(n.ctx, ast.Store)]
-    value = scope.module.values.get(node)
-    while isinstance(value, Loop | Changed):
-        value = value.before
-    if len(stores) == 1 and isinstance(value, Item | Call):  # what a function gives, or a part of that
-        return listed(context, node, scope)
     return bool(made) and len(stores) == len(made) and all(isinstance(m, ast.List | ast.ListComp) for m in made)
 
 

@@ -21,7 +21,7 @@ _TEXTS = frozenset({"split", "join", "format", "count", "index", "strip", "repla
 def listed_states(context: Context) -> Iterator[tuple[Scope, ast.expr, str, str]]:
     """Yield the states that a loop takes for their leaves, with what is wrong and the way out."""
     for scope, node in each(context, ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp):
-        if b"nnx" not in scope.module.source.data:
+        if not scope.module.source.mentions(b"nnx"):
             continue
         over = _over(node)
         if over is None or not isinstance(over, ast.Name | ast.Attribute | ast.Call):

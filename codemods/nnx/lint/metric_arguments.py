@@ -67,7 +67,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _results(context: Context) -> Iterator[Finding]:
     """Yield the results of a MultiMetric that are asked for by a name that it has not."""
     for scope, node in each(context, ast.Subscript):
-        if not isinstance(node.slice, ast.Constant) or b"compute()" not in scope.module.source.data:
+        if not isinstance(node.slice, ast.Constant) or not scope.module.source.mentions(b"compute()"):
             continue
         value, name = scope.module.values.get(node.value), node.slice.value
         if value is None or not isinstance(name, str) or not isinstance(node.ctx, ast.Load):

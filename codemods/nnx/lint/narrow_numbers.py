@@ -21,8 +21,10 @@ _WITH_NUMBER = {"where": (1, 2), "maximum": (0, 1), "minimum": (0, 1), "add": (0
 def _check(context: Context) -> Iterator[Finding]:
     types = ExactTypes(context)
     for scope, node in each(context, ast.BinOp):
-        data = scope.module.source.data
-        if isinstance(node.op, ast.Add | ast.Sub) and (b"16" in data or b"uint8" in data) and not in_test(scope):
+        source = scope.module.source
+        if not isinstance(node.op, ast.Add | ast.Sub) or in_test(scope):
+            continue
+        if source.mentions(b"16") or source.mentions(b"uint8"):
             yield from _operation(types, node, scope)
     for event, name in foreign(context, *_WITH_NUMBER):
         if not name.startswith("jax.numpy.") or in_test(event.scope) or b"16" not in event.scope.module.source.data:

@@ -17,6 +17,7 @@ from codemods.nnx.kinds import Kind, names_of
 from codemods.nnx.lint.names import ARRAY_METHODS, COMPILING, MUTATING_METHODS
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.lint.traced import STAGED, Root, Tracing, function_of
+from codemods.nnx.may.may import Made
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
 from codemods.nnx.values import Attr, Call, Changed, Loop, Param, Unknown, Value
@@ -220,7 +221,11 @@ def kinds_of(context: Context, value: Value, scope: Scope) -> frozenset[Kind]:
 
 def may_be_state(context: Context, value: Value) -> bool:
     """Say whether a value may be a state or a graph definition of NNX: what is seldom so, and soon known."""
-    return context.flow.may.made_by(_STATES).may_be(value)
+    return context.shared(_states).may_be(value)
+
+
+def _states(context: Context) -> Made:
+    return context.flow.may.made_by(_STATES)
 
 
 _STATES = names_of(Kind.STATE) | names_of(Kind.GRAPHDEF) | {"split"}
@@ -249,7 +254,8 @@ def written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     if made not in context.bodies.paths(scope):
         return node  # of a function around it
     read = names_in(made)
-    between = (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Name) and n.id in read)
+    names = context.bodies.names(scope)
+    between = (n for name in read for n in names.get(name, ()))
     last = made.end_lineno or made.lineno
     return node if any(isinstance(n.ctx, ast.Store) and last < n.lineno < node.lineno for n in between) else made
 
@@ -261,14 +267,14 @@ def compiled_roots(context: Context) -> Iterator[Root]:
 
 def jit_of(context: Context, event: CallEvent) -> tuple[Root, ...]:
     """Return the applications of ``jit`` behind the function that a call calls."""
-    applied, decorated = context.shared(_compiled)
+    applied, decorated, functions = context.shared(_compiled)
     if not applied and not decorated:
         return ()
     flow = context.flow
     call = flow.here(event.value, event.scope)
     callee = flow.follow(call, event.value.callee)
     if isinstance(callee.value, Attr):  # a method under a decorator
-        methods = {one.function for one in flow.calls.callables(callee)} if decorated else set()
+        methods = {one.function for one in flow.calls.callables(callee)} & functions if functions else set()
         return tuple(r for r in compiled_roots(context) if r.decorator and r.function in methods) if methods else ()
     if not isinstance(callee.value, Call):
         return ()
@@ -278,10 +284,15 @@ def jit_of(context: Context, event: CallEvent) -> tuple[Root, ...]:
     return tuple(r for r in compiled_roots(context) if r.node is node or (r.decorator and r.node is node.func))
 
 
-def _compiled(context: Context) -> tuple[frozenset[ast.AST], frozenset[ast.AST]]:
-    """Return the nodes of the applications of ``jit`` and ``pmap``, and those of them that are decorators."""
+def _compiled(context: Context) -> tuple[frozenset[ast.AST], frozenset[ast.AST], frozenset[FunctionFacts]]:
+    """Return the nodes of the applications of ``jit`` and ``pmap``, and of the decorators among them the functions."""
     roots = list(compiled_roots(context))
-    return frozenset(root.node for root in roots), frozenset(root.node for root in roots if root.decorator)
+    decorators = [root for root in roots if root.decorator]
+    return (
+        frozenset(root.node for root in roots),
+        frozenset(root.node for root in decorators),
+        frozenset(root.function for root in decorators),
+    )
 
 
 def fix(scope: Scope, node: ast.AST, text: str, safety: Safety = Safety.SAFE) -> Fix:

@@ -16,8 +16,8 @@ _METHODS = frozenset({"iter_modules", "iter_children"})
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope, loop in each(context, ast.For):
-        data = scope.module.source.data
-        if (b"iter_" not in data and b"to_flat_state" not in data) or not _walks(context, loop):
+        source = scope.module.source
+        if not (source.mentions(b"iter_") or source.mentions(b"to_flat_state")) or not _walks(context, loop):
             continue
         names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
         for node in ast.walk(loop):

@@ -226,7 +226,7 @@ def _keyed(context: Context) -> Iterator[Finding]:
     """Yield the models that a dict holds under a key that promises a copy, and under another one or a name as well."""
     for scope, node in each(context, ast.Assign, ast.Dict, ast.Call):
         for word, given in _entries(node):
-            if b"nnx" not in scope.module.source.data or in_test(scope):
+            if not scope.module.source.mentions(b"nnx") or in_test(scope):
                 continue
             value = scope.module.values.get(given)
             if value is None or kinds_of(context, value, scope) != {Kind.MODULE}:
@@ -333,7 +333,7 @@ def _key(node: ast.expr) -> str:
 def _multiplied(context: Context) -> Iterator[Finding]:
     """Yield the lists that hold one new layer several times."""
     for scope, node in each(context, ast.BinOp):
-        if not isinstance(node.op, ast.Mult) or b"nnx" not in scope.module.source.data or in_test(scope):
+        if not isinstance(node.op, ast.Mult) or not scope.module.source.mentions(b"nnx") or in_test(scope):
             continue
         display = next((one for one in (node.left, node.right) if isinstance(one, ast.List | ast.Tuple)), None)
         made = display.elts[0] if display is not None and len(display.elts) == 1 else None

@@ -35,19 +35,23 @@ def _check(context: Context) -> Iterator[Finding]:
             yield from _called(context, scope)
     told: set[tuple[Scope, ast.AST]] = set()
     for scope, node in each(context, ast.BinOp, ast.AugAssign):
-        if (scope, node) in told or not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, _OPERATORS):
+        if (
+            (scope, node) in told
+            or not isinstance(node, ast.BinOp | ast.AugAssign)
+            or not isinstance(node.op, _OPERATORS)
+        ):
             continue
         if not _of_trees(scope):
             continue
-        data = scope.module.source.data
+        nnx = scope.module.source.mentions(b"nnx")
         parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
         names = [part for part in parts if _like_tree(named(part))]
         found: ast.expr | None = next((part for part in names if _dict(context, part, scope)), None)
         what, help = (
-            "a dict or a state" if b"nnx" in data else "a dict",
+            "a dict or a state" if nnx else "a dict",
             "use jax.tree.map(lambda p, g: p - rate * g, params, grads)",
         )
-        if found is None and b"nnx" in data and not isinstance(node.op, ast.Sub):
+        if found is None and nnx and not isinstance(node.op, ast.Sub):
             # `state - other` leaves out what the other has
             calls = [part for part in parts if isinstance(part, ast.Call) and last_word(part.func) == "state"]
             found = next((part for part in (*names, *calls) if _state(context, part, scope)), None)
@@ -73,8 +77,8 @@ def _like_tree(name: str) -> bool:
 
 def _of_trees(scope: Scope) -> bool:
     """Say whether a scope belongs to a module that may compute with gradients or states."""
-    data = scope.module.source.data
-    return b"grad" in data or b"nnx.state" in data
+    source = scope.module.source
+    return source.mentions(b"grad") or source.mentions(b"nnx.state")
 
 
 def _called(context: Context, scope: Scope) -> Iterator[Finding]:
@@ -86,7 +90,7 @@ def _called(context: Context, scope: Scope) -> Iterator[Finding]:
         name = context.flow.calls.name(event)
         if not name.startswith("jax.numpy.") or not gives_arrays(name) or context.bodies.guarded(event.node, scope):
             continue
-        if _dict(context, node, scope) or (b"nnx" in scope.module.source.data and _state(context, node, scope)):
+        if _dict(context, node, scope) or (scope.module.source.mentions(b"nnx") and _state(context, node, scope)):
             yield finding(
                 RULE.code,
                 scope,

@@ -23,7 +23,7 @@ def variable_conditions(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
     """Yield the Variables of one truth value that are conditions themselves, which asks for their length."""
     made: tuple[Made, ...] | None = None
     for scope, node in each(context, ast.If, ast.While, ast.IfExp, ast.Assert):
-        if b"nnx" not in scope.module.source.data:
+        if not scope.module.source.mentions(b"nnx"):
             continue
         for test in _tests(node):
             value = scope.module.values.get(test)

@@ -21,6 +21,7 @@ from codemods.nnx.lint.pair_update import pair_updates
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.split_as_key import split_keys
 from codemods.nnx.lint.streams_wanted import no_streams
+from codemods.nnx.may.may import Made
 from codemods.nnx.values import Attr, Call, Changed, Comprehension, Const, Item, Loop, Sequence, Value
 
 _STREAMS = frozenset({Kind.RNGS, Kind.STREAM})
@@ -161,13 +162,18 @@ def _weighted(context: Context) -> Iterator[Finding]:
 
 def _stream(context: Context, value: Value, event: CallEvent) -> bool:
     """Say whether a value is an nnx.Rngs, or a stream of one."""
-    made = context.flow.may.made_by(_STREAM_MAKERS)
+    made = context.shared(_streams)
     if made.may_be(value) and context.kinds.only(context.flow.here(value, event.scope)) in _STREAMS:
         return True
     base = value.base if isinstance(value, Attr) else None
     return (
         base is not None and made.may_be(base) and context.kinds.only(context.flow.here(base, event.scope)) is Kind.RNGS
     )
+
+
+def _streams(context: Context) -> Made:
+    """Return what may be an nnx.Rngs, or a stream of one."""
+    return context.flow.may.made_by(_STREAM_MAKERS)
 
 
 def _key_wanted(event: CallEvent, node: ast.expr, taker: str) -> Finding:
