@@ -63,7 +63,7 @@ _COMMON = frozenset(name for kind in (dict, list, set, str) for name in dir(kind
 # Builtins that neither give back nor keep what they get.
 _BUILT_IN = frozenset({"abs", "all", "any", "bool", "float", "hasattr", "int", "isinstance", "len", "max", "min",
                        "print", "range", "repr", "round", "str", "sum", "super", "type"})  # fmt: skip
-_PLACES = 8  # at how many places of a tuple something is told apart
+MANY_PLACES = 8  # at how many places of a tuple something is told apart
 _MANY = 16  # functions in one field or container that are no longer told apart
 _IMPORTS = 8  # through how many modules a name is followed to its definition
 _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "while_loop"})
@@ -663,7 +663,7 @@ def _arrived(found: Reached, node: int, place: Place) -> bool:
     places = found[node]
     if places is None or (place is not None and place in places):
         return False
-    if place is None or len(places) >= _PLACES:
+    if place is None or len(places) >= MANY_PLACES:
         found[node] = None
     else:
         places.add(place)
