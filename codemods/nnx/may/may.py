@@ -9,7 +9,7 @@ from codemods.nnx.may.graph import NOTHING, Graph, Place, parts, peeled
 from codemods.nnx.may.search import Index, Search
 from codemods.nnx.may.spread import Spread
 from codemods.nnx.project import Project
-from codemods.nnx.values import Attr, Call, Value
+from codemods.nnx.values import Attr, Call, Free, Param, Value
 
 
 class Made:
@@ -85,6 +85,9 @@ class Made:
 
 def among(graph: Graph, value: Value, nodes: Spread, thing: int) -> bool:
     """Say whether a value may be a thing that was followed to some nodes; a container counts as what it holds."""
+    if type(value) in _SIMPLE:  # as nearly all that are asked about
+        found = nodes.places(graph.node(value), thing)
+        return found is None or bool(found)
     seen: set[tuple[int, tuple[Place, ...]]] = set()
     todo: list[tuple[Value, tuple[Place, ...]]] = [(value, ())]  # with the places at which it is looked into
     while todo:
@@ -106,6 +109,7 @@ def among(graph: Graph, value: Value, nodes: Spread, thing: int) -> bool:
     return False
 
 
+_SIMPLE = frozenset({Attr, Call, Free, Param})  # no part of others, and none of their parts
 _MADE = 1  # the bit of what a single search looks for
 _LOOKS = 3  # how far what is in containers is told apart
 
