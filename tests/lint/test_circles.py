@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from codemods.nnx.options import Options
@@ -97,3 +99,67 @@ def program(made: str) -> str:
 def test_no_defect(made: str) -> None:
     for options in (Options(lint=True, extend=("NNX",)), Options(targets=("0.12",))):
         assert not look(program(made), options).failures
+
+
+def shared(rounds: int) -> str:
+    """Return code in which functions hand the parameters of one net on to each other, in very many orders."""
+    sampler = "".join(SAMPLE.format(i=i) for i in range(rounds))
+    steps = "".join(STEP.format(i=i) for i in range(rounds))
+    return NET + sampler + RUN + steps
+
+
+NET = """\
+import jax
+
+
+class Net:
+    def __init__(self, init, key):
+        self.held = {"params": init(key)}
+
+    @property
+    def params(self):
+        return self.held["params"]
+
+    @params.setter
+    def params(self, value):
+        self.held = {**self.held, "params": value}
+
+    def put(self, values):
+        self.params = self.formed(values)
+
+    def formed(self, values):
+        return values
+
+    def shift(self, delta):
+        self.params = jax.tree.map(jax.lax.add, self.params, self.formed(delta))
+
+
+class Sampler:
+    def __init__(self, net):
+        self.net = net
+"""
+SAMPLE = """
+    def sample{i}(self, given):
+        kept = self.net.params
+        self.net.put(given)
+        self.net.params = kept
+        self.net.shift(given)
+"""
+RUN = """
+
+def run(init, key, steps):
+    net = Net(init, key)
+    sampler = Sampler(net)
+"""
+STEP = """\
+    sampler.sample{i}(steps[{i}])
+    net.put(steps[{i}] + 1)
+    sampler.sample{i}(net.params)
+"""
+
+
+def test_many_ways() -> None:
+    """A tree is followed to where it may come from once for each value, and not for each way to it."""
+    began = time.process_time()
+    assert not look(shared(5), Options(lint=True, select=("NNX780",))).failures
+    assert time.process_time() - began < 60  # it took hours

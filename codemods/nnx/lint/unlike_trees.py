@@ -18,6 +18,9 @@ from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.values import Attr, Call, Const, Item, Loop, Mapping, Param, Sequence, Value
 
+#: How many steps back a tree is followed to a dict.
+_DEPTH = 7
+
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "map", "tree_map"):
@@ -43,7 +46,7 @@ def _mapped(context: Context, event: CallEvent) -> Iterator[Finding]:
             "begin with zeros: jax.tree.map(jnp.zeros_like, params)",
         )  # fmt: skip
         return
-    if not _dict(context, context.flow.here(first[1], event.scope), 0):
+    if not _dict(context, context.flow.here(first[1], event.scope)):
         return
     keys = _keys(context, event, first[1])
     for node, value in others:
@@ -110,30 +113,43 @@ def _none(context: Context, event: CallEvent, node: ast.expr, value: Value) -> b
     )
 
 
-def _dict(context: Context, bound: Bound, depth: int) -> bool:
-    """Say whether a value is a dict of arrays on some way to it, or the gradient with respect to one."""
-    value = bound.value
-    while isinstance(value, Loop):
-        value = value.before
-    found = context.flow.resolve(context.flow.with_value(bound, value))
-    if depth > 6:
-        return False
-    if isinstance(found.value, Mapping):
-        return bool(found.value.items)
-    if isinstance(found.value, Sequence):
-        return isinstance(found.value.node, ast.List) and bool(found.value.items)
+def _dict(context: Context, bound: Bound) -> bool:
+    """Say whether a value is a dict of arrays on some way to it, or the gradient with respect to one.
+
+    Each value is asked about once: what many callers hand on to each other has very many ways.
+    """
+    seen: set[Bound] = set()
+    asked = [bound]
+    for _ in range(_DEPTH):
+        more: list[Bound] = []
+        for one in asked:
+            value = one.value
+            while isinstance(value, Loop):
+                value = value.before
+            found = context.flow.resolve(context.flow.with_value(one, value))
+            if found in seen:
+                continue
+            seen.add(found)
+            if isinstance(found.value, Mapping) and found.value.items:
+                return True
+            if isinstance(found.value, Sequence) and isinstance(found.value.node, ast.List) and found.value.items:
+                return True
+            more += _before(context, found)
+        asked = more
+    return False
+
+
+def _before(context: Context, found: Bound) -> list[Bound]:
+    """Return what a value may come from, and for a gradient what it was taken with respect to."""
     if isinstance(found.value, Param | Attr):
-        return any(
-            one.value is not found.value and _dict(context, one, depth + 1)
-            for one in context.sources.originals(found)
-        )  # fmt: skip
+        return [one for one in context.sources.originals(found) if one.value is not found.value]
     call = found.value.base if isinstance(found.value, Item) else found.value
     if isinstance(call, Call) and call.args and not call.starred:
         made = context.flow.follow(found, call.callee)
         if isinstance(made.value, Call) and context.flow.calls.callee_name(made) in GRADIENTS:
             if len(made.value.args) == 1 and made.value.keyword("argnums") is None:
-                return _dict(context, context.flow.with_value(found, call.args[0]), depth + 1)
-    return False
+                return [context.flow.with_value(found, call.args[0])]
+    return []
 
 
 def _scanned(context: Context, event: CallEvent, xs: Value) -> Iterator[Finding]:
