@@ -9,9 +9,9 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
-from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.arrays import Arrays, made_by_jax
 from codemods.nnx.lint.syntax import constant
-from codemods.nnx.values import Attr, Call, Class, Const, Function, Mapping, Param, Ref, Sequence, Value
+from codemods.nnx.values import Attr, Call, Choice, Class, Const, Free, Function, Mapping, Param, Ref, Sequence, Value
 
 DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 LISTING = frozenset(f"builtins.{word}" for word in ("list", "dict", "set", "sorted", "bytearray", "vars"))
@@ -66,7 +66,26 @@ def from_numpy(context: Context, value: Value, scope: Scope) -> bool:
     """
     found = context.flow.resolve(context.flow.here(value, scope))
     made = isinstance(found.value, Call) and context.flow.calls.callee_name(found) in _NUMPY
-    return made and context.kinds.only(context.flow.here(value, scope)) is Kind.NUMPY
+    if not made or context.kinds.only(context.flow.here(value, scope)) is not Kind.NUMPY:
+        return False
+    return not _numbers(context, value, scope)
+
+
+def _numbers(context: Context, value: Value | None, scope: Scope, depth: int = 0) -> bool:
+    """Say whether a value is a tuple of what one axis of an array of numpy holds: numbers, which have a hash."""
+    if depth > _DEPTH:
+        return False
+    if isinstance(value, Free):
+        return _numbers(context, value.scope.env.get(value.name), value.scope, depth + 1)
+    if isinstance(value, Choice):  # on another way it may be None
+        ways = [one for one in value.options if not isinstance(one, Const)]
+        return bool(ways) and all(_numbers(context, one, scope, depth + 1) for one in ways)
+    if not isinstance(value, Call) or len(value.args) != 1:
+        return False
+    if context.flow.calls.callee_name(context.flow.here(value, scope)) != "builtins.tuple":
+        return False
+    axes = Arrays(context, {}).of(value.args[0], scope).axes
+    return axes is None or axes < 2
 
 
 def dataclass_options(context: Context, cls: ClassFacts) -> dict[str | None, object] | None:

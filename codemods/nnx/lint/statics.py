@@ -27,6 +27,7 @@ def static_arguments(context: Context, receivers: bool = False) -> Iterator[tupl
             before = before[: int(root.bound)]
         given = [name for name in function.params if name not in before]
         positions = {name: given.index(name) for name in given if name in root.declared}
+        named = set(list(function.params)[function.positional :])  # behind `*`, given by keyword alone
         for event in context.flow.sites.callers(function):
             if event.value.starred or event.node is root.node or event.scope.module not in context.asked:
                 continue
@@ -40,7 +41,7 @@ def static_arguments(context: Context, receivers: bool = False) -> Iterator[tupl
                 shift = 0  # `Net.apply(net, x)`: the class has no object to give
             for name, index in positions.items():
                 position = index - shift
-                if 0 <= position < len(event.node.args):
+                if 0 <= position < len(event.node.args) and name not in named:
                     yield event, event.node.args[position], name
                 elif position < 0 and receivers:
                     yield event, _object(event.node.func, function), name
