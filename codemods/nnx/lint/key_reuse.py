@@ -21,7 +21,7 @@ from codemods.nnx.lint.meant import documented_same, same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import constant, inside, names_in
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
@@ -154,6 +154,10 @@ def _of_key(
             continue
         loops = [loop for loop in use.event.loops if _repeats(context, use, loop)]
         if loops and not use.helper and _timed(context, scope):
+            continue
+        if loops and (parts := _parts_of_rounds(use, loops)) is not None:
+            if parts:
+                yield Reuse(scope, use.event.node, parts, "split the key into as many as there are rounds")
             continue
         if loops or _in_each_round(context, use) or _handed_on(context, use):
             yield Reuse(
@@ -465,7 +469,7 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         return False  # the function has ended where the first is reached
     if _unread(context, one, two, paths) or _thrown(one) or _thrown(two):
         return False
-    if _forgotten(context, one) or _forgotten(context, two):
+    if _forgotten(context, one) or _forgotten(context, two) or _empty(one) or _empty(two):
         return False
     if _example(context, one) or _example(context, two) or _made_up(one, two) or _twins(one, two):
         return False
@@ -535,6 +539,13 @@ def _forgotten(context: Context, use: Use) -> bool:
     if made is not use.event.node or not names:
         return False
     return unread(context, use.event.scope, statement, names, rebound=last(use.name) != "split")
+
+
+def _empty(use: Use) -> bool:
+    """Say whether a draw is of an array without entries, as the first tokens of a sequence that grows."""
+    given = [*use.event.node.args[1:2], *(k.value for k in use.event.node.keywords if k.arg == "shape")]
+    shapes = [one.elts for one in given if isinstance(one, ast.Tuple | ast.List)]
+    return not use.helper and any(isinstance(n, ast.Constant) and n.value == 0 for shape in shapes for n in shape)
 
 
 _LOADING = re.compile(
@@ -725,6 +736,49 @@ def _repeats(context: Context, use: Use, loop: ast.AST) -> bool:
     if isinstance(use.node, ast.Name) and isinstance(use.key, Free) and binds(loop, use.node.id):
         return False  # what it was before the first round is not known
     return not varies(use.key, loop, 0, lambda one: kept(context, one)) and not _once(use.event, loop)
+
+
+def _parts_of_rounds(use: Use, loops: list[ast.AST]) -> str | None:
+    """Return what is wrong with ``split(key, n)[i]``, empty if nothing is; None if no loop takes parts that way."""
+    statement, call = use.event.statement, use.event.node
+    picked = [
+        n.slice.id
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Subscript) and n.value is call and isinstance(n.slice, ast.Name)
+    ]
+    own = [loop for loop in loops if isinstance(loop, ast.For | ast.comprehension)]
+    if last(use.name) != "split" or not picked or len(own) != len(loops):
+        return None
+    if any(picked[0] not in _counters(loop) for loop in own):
+        return None
+    count = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "num"), None)
+    keys = 2 if count is None else constant(count)
+    rounds = _rounds(own[-1].iter)
+    if not isinstance(keys, int) or rounds is None or rounds <= keys:
+        return ""
+    return f"`split` gives {keys} keys here, and there are {rounds} rounds: those behind the end get the last key again"
+
+
+def _counters(loop: ast.For | ast.comprehension) -> set[str]:
+    """Return the names that are another number in each round: all of the target of ``range``, else the first one."""
+    target = loop.target
+    called = last_word(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
+    if called == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
+        target = target.elts[0]
+    return {target.id} if called in {"range", "enumerate"} and isinstance(target, ast.Name) else set()
+
+
+def _rounds(iterated: ast.expr) -> int | None:
+    """Return how many rounds a loop has that goes over a range, or counts what is written down; None if unknown."""
+    if not isinstance(iterated, ast.Call) or len(iterated.args) != 1 or iterated.keywords:
+        return None
+    given = iterated.args[0]
+    if last_word(iterated.func) == "range":
+        number = constant(given)
+        return number if isinstance(number, int) else None
+    if isinstance(given, ast.List | ast.Tuple) and not any(isinstance(n, ast.Starred) for n in given.elts):
+        return len(given.elts)
+    return None
 
 
 def _in_step(use: Use, loop: ast.AST) -> bool:
