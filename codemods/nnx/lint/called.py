@@ -75,6 +75,8 @@ def _builtin(word: str, args: Sequence[Status], holding: bool) -> Status:
     if word in _GIVING_PYTHON:
         return PYTHON
     if word in _SAME_PARTS and len(args) == 1:
+        if word == "set" and args[0].traced:
+            return states.many(PYTHON)  # keys of a dict: a tracer has no hash
         if args[0].traced:
             return states.many(ARRAY) if args[0].grade is Grade.ARRAY else TREE
         return states.many(args[0].any_part()) if args[0].grade is Grade.CONTAINER else UNKNOWN
