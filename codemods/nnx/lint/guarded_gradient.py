@@ -248,7 +248,42 @@ def _safe(context: Context, operand: ast.expr, event: CallEvent) -> bool:
     name = context.flow.calls.callee_name(context.flow.here(value, event.scope))
     if last(name) == "sqrt" and value.args:
         return _kept_off_zero(context, value.args[0], event)
-    return last(name) in _SAFE
+    return last(name) in _SAFE or _floored(context, value, event)
+
+
+def _floored(context: Context, call: Call, event: CallEvent) -> bool:
+    """Say whether a function of the project holds all that it gives away from 0: ``jnp.maximum(x, eps) ** p``."""
+    invoked = context.flow.calls.invoked(context.flow.here(call, event.scope))
+    functions = {callee.function for callee, _ in invoked}
+    given = [(function, _given(function)) for function in functions]
+    return bool(given) and all(
+        bool(every) and all(_above(context, one, function) for one in every) for function, every in given
+    )
+
+
+def _given(function: FunctionFacts) -> list[ast.expr]:
+    """Return the expressions that a function gives; nothing if it may give None."""
+    if isinstance(function.node, ast.Lambda):
+        return [function.node.body]
+    found = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return)]
+    return [one for one in found if one is not None] if None not in found else []
+
+
+def _above(context: Context, node: ast.expr, function: FunctionFacts, depth: int = 0) -> bool:
+    """Say whether an expression is a root, a power or a floor itself of what is held above a bound that is not 0."""
+    made = written(context, node, function.scope)
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Pow):
+        return depth < 3 and _above(context, made.left, function, depth + 1)
+    if not isinstance(made, ast.Call) or not made.args:
+        return False
+    word = last_word(made.func)
+    if word in {"sqrt", "pow", "power"}:
+        return depth < 3 and _above(context, made.args[0], function, depth + 1)
+    bounds = [constant(a) for a in made.args[:2]] if word == "maximum" else []
+    if word == "clip":
+        lower = [*made.args[1:2], *(k.value for k in made.keywords if k.arg in {"min", "a_min"})]
+        bounds = [constant(a) for a in lower]
+    return bool(bounds) and not any(isinstance(one, int | float) and one <= 0 for one in bounds)
 
 
 def _kept_off_zero(context: Context, value: Value, event: CallEvent) -> bool:
