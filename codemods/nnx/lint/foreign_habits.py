@@ -12,12 +12,19 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import ACTIVATIONS
 from codemods.nnx.lint.places import once
+from codemods.nnx.lint.results import STAGED_RESULTS
 
 _ARRAYS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "", "other": "", "inplace": "",
            "requires_grad": ""}  # fmt: skip
 _OLD = {"a_min": "min", "a_max": "max"}  # of clip; JAX 0.7 warns of them, JAX 0.10 has them no more
 _SAMPLING = {"size": "shape", "low": "minval", "high": "maxval", "loc": "", "mean": "", "std": "", "seed": "key"}
 _STEPPING = {"lr": "learning_rate", "betas": "b1 and b2", "params": "", "beta1": "b1", "beta2": "b2", "alpha": ""}
+#: The names of NumPy's `random` that people look for in `jax.random`, with what there is.
+_OF_NUMPY = {"seed": "jax.random.key, which gives a key for the functions that draw", "rand": "jax.random.uniform",
+             "randn": "jax.random.normal"}  # fmt: skip
+#: What `jax.random` has beside the functions of `STAGED_RESULTS`.
+_DRAWING = frozenset({"PRNGKey", "ball", "fold_in", "generalized_normal", "key", "multinomial", "multivariate_normal",
+                      "orthogonal", "randint", "t", "triangular", "wrap_key_data"})  # fmt: skip
 # functions that have one of these after all
 _EXCEPT: dict[str, frozenset[str]] = {
     **dict.fromkeys(("fill_diagonal", "place", "put", "put_along_axis"), frozenset({"inplace"})),
@@ -64,6 +71,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 what = f"there is no `{name.replace('jax.numpy', 'jnp')}`"
                 found.setdefault((event.scope.module, what, f"use {there}"), []).append((event.scope, event.node))
             continue
+        if home == "jax.random" and word in _OF_NUMPY:
+            if not context.bodies.guarded(event.node, event.scope):
+                what, instead = f"there is no `{name}`", f"use {_OF_NUMPY[word]}"
+                found.setdefault((event.scope.module, what, instead), []).append((event.scope, event.node))
+            continue
         known = _foreign(home, word)
         if name == "jax.numpy.clip" and context.options.target == "0.12":  # that of 0.11 runs with a JAX that has them
             known = {**known, **_OLD}
@@ -83,7 +95,7 @@ def _foreign(home: str, word: str) -> dict[str, str]:
     """Return what a function is given by habits of other libraries, with the name that it has here."""
     if home in {"jax.numpy", "jax.nn", "jax.numpy.linalg"} or (home == "flax.nnx" and word in ACTIVATIONS):
         return _ARRAYS
-    if home == "jax.random":
+    if home == "jax.random" and (word in _DRAWING or f"jax.random.{word}" in STAGED_RESULTS):
         return _SAMPLING
     if home == "optax" and word in _OPTIMIZERS:
         decay = {"weight_decay": "that of optax.adamw or add_decayed_weights"} if word in _DECAYING else {}
