@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, in_test, taken
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Const
 
@@ -23,6 +24,8 @@ def _check(context: Context) -> Iterator[Finding]:
     words = ("restore", "restore_checkpoint", "from_bytes", "from_state_dict", "msgpack_restore")
     for event in context.bodies.named(*words):
         if in_test(event.scope) or not _restores(context, event) or context.bodies.guarded(event.node, event.scope):
+            continue
+        if _just_saved(context, event) or _no_model(context, event):
             continue
         statement = event.statement
         if not event.used:
@@ -56,6 +59,49 @@ def _again(context: Context, event: CallEvent) -> bool:
         and ast.dump(other.node.args[0]) == ast.dump(first)
         for other in context.bodies.calls.get(event.scope, ())
     )
+
+
+_SAVED = frozenset({"print", "info", "wait_until_finished"})
+_MODELS = frozenset({"jax", "flax", "optax", "equinox", "haiku"})
+
+
+def _just_saved(context: Context, event: CallEvent) -> bool:
+    """Say whether the statement before saved what is restored, which tries whether that can be read again."""
+    path = context.bodies.paths(event.scope).get(event.node, ())
+    block = getattr(path[-1][0], path[-1][1], ()) if path else event.scope.node.body  # type: ignore[attr-defined]
+    names = set().union(*map(names_in, (*event.node.args, *event.node.keywords)))
+    if not names or not isinstance(block, list) or event.statement not in block:
+        return False
+    for statement in reversed(block[: block.index(event.statement)]):
+        call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+        word = last_word(call.func) if isinstance(call, ast.Call) else ""
+        if word not in _SAVED:
+            return word.startswith("save") and names <= names_in(statement)
+    return False
+
+
+def _no_model(context: Context, event: CallEvent) -> bool:
+    """Say whether a script looks into checkpoints alone: it imports no library of models, and nothing of its project
+    but the function that restores."""
+    if event.scope.function is not None:
+        return False
+    own = {one.source.path.replace("\\", "/").removesuffix(".py") for one in context.project.modules}
+    for node in ast.walk(event.scope.module.source.tree):
+        if isinstance(node, ast.ClassDef):
+            return False
+        if isinstance(node, ast.Import):
+            places = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            if [alias.name for alias in node.names] == [last_word(event.node.func)]:
+                continue
+            places = [node.module or "."]
+        else:
+            continue
+        for place in places:
+            parts = place.replace(".", "/")
+            if place.startswith(".") or place.partition(".")[0] in _MODELS or any(one.endswith(parts) for one in own):
+                return False
+    return True
 
 
 def _only_returned(context: Context, scope: Scope, statement: ast.stmt, name: str, depth: int = 0) -> int | None:
@@ -104,6 +150,8 @@ def _handed_out(context: Context, event: CallEvent, place: int = -1) -> Iterator
             continue
         statement = caller.statement
         if context.bodies.guarded(caller.node, caller.scope):
+            continue
+        if _just_saved(context, caller) or _no_model(context, caller):
             continue
         if not caller.used:
             if not (caller.scope.module.source.notebook and caller.scope.function is None):
