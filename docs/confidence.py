@@ -85,6 +85,12 @@ _FIRST = (
     "trace; 18 NNX830 in another, whose random matrices only show how they are divided among devices), 21 false.",
     "Without these two projects 271 of 330 were right. In one project a rule ended in a recursion; it is mended. All",
     "of the 21 and 60 of the 88 are no longer made.",
+    "",
+    "55 projects were read by an eighth reader then, 17 of them with NNX code: 127 findings, 112 right, 7 of no use, 8",
+    "false. 52 of them are of one project, code of PyTorch that language models put into JAX (49 right); without it 63",
+    "of 75 were right. In one project a rule did not come to an end, so that nothing of it is in these numbers; that",
+    "is mended. Of the 8 that were false one now says what is wrong there, and the others are no longer made, nor are",
+    "2 of the 7.",
 )
 
 
