@@ -12,6 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grad_arguments import gradient_calls
+from codemods.nnx.lint.ignored_model import ignored_models
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.values import Attr, Call, Free, Item, Param, Ref
 
@@ -30,10 +31,12 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"{name.removeprefix('flax.')} has no argument `wrt`",
                 "write argnums=nnx.DiffState(0, ...) with the filter" if nnx else "write argnums= with the position",
             )
+    for function, call, message, help in ignored_models(context):
+        yield finding(RULE.code, function.scope, call.node, message, help)
     for event, made, name in gradient_calls(context):
         args = event.value.args
         if name.startswith("flax.nnx.") and args and not event.value.starred and not in_test(event.scope):
-            yield from _ignored(context, made, event)
+            yield from _of_data(context, made, event)
         if not name.startswith("flax.nnx.") or len(args) < 2 or event.value.starred:
             continue
         first = kinds_of(context, args[0], event.scope)
@@ -56,8 +59,8 @@ def _bound(context: Context, event: CallEvent) -> str:
     return found.name if isinstance(found, Ref) else ""
 
 
-def _ignored(context: Context, made: Call, event: CallEvent) -> Iterator[Finding]:
-    """Yield the losses that never look at the argument they are differentiated for, a model, and run an outer one."""
+def _of_data(context: Context, made: Call, event: CallEvent) -> Iterator[Finding]:
+    """Yield the gradients of losses that run an outer model on their first argument, where that model is trained."""
     callees = context.flow.calls.callables(context.flow.here(made.args[0], event.scope))
     if len(callees) != 1 or callees[0].args or made.argument(1, "argnums") is not None:
         return
@@ -77,17 +80,7 @@ def _ignored(context: Context, made: Call, event: CallEvent) -> Iterator[Finding
         isinstance(node, ast.Name) and node.id == params[0].name and isinstance(node.ctx, ast.Load)
         for node in ast.walk(function.node)
     )
-    if not read and Kind.MODULE in kinds_of(context, event.value.args[0], event.scope):
-        call = outer[0]
-        yield finding(
-            RULE.code,
-            function.scope,
-            call.node,
-            f"the loss runs `{ast.unparse(call.node.func)}` of outside and never its own argument "
-            f"`{params[0].name}`, for which the gradient is taken: it is zero",
-            f"call `{params[0].name}` instead",
-        )
-    elif read and all(params[0] in call.value.args for call in outer) and _trains(context, event, outer[0]):
+    if read and all(params[0] in call.value.args for call in outer) and _trains(context, event, outer[0]):
         yield finding(
             RULE.code,
             event.scope,

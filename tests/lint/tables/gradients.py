@@ -55,6 +55,14 @@ def step(p, x):
     "NNX852": Cases(
         bad=(
             "g = nnx.grad(lambda v, m: m(v).sum())(x, model)  # NNX852\n",
+            "def loss(m):\n    m = model\n    return m(x).sum()  # NNX852\ng = nnx.grad(loss)(model)\n",
+            """\
+@nnx.jit
+def step(net, x):
+    def loss(m):
+        return net(x).sum()  # NNX852
+    return nnx.grad(loss)(net)
+""",
             """\
 def loss(x, y, m):
     return jnp.mean((m(x) - y) ** 2)
@@ -72,6 +80,24 @@ def step(model: nnx.Module, optimizer, y):
             "g = nnx.grad(lambda m, v: m(v).sum())(model, x)\n",
             "g = nnx.grad(lambda v, m: m(v).sum(), argnums=1)(x, model)\n",
             "g = jax.grad(lambda v, m: m(v).sum())(x, model)\n",
+            "def apply(v, m):\n    return m(v).sum()\ng = nnx.grad(lambda m, v: apply(v, m=m))(model, x)\n",
+            "g = nnx.grad(lambda _: model(x).sum())(model)\n",
+            "def loss(*given):\n    return given[0](x).sum()\ng = nnx.grad(loss)(model)\n",
+            "def loss(m, v):\n    m = nnx.clone(m)\n    return m(v).sum()\ng = nnx.grad(loss)(model, x)\n",
+            "g = nnx.grad(lambda v, m: m(v).sum(), argnums=nnx.DiffState(1, nnx.Param))(x, model)\n",
+            """\
+class Trainer:
+    def __init__(self):
+        self.model = model
+    def loss(self, m, v):
+        old, self.model = self.model, m
+        out = self.model(v).sum()
+        self.model = old
+        return out
+    def step(self, v):
+        return nnx.grad(self.loss)(self.model, v)
+Trainer().step(x)
+""",
             "head = nnx.Linear(3, 1, rngs=nnx.Rngs(5))\ng = nnx.grad(lambda a, b: a(b(x)).sum())(head, model)\n",
         ),
     ),

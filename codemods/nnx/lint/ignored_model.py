@@ -1,0 +1,150 @@
+"""Losses that run a model of outside and never the one they are differentiated for; part of NNX852."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.nodes import last_word
+from codemods.nnx.project import enclosing_function
+from codemods.nnx.values import Attr, Call, Free, Param, Value
+
+_DEPTH = 3  # helpers between the loss and what runs the model
+# what is called to say that a parameter has no use, and what only sets a mode
+_UNUSED = ("_", "dummy", "unused")
+_MODES = frozenset({"train", "eval", "set_attributes", "sow", "perturb"})
+
+
+def ignored_models(context: Context) -> Iterator[tuple[FunctionFacts, CallEvent, str, str]]:
+    """Yield the losses that never read what they are differentiated for, and run another object.
+
+    Yields:
+        The loss, the call in it, what is wrong, and what to do.
+    """
+    told: set[FunctionFacts] = set()
+    for root in context.traced.gradients:
+        function = root.function
+        if root.partial or function in told or function.scope.module not in context.asked or in_test(root.scope):
+            continue
+        param = _differentiated(root)
+        if param is None or param.name.startswith(_UNUSED) or _read(function, param):
+            continue
+        told.add(function)
+        found = next(_runs(context, root, function, 0, {function}), None)
+        if found is None:
+            continue
+        call, text, direct = found
+        name = param.name
+        yield (
+            function,
+            call,
+            f"the loss runs {text} and never its own argument `{name}`, for which the gradient is taken: it is zero"
+            if direct
+            else f"`{ast.unparse(call.node.func)}` runs {text}, and the loss never its own argument `{name}`, for "
+            "which the gradient is taken: it is zero",
+            f"use `{name}` instead" if direct else f"give it `{name}`, and use that instead",
+        )
+
+
+def _differentiated(root: Root) -> Param | None:
+    """Return the parameter with respect to which a gradient is taken, if it is one."""
+    function = root.function
+    numbers = argument(root.options, 1, "argnums") if root.options is not None else None
+    if isinstance(numbers, ast.Call) and last_word(numbers.func) == "DiffState" and numbers.args:
+        place = constant(numbers.args[0])
+        params = [one for one in function.params.values() if one is not function.self_param]
+        return params[place] if type(place) is int and 0 <= place < len(params) else None
+    if isinstance(numbers, ast.Name | ast.Attribute | ast.Subscript):
+        return None
+    wanted = [param for name, param in function.params.items() if name not in root.static]
+    return wanted[0] if len(wanted) == 1 else None
+
+
+def _read(function: FunctionFacts, param: Param) -> bool:
+    """Say whether a function, or one in it, reads a parameter, other than to set its mode."""
+    values = function.scope.module.values
+    modes: set[ast.AST] = set()
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            func = node.value.func
+            if isinstance(func, ast.Attribute) and func.attr in _MODES:
+                modes.add(func.value)
+        elif isinstance(node, ast.Name) and node.id in {"locals", "vars"}:
+            return True
+    return any(
+        isinstance(node, ast.Name)
+        and node.id == param.name
+        and isinstance(node.ctx, ast.Load)
+        and node not in modes
+        and not _other(values.get(node), function)
+        for node in ast.walk(function.node)
+    )
+
+
+def _other(value: Value | None, function: FunctionFacts) -> bool:
+    """Say whether a name was given to something else than what was passed."""
+    return isinstance(value, Attr | Call) or (isinstance(value, Free) and value.scope is not function.scope)
+
+
+def _runs(
+    context: Context, root: Root, function: FunctionFacts, depth: int, seen: set[FunctionFacts]
+) -> Iterator[tuple[CallEvent, str, bool]]:
+    """Yield the calls by which a function runs modules, with the text of the module, and whether it runs it itself."""
+    inner = [one for one in function.scope.module.functions if _within(one, function)]
+    seen.update(inner)
+    for event in (call for one in inner for call in context.bodies.calls.get(one.scope, ())):
+        func = event.node.func
+        if _module(context, root, event, func) or (
+            isinstance(func, ast.Attribute)
+            and func.attr not in _MODES
+            and not _of_self(event, func.value)
+            and _module(context, root, event, func.value)
+        ):
+            given = depth and isinstance(event.value.callee, Param)
+            yield event, "another model" if given else f"`{ast.unparse(func)}` of outside", not depth
+            continue
+        if depth == _DEPTH or context.flow.calls.name(event):
+            continue
+        for called, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
+            if called.function not in seen:
+                seen.add(called.function)
+                for _, text, _ in _runs(context, root, called.function, depth + 1, seen):
+                    yield event, text, False
+
+
+def _within(inner: FunctionFacts, outer: FunctionFacts) -> bool:
+    found: FunctionFacts | None = inner
+    while found is not None and found is not outer:
+        found = enclosing_function(found.scope.parent)
+    return found is outer
+
+
+def _of_self(event: CallEvent, node: ast.expr) -> bool:
+    """Say whether an expression is the object whose method the code belongs to."""
+    function = event.scope.function
+    while function is not None and function.owner is None:
+        function = enclosing_function(function.scope.parent)
+    own = function.self_param if function is not None else None
+    return own is not None and isinstance(node, ast.Name) and node.id == own.name
+
+
+def _module(context: Context, root: Root, event: CallEvent, node: ast.expr) -> bool:
+    """Say whether an expression is a module for certain, or what the gradient of NNX is taken of."""
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        return False
+    held = event.scope.module.values.get(node)
+    if held is None:
+        return False
+    if kinds_of(context, held, event.scope) == {Kind.MODULE}:
+        return True
+    return root.transform.startswith("flax.nnx.") and any(
+        call.node.args and ast.unparse(call.node.args[0]) == ast.unparse(node)
+        for call in context.bodies.calls.get(root.scope, ())
+        if getattr(call.value.callee, "node", None) is root.node
+    )
