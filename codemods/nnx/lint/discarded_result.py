@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, displayed, is_pure
 from codemods.nnx.lint.discarded_copy import discarded_copies
 from codemods.nnx.lint.dropped_callback import dropped_callbacks
+from codemods.nnx.lint.dropped_placement import dropped_placements
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import foreign, in_test, position, taken
@@ -23,6 +24,15 @@ from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Unknow
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[tuple[str, int]] = set()
+    for one in _every(context):
+        if (one.path, one.start) not in told:
+            told.add((one.path, one.start))
+            yield one
+
+
+def _every(context: Context) -> Iterator[Finding]:
+    yield from dropped_placements(context, RULE.code)
     yield from _unread(context)
     yield from _own_steps(context)
     yield from _never_kept(context)

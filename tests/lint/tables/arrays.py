@@ -100,6 +100,23 @@ cached_partial(step, model)  # NNX842
         clean=(
             "doubled = jax.tree.map(lambda v: v * 2, {'a': x})\n",
             "jax.tree.map(lambda v: print(v), {'a': x})\n",
+            "def place(m):\n    s = jax.device_put(nnx.state(m), jax.devices()[0])\n    nnx.update(m, s)\n"
+            "    return s\nplace(model)\n",
+            """\
+def place(m):
+    out = []
+    for path, leaf in nnx.to_flat_state(nnx.state(m)):
+        leaf[...] = jax.device_put(leaf[...], jax.devices()[0])
+        out.append((path, leaf))
+    return nnx.from_flat_state(out)
+def run():
+    place(model)
+    state = jax.device_put(nnx.state(model), jax.devices()[0])
+    def again():
+        return nnx.merge(nnx.graphdef(model), state)
+    return again()
+run()
+""",
             "values = [3, 1]\nvalues.sort()\n",
             "y = np.ones(3)\ny.sort()\n",
             "nnx.update(model, nnx.state(model))\n",
