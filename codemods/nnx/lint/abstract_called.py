@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.bridged import bridged
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Const, Function, Item, Mapping, Sequence, Value
 
@@ -17,7 +18,7 @@ _FILLING = frozenset({"update", "load", "restore", "load_state", "load_weights",
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    yield from _uninitialised(context)
+    yield from bridged(context, RULE.code)
     made: dict[tuple[Scope, Value], CallEvent] = {}
     for event, name in foreign(context, "eval_shape"):
         if name == "flax.nnx.eval_shape":
@@ -48,33 +49,6 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 _CALLED = (ast.Name, ast.Attribute, ast.Subscript)
-
-
-def _uninitialised(context: Context) -> Iterator[Finding]:
-    """Yield the modules of Linen in nnx.bridge.ToNNX that are used in a project which never calls lazy_init."""
-    bridged = [e for e, name in foreign(context, "ToNNX", everywhere=True) if name == "flax.nnx.bridge.ToNNX"]
-    if not bridged or any(_names_init(module.source.data) for module in context.project.modules):
-        return
-    calls = {event.value: event for event in bridged}
-    optimizers = [e for e, name in foreign(context, "Optimizer", "ModelAndOptimizer") if name.startswith("flax.nnx.")]
-    used = [(event, event.value.args[0]) for event in optimizers if event.value.args]
-    used += [(event, event.value.callee) for event in context.asked.calls() if isinstance(event.value.callee, Call)]
-    for event, value in used:
-        made = context.flow.resolve(context.flow.here(value, event.scope)).value
-        if isinstance(made, Call) and made in calls and not context.bodies.guarded(event.node, event.scope):
-            if not in_test(event.scope):
-                yield finding(
-                    RULE.code,
-                    event.scope,
-                    event.node,
-                    "a module of Linen has no weights before lazy_init has seen an example",
-                    "call model.lazy_init(example) first",
-                )
-
-
-def _names_init(text: bytes) -> bool:
-    """Say whether a file says anything of making weights, by whatever name."""
-    return any(word in text for word in (b"lazy_init", b"linen_init", b".init(", b"init_with"))
 
 
 def _abstract(context: Context, value: Value | None, scope: Scope, depth: int) -> bool:

@@ -125,6 +125,34 @@ CASES = {
             "net.bias = nnx.Param(x)\nprint(net(x))\n",
             "graphdef, _ = nnx.split(nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0))))\n"
             "net = nnx.merge(graphdef, nnx.state(model))\nprint(net(x))\n",
+            "from flax import linen\n\n\nclass Twice(linen.Module):\n    def __call__(self, v):\n        return 2 * v\n"
+            "net = nnx.bridge.ToNNX(Twice(), rngs=nnx.Rngs(0))\nprint(net(x))\n",
+            """\
+from flax import linen
+
+
+def ready(net):
+    nnx.bridge.lazy_init(net, x)
+    return net
+
+
+class Hybrid(nnx.Module):
+    def __init__(self, rngs):
+        self.dense = nnx.bridge.ToNNX(linen.Dense(3), rngs=rngs)
+
+    def __call__(self, v):
+        return self.dense(v)
+
+
+one = ready(Hybrid(nnx.Rngs(0)))
+print(one(x))
+two = Hybrid(nnx.Rngs(0))
+two = ready(two)
+print(two(x))
+three = Hybrid(nnx.Rngs(0))
+three.dense.lazy_init(x)
+print(three(x))
+""",
         ),
     ),
     "NNX878": Cases(
