@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts, ModuleFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.lax_control_flow import parts
+from codemods.nnx.lint.lost_updates import has_moments
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Param, Value
@@ -48,6 +49,8 @@ def bridged(context: Context, code: str) -> Iterator[Finding]:
         if in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
             continue
         if not never and not (isinstance(value, Call) and _first_use(context, event, value, node)):
+            continue
+        if not never and optimizer and not _keeps(context, event):
             continue
         sources = context.sources.originals(context.flow.here(value, event.scope))
         key = event.scope.module, frozenset(one.value for one in sources)
@@ -105,6 +108,15 @@ def _first_use(context: Context, event: CallEvent, value: Call, node: ast.expr) 
         and (values.get(n) is value or n not in context.bodies.paths(event.scope))
         for n in ast.walk(event.scope.node)
     )
+
+
+def _keeps(context: Context, event: CallEvent) -> bool:
+    """Say whether an optimizer keeps something for each parameter, which it then lacks."""
+    transform = event.value.argument(1, "tx")
+    if transform is None:
+        return False
+    made = list(context.sources.originals(context.flow.here(transform, event.scope)))
+    return bool(made) and all(has_moments(context, one) for one in made)
 
 
 def _empty(context: Context, made: Bound, depth: int) -> bool:

@@ -152,6 +152,9 @@ print(two(x))
 three = Hybrid(nnx.Rngs(0))
 three.dense.lazy_init(x)
 print(three(x))
+four = Hybrid(nnx.Rngs(0))
+plain = nnx.Optimizer(four, optax.sgd(0.1), wrt=nnx.Param)
+ready(four)
 """,
         ),
     ),
