@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, ModuleFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import parts
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.values import Call, Const, Ref
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Ref, Value
 
 # where a project says one of these, it knows what is frozen
-_FREEZING = (
-    b"LoRAParam", b"stop_gradient", b"set_to_zero", b"multi_transform", b"partition", b"freeze", b"frozen(", b"masked",
-    b"DiffState", b"PathContains", b"full_finetun",
-)  # fmt: skip
+_FREEZING = re.compile(
+    rb"stop_gradient|set_to_zero|multi_transform|optax\.masked|\bmasked\(|\bpartition\(|freez|frozen\(|DiffState"
+    rb"|PathContains|full_finetun"
+)
 _DEPTH = 4
+_LAYERS = frozenset({"LoRA", "LoRALinear"})
+_PARAM = Ref("flax.nnx.Param")
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    tuned = [e for e, name in foreign(context, "LoRA", "LoRALinear", everywhere=True) if name.startswith("flax.nnx.")]
-    if not tuned or any(word in m.source.data for m in context.project.modules for word in _FREEZING):
+    tuned = [e for e, name in foreign(context, *_LAYERS, everywhere=True) if name.startswith("flax.nnx.")]
+    if not tuned or any(_FREEZING.search(m.source.data) or _chosen(context, m) for m in context.project.modules):
         return
-    for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
+    optimizers = list(foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True))
+    for event, name in optimizers:
         chosen = event.value.argument(2, "wrt")
         if not name.startswith("flax.nnx.") or chosen is None or not event.value.args or in_test(event.scope):
             continue
-        if context.flow.resolve(context.flow.here(chosen, event.scope)).value != Ref("flax.nnx.Param"):
+        if event.scope.module not in context.asked or _followed(context, chosen, event) != _PARAM:
             continue
-        models = context.sources.originals(context.flow.here(event.value.args[0], event.scope))
-        if models and all(adapted(context, model, 0) for model in models):
+        if _tuned(context, event.value.args[0], event, sum(1 for _, one in optimizers if one.startswith("flax.nnx."))):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -40,6 +46,103 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the base layers are trained too: nnx.LoRAParam is an nnx.Param, and `wrt=nnx.Param` takes both",
                 "freeze them: wrt=nnx.LoRAParam, and the gradient of nnx.DiffState(0, nnx.LoRAParam)",
             )
+    for event in context.bodies.named("init"):
+        yield from _functional(context, event)
+
+
+# where the first filter's part stands in what these give
+_PLACES = {"flax.nnx.state": Const(0), "flax.nnx.split": Const(1)}
+
+
+def _functional(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield where optax gets all the parameters of such a model."""
+    callee = event.value.callee
+    if event.scope.module not in context.asked or len(event.value.args) != 1 or not isinstance(callee, Attr):
+        return
+    if in_test(event.scope) or context.kinds.of(context.flow.here(callee.base, event.scope)) != {Kind.TRANSFORM}:
+        return
+    given = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
+    call: Value = given.value
+    place = call.index if isinstance(call, Item) else Const(0)
+    if isinstance(call, Item):
+        call = call.base
+    if not isinstance(call, Call) or call.starred:
+        return
+    name = context.flow.calls.callee_name(context.flow.with_value(given, call))
+    if place != _PLACES.get(name) or len(call.args) < 2 or context.flow.follow(given, call.args[1]).value != _PARAM:
+        return
+    models = context.sources.originals(context.flow.with_value(given, call.args[0]))
+    if models and all(adapted(context, model, 0) for model in models):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the base layers are trained too: nnx.LoRAParam is an nnx.Param, and the filter nnx.Param takes both",
+            "freeze them: split by nnx.LoRAParam, and differentiate that part alone",
+        )
+
+
+def _followed(context: Context, value: Value, event: CallEvent) -> Value:
+    return context.flow.resolve(context.flow.here(value, event.scope)).value
+
+
+def _chosen(context: Context, module: ModuleFacts) -> bool:
+    """Say whether a file selects by nnx.LoRAParam, other than to look at these parameters or to save them."""
+    if b"LoRAParam" not in module.source.data:
+        return False
+    looking = {
+        id(node)
+        for event in module.calls
+        if _looks(context, event)
+        for given in (*event.node.args, *(k.value for k in event.node.keywords if k.arg != "wrt"))
+        for node in ast.walk(given)
+    }
+    tree = module.scope.node
+    mentions = [n for n in ast.walk(tree) if isinstance(n, ast.Name | ast.Attribute) and last_word(n) == "LoRAParam"]
+    trees = any(word in module.source.data for word in (b"apply_updates", b"jax.grad", b"jax.value_and_grad"))
+    return trees or any(id(node) not in looking for node in mentions)
+
+
+def _looks(context: Context, event: CallEvent) -> bool:
+    """Say whether a call takes a state, itself or in a function that does nothing else with what it is given."""
+    if last_word(event.node.func) in {"state", "variables", "isinstance", *_LAYERS}:
+        return True
+    callees = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+    return bool(callees) and all(
+        last_word(inner.node.func) in {"state", "variables", "isinstance"}
+        for callee, _ in callees
+        for inner in context.bodies.calls.get(callee.function.scope, ())
+        if any(one in callee.function.params.values() for one in inner.value.args[1:])
+    )
+
+
+def _tuned(context: Context, model: Value, event: CallEvent, optimizers: int) -> bool:
+    """Say whether a model has such layers, from its class or put in from outside before its optimizer is made."""
+    models = context.sources.originals(context.flow.here(model, event.scope))
+    if not models:
+        return False
+    if all(adapted(context, one, 0) for one in models):
+        return True
+    made = {one.value for one in models}
+    return any(
+        (optimizers == 1 or (store.scope is event.scope and store.node.lineno < event.node.lineno))
+        and {one.value for one in context.sources.originals(_root(context, store))} == made
+        for module in context.project.modules
+        if b"LoRA" in module.source.data
+        for store in module.attributes
+        if isinstance(store.stored, Call)
+        and store.context == "store"
+        and last_word(store.stored.node.func) in _LAYERS
+        and adapted(context, context.flow.here(store.stored, store.scope), 0)
+    )
+
+
+def _root(context: Context, store: AttrEvent) -> Bound:
+    """Return the object of which a layer is an attribute, or a part of one."""
+    value = store.base
+    while isinstance(value, Attr | Item | Each):
+        value = value.base
+    return context.flow.here(value, store.scope)
 
 
 def adapted(context: Context, made: Bound, depth: int) -> bool:

@@ -365,6 +365,19 @@ low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
 tuned = nnx.Optimizer(low, optax.adam(0.1), wrt=nnx.Param)  # NNX737
 """,
             """\
+low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
+graphdef, params, rest = nnx.split(low, nnx.Param, ...)
+tx = optax.adam(0.1)
+opt_state = tx.init(params)  # NNX737
+""",
+            """\
+def count(net, kind):
+    return sum(one.size for one in jax.tree.leaves(nnx.state(net, kind)))
+low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
+tuned = nnx.Optimizer(low, optax.adam(0.1), wrt=nnx.Param)  # NNX737
+print(count(low, nnx.LoRAParam), nnx.state(low, nnx.LoRAParam))
+""",
+            """\
 class Block(nnx.Module):
     def __init__(self, rngs):
         self.layers = nnx.Sequential(nnx.LoRALinear(3, 3, lora_rank=2, rngs=rngs), nnx.relu)
@@ -392,6 +405,28 @@ both = nnx.Optimizer(low, optax.adam(0.1), wrt=(nnx.Param, nnx.LoRAParam))
             """\
 low = nnx.LoRA(3, 2, 3, rngs=nnx.Rngs(0))
 tuned = nnx.Optimizer(low, optax.adam(0.1), wrt=nnx.Param)
+""",
+            """\
+low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
+graphdef, params, rest = nnx.split(low, nnx.LoRAParam, ...)
+tx = optax.adam(0.1)
+opt_state = tx.init(params)
+""",
+            """\
+low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
+first = nnx.Optimizer(low, optax.adam(0.1), wrt=nnx.Param)
+second = nnx.Optimizer(low, optax.adam(0.1), wrt=nnx.LoRAParam)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+def made(net, tx):
+    return nnx.Optimizer(net, tx, wrt=nnx.Param)
+net = Net(nnx.Rngs(0))
+first = made(net, optax.adam(0.1))
+other = Net(nnx.Rngs(1))
+other.fc = nnx.LoRA(3, 2, 3, base_module=other.fc, rngs=nnx.Rngs(0))
 """,
             """\
 low = nnx.LoRALinear(3, 3, lora_rank=2, rngs=nnx.Rngs(0))
