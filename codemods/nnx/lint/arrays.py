@@ -40,6 +40,9 @@ _FLOATING = frozenset(
      "divide", "sigmoid", "softmax", "relu6", "softplus", "log_softmax"}
 )  # fmt: skip
 _SAMPLERS = frozenset({"normal", "uniform", "truncated_normal", "gumbel", "exponential", "beta", "gamma", "laplace"})
+# samplers of NumPy, with the position of the size
+_DRAWN_BY_NUMPY = {"normal": (FLOAT, 2), "uniform": (FLOAT, 2), "standard_normal": (FLOAT, 0), "random": (FLOAT, 0),
+                   "integers": (INT, 2), "randint": (INT, 2), "exponential": (FLOAT, 1)}  # fmt: skip
 _REDUCING = frozenset({"sum", "mean", "max", "min", "prod", "std", "var"})
 #: Losses of optax with as many axes as what they compare.
 ELEMENTWISE_LOSSES = frozenset({"squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy"})
@@ -324,6 +327,8 @@ class Arrays:
             return Array(INT, self._shape(value.argument(1, "shape"), scope, None))
         if home == "optax":
             return self._loss(word, value, scope, depth)
+        if home == "numpy.random" and word in _DRAWN_BY_NUMPY:
+            return self._drawn(word, value, scope)
         if home not in {"jax.numpy", "jax.nn", "numpy"}:
             return self._result(value, scope, depth)
         if word in _DTYPES:
@@ -405,6 +410,8 @@ class Arrays:
             and place.base.name == "at"
         ):
             return replace(self.of(place.base.base, scope, depth), weak=False)
+        if callee.name in _DRAWN_BY_NUMPY and self._generator(callee.base, scope):
+            return self._drawn(callee.name, value, scope)
         base = self.of(callee.base, scope, depth)
         if callee.name in _REDUCING | _COUNTING and base != UNKNOWN:
             return Array(_reduced(callee.name, base.number), _left(base.axes, value.args, value))
@@ -416,6 +423,20 @@ class Arrays:
         if callee.name == "astype" and value.args:
             return Array(self._dtype(value.args[0], scope, None), base.axes)
         return self._result(value, scope, depth)
+
+    def _generator(self, value: Value, scope: Scope) -> bool:
+        """Say whether a value is a generator of NumPy."""
+        made = self._context.sources.originals(self._context.flow.here(value, scope))
+        names = {self._context.flow.calls.callee_name(one) if isinstance(one.value, Call) else "" for one in made}
+        return bool(names) and names <= {"numpy.random.default_rng", "numpy.random.RandomState"}
+
+    def _drawn(self, word: str, value: Call, scope: Scope) -> Array:
+        """Return what a sampler of NumPy gives."""
+        number, place = _DRAWN_BY_NUMPY[word]
+        size = value.argument(place, "size")
+        if value.starred or (size is None and (value.args or value.keywords)):
+            return UNKNOWN  # as many as the parameters have
+        return Array(number, self._shape(size, scope, 0))
 
     def _result(self, value: Call, scope: Scope, depth: int) -> Array:
         made = self._context.flow.follow(self._context.flow.here(value, scope), value.callee)

@@ -12,14 +12,15 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen_outputs import ELEMENTWISE, gives_column
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.places import foreign, in_test, position
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Param, Sequence, Unknown, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
-_NARROW = re.compile(rb"Linear\([^()]*\b1\b")  # a cheap test for layers with one feature
+_NARROW = re.compile(rb"(?:Linear|Dense)\([^()]*\b1\b")  # a cheap test for layers with one feature
 _AVERAGES = frozenset({"mean", "sum", "average"})
 
 
@@ -32,6 +33,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 scope = _scope(context, module, node)
                 if scope is not None and _column_against_vector(context, node.left, node.right, scope):
                     yield _found(scope, node)
+                yield from _handed_in(context, module, node)
         for call in module.source.of_type(ast.Call) if b"argmax" in module.source.data else ():
             compared = _compared(call) if last_word(call.func) in _AVERAGES else None
             scope = context.bodies.home(call) if compared is not None else None
@@ -44,9 +46,26 @@ def _check(context: Context) -> Iterator[Finding]:
                     "give it the axis of the classes: axis=-1",
                 )
     for event, name in foreign(context, *_LOSSES) if columns else ():
-        if name.startswith("optax.") and len(event.node.args) > 1 and not in_test(event.scope):
-            if _column_against_vector(context, event.node.args[0], event.node.args[1], event.scope):
+        one = argument(event.node, 0, "predictions" if last(name) != "sigmoid_binary_cross_entropy" else "logits")
+        two = argument(event.node, 1, "targets" if last(name) != "sigmoid_binary_cross_entropy" else "labels")
+        if name.startswith("optax.") and one is not None and two is not None and not in_test(event.scope):
+            if _column_against_vector(context, one, two, event.scope):
                 yield _found(event.scope, event.node)
+
+
+def _handed_in(context: Context, module: ModuleFacts, node: ast.BinOp) -> Iterator[Finding]:
+    """Yield the calls that give a function a column and a vector for the two parameters that it subtracts."""
+    one, two = module.values.get(node.left), module.values.get(node.right)
+    if not isinstance(one, Param) or not isinstance(two, Param) or one.function is not two.function:
+        return
+    if one is two or in_test(one.function.scope):
+        return
+    for caller in context.flow.sites.callers(one.function):
+        if caller.value.starred or caller.scope.module not in context.asked or in_test(caller.scope):
+            continue
+        left, right = (argument(caller.node, position(p), p.name) for p in (one, two))
+        if left is not None and right is not None and _column_against_vector(context, left, right, caller.scope):
+            yield _found(caller.scope, caller.node)
 
 
 def _other_axes(context: Context) -> Iterator[Finding]:
@@ -117,16 +136,13 @@ def _width_one(context: Context, node: ast.expr, scope: Scope, depth: int) -> bo
     if name in {"jax.numpy.dot", "jax.numpy.matmul"}:
         return len(value.node.args) == 2 and _column_of_weights(context, value.node.args[1], scope)
     if name.startswith(("jax.nn.", "jax.numpy.")):
-        return last(name) in _ELEMENTWISE and _width_one(context, value.node.args[0], scope, depth + 1)
+        return last(name) in ELEMENTWISE and _width_one(context, value.node.args[0], scope, depth + 1)
     invoked = context.flow.calls.invoked(bound) if not name else []
     if len(invoked) != 1 or invoked[0][0].gradient or len(invoked[0][0].function.returns) != 1:
         return False
     function = invoked[0][0].function
     returned = getattr(function.returns[0], "node", None)
     return isinstance(returned, ast.expr) and _width_one(context, returned, function.scope, depth + 1)
-
-
-_ELEMENTWISE = frozenset({"tanh", "sigmoid", "relu", "softplus", "exp", "sin", "gelu", "silu"})
 
 
 def _column_of_weights(context: Context, node: ast.expr, scope: Scope) -> bool:
@@ -258,8 +274,9 @@ def _scope(context: Context, module: ModuleFacts, node: ast.BinOp) -> Scope | No
     """Return the scope of a difference with what a module or an attribute was called for; None for others."""
     for side in (node.left, node.right):
         value = module.values.get(side)
-        if isinstance(value, Call) and _own(value):
-            scope = context.bodies.home(value.node)
+        call = value.base if isinstance(value, Item) else value
+        if isinstance(call, Call) and _own(call):
+            scope = context.bodies.home(call.node)
             if scope is not None and not in_test(scope):
                 return scope
     return None
@@ -268,6 +285,8 @@ def _scope(context: Context, module: ModuleFacts, node: ast.BinOp) -> Scope | No
 def _own(call: Call) -> bool:
     """Say whether a call is none of a function at the top of a module."""
     callee = call.callee
+    if isinstance(callee, Attr) and callee.name in {"apply", "apply_fn"}:  # also of a module at the top
+        return True
     return isinstance(callee, Param | Free | Call) or (isinstance(callee, Attr) and not callee.of_global)
 
 
@@ -309,12 +328,20 @@ def _column_against_vector(context: Context, one: ast.expr, two: ast.expr, scope
         if not isinstance(left, ast.Name | ast.Call) or not isinstance(right, ast.Name | ast.Attribute | ast.Subscript):
             continue
         column = values.get(left)
-        if not isinstance(column, Call) or not _column(context, column, scope):
+        narrow = isinstance(column, Call) and _column(context, column, scope)
+        if column is None or not (narrow or gives_column(context, column, scope)) or _of_one(context, column, scope):
             continue
         vector = values.get(right)
         if vector is not None and Arrays(context, {}).of(vector, scope).axes == 1:
             return True
     return False
+
+
+def _of_one(context: Context, column: Value, scope: Scope) -> bool:
+    """Say whether a module is applied to a single example, of which it gives a vector of one element."""
+    call = column.base if isinstance(column, Item) else column
+    given = call.args[-1] if isinstance(call, Call) and call.args else None
+    return given is not None and Arrays(context, {}).of(given, scope).axes == 1
 
 
 def _column(context: Context, call: Call, scope: Scope) -> bool:
@@ -325,32 +352,40 @@ def _column(context: Context, call: Call, scope: Scope) -> bool:
     if flow.calls.callee_name(flow.here(call, scope)):
         return False
     owners = context.sources.originals(flow.here(call.callee, scope))
-    if not owners:
+    return bool(owners) and all(_narrow(context, owner, 0) for owner in owners)
+
+
+def _narrow(context: Context, owner: Bound, depth: int) -> bool:
+    """Say whether a module gives one feature: a layer, several of which the last one does, or a class."""
+    flow = context.flow
+    found = flow.resolve(owner)
+    name = flow.calls.callee_name(found)
+    if depth > 3 or not isinstance(found.value, Call):
         return False
-    for owner in owners:
-        cls = flow.classes.class_of(owner)
-        method = flow.classes.method(cls, "__call__") if cls is not None else None
-        if method is None or not method.returns:
-            return False
-        if not all(_one_feature(context, value, method.scope) for value in method.returns):
-            return False
-    return True
+    if name == "flax.nnx.Linear":
+        width = found.value.argument(1, "out_features")
+        return width is not None and flow.follow(found, width).value == Const(1)
+    if name == "flax.nnx.Sequential":
+        ending = found.value.args[-1] if found.value.args and not found.value.starred else None
+        return ending is not None and _narrow(context, flow.follow(found, ending), depth + 1)
+    cls = flow.classes.class_of(found) if not name else None
+    method = flow.classes.method(cls, "__call__") if cls is not None else None
+    if method is None or not method.returns:
+        return False
+    return all(_one_feature(context, value, method.scope, depth) for value in method.returns)
 
 
-def _one_feature(context: Context, value: Value, scope: Scope) -> bool:
-    """Say whether a value is what ``self.layer(x)`` gives of a layer with one feature."""
+def _one_feature(context: Context, value: Value, scope: Scope, depth: int) -> bool:
+    """Say whether a value is what ``self.layer(x)`` gives of a layer with one feature, or a function of that."""
     if not isinstance(value, Call) or not isinstance(value.callee, Attr):
         return False
+    name = context.flow.calls.callee_name(context.flow.here(value, scope))
+    if name:
+        spaces = name.startswith(("jax.nn.", "jax.numpy.", "flax.nnx."))
+        known = spaces and last(name) in ELEMENTWISE and bool(value.args)
+        return known and depth < 3 and _one_feature(context, value.args[0], scope, depth + 1)
     fields = context.flow.fields.field(context.flow.here(value.callee.base, scope), value.callee.name)
-    return bool(fields) and all(_linear(context, one) for one in fields)
-
-
-def _linear(context: Context, bound: Bound) -> bool:
-    found = context.flow.resolve(bound)
-    if not isinstance(found.value, Call) or context.flow.calls.callee_name(found) != "flax.nnx.Linear":
-        return False
-    width = found.value.argument(1, "out_features")
-    return width is not None and context.flow.follow(found, width).value == Const(1)
+    return bool(fields) and all(_narrow(context, one, depth + 1) for one in fields)
 
 
 RULE = lint_rule(

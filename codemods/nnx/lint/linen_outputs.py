@@ -1,0 +1,95 @@
+"""What modules of Linen give when they are applied."""
+
+from __future__ import annotations
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Value
+
+#: Functions that give as many columns as they get.
+ELEMENTWISE = frozenset({"tanh", "sigmoid", "relu", "softplus", "exp", "sin", "gelu", "silu"})
+_DEPTH = 4
+
+
+def gives_column(context: Context, value: Value | None, scope: Scope) -> bool:
+    """Say whether a value is what modules of Linen with one feature give, on every way: ``net.apply(variables, x)``,
+    ``state.apply_fn(variables, x)``, or the first of what they give with ``mutable``."""
+    first = isinstance(value, Item) and value.index == Const(0)
+    call = value.base if isinstance(value, Item) and first else value
+    if not isinstance(call, Call) or not isinstance(call.callee, Attr) or len(call.args) < 2:
+        return False
+    if keyword(call.node, "method") is not None or (keyword(call.node, "mutable") is not None) is not first:
+        return False
+    if call.callee.name == "apply":
+        return _of_module(context, context.flow.here(call.callee.base, scope))
+    return call.callee.name == "apply_fn" and context.shared(_states_give_column)
+
+
+def _states_give_column(context: Context) -> bool:
+    """Say whether all that the project gives states as their ``apply_fn`` are modules with one feature."""
+    given = [
+        context.flow.resolve(context.flow.here(value, event.scope))
+        for module in context.project.modules
+        if b"apply_fn" in module.source.data
+        for event in module.calls
+        if (value := event.value.keyword("apply_fn")) is not None
+    ]
+    return bool(given) and all(
+        isinstance(one.value, Attr)
+        and one.value.name == "apply"
+        and _of_module(context, Bound(one.value.base, one.frame))
+        for one in given
+    )
+
+
+def _of_module(context: Context, module: Bound) -> bool:
+    """Say whether a value is a module of Linen whose ``__call__`` gives one feature."""
+    found = list(context.sources.originals(module))
+    return bool(found) and all(_layer(context, one, 0) for one in found)
+
+
+def _layer(context: Context, layer: Bound, depth: int) -> bool:
+    """Say whether what makes a module makes one that gives one feature."""
+    value = layer.value
+    if not isinstance(value, Call) or depth > _DEPTH:
+        return False
+    name = context.flow.calls.callee_name(layer)
+    if name == "flax.linen.Dense":
+        width = value.argument(0, "features")
+        return width is not None and context.flow.follow(layer, width).value == Const(1)
+    if name == "flax.linen.Sequential":
+        given = value.argument(0, "layers")
+        every = context.flow.follow(layer, given) if given is not None else None
+        last_one = every.value.items[-1] if every and isinstance(every.value, Sequence) and every.value.items else None
+        made = context.flow.follow(every, last_one) if every is not None and last_one is not None else None
+        return made is not None and _layer(context, made, depth + 1)
+    cls = context.flow.classes.class_of(layer) if not name else None
+    return cls is not None and _class_gives_column(context, cls, depth)
+
+
+def _class_gives_column(context: Context, cls: ClassFacts, depth: int) -> bool:
+    method = context.flow.classes.method(cls, "__call__")
+    if method is None or "flax.linen.Module" not in context.flow.classes.mro(cls)[1]:
+        return False
+    return bool(method.returns) and all(_output(context, value, method, depth) for value in method.returns)
+
+
+def _output(context: Context, value: Value, method: FunctionFacts, depth: int) -> bool:
+    """Say whether a value is the output of a layer with one feature, perhaps behind a function of its elements."""
+    if not isinstance(value, Call) or depth > _DEPTH:
+        return False
+    here = context.flow.here(value, method.scope)
+    name = context.flow.calls.callee_name(here)
+    if name.startswith(("jax.nn.", "jax.numpy.", "flax.linen.")):
+        return last(name) in ELEMENTWISE and _output(context, value.args[0], method, depth + 1)
+    callee = value.callee
+    if isinstance(callee, Call):
+        return _layer(context, context.flow.follow(here, callee), depth + 1)
+    if not isinstance(callee, Attr) or callee.base is not method.self_param or method.owner is None:
+        return False
+    stores = method.owner.stores.get(callee.name, [])
+    made = [context.flow.here(stored, function.scope) for function, stored in stores]
+    return bool(made) and all(_layer(context, one, depth + 1) for one in made)
