@@ -24,8 +24,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.value.starred or len(event.node.args) != 2:
             continue
         owner = event.scope.module.values.get(func.value)
-        primal = _only(context, context.flow.here(owner, event.scope)) if owner is not None else None
-        forward, backward = (_only(context, context.flow.here(a, event.scope)) for a in event.value.args)
+        primal = only_function(context, context.flow.here(owner, event.scope)) if owner is not None else None
+        forward, backward = (only_function(context, context.flow.here(a, event.scope)) for a in event.value.args)
         if forward is not None:
             for value in forward.returns:
                 if (
@@ -38,8 +38,12 @@ def _check(context: Context) -> Iterator[Finding]:
                     )
                     break
         plain = primal is not None and primal.self_param is None and not primal.decorators
-        made = _made(context, owner, event) if owner is not None and plain else None
-        if backward is not None and primal is not None and (made is not None or _is_vjp(context, primal)):
+        made = made_custom(context, owner, event) if owner is not None and plain else None
+        if (
+            backward is not None
+            and primal is not None
+            and (made is not None or is_custom(context, primal, "jax.custom_vjp"))
+        ):
             yield from _order(primal, backward, made)
             yield from _traced(context, primal, made)
             wanted = _wanted(primal, made)
@@ -54,7 +58,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     break
 
 
-def _made(context: Context, owner: Value, event: CallEvent) -> ast.Call | None:
+def made_custom(context: Context, owner: Value, event: CallEvent) -> ast.Call | None:
     """Return the call of ``custom_vjp`` that made a function of a plain one."""
     found = context.flow.resolve(context.flow.here(owner, event.scope))
     named = isinstance(found.value, Call) and context.flow.calls.callee_name(found) == "jax.custom_vjp"
@@ -122,7 +126,8 @@ def _finding(function: FunctionFacts, value: Value, message: str) -> Finding:
     return finding(RULE.code, function.scope, place, f"{shown(function)}: {message}", "return (gradient,)")
 
 
-def _only(context: Context, bound: Bound) -> FunctionFacts | None:
+def only_function(context: Context, bound: Bound) -> FunctionFacts | None:
+    """Return the only function of the project that calling a value runs, with all its arguments open."""
     callees = context.flow.calls.callables(bound)
     return callees[0].function if len(callees) == 1 and not callees[0].args and not callees[0].keywords else None
 
@@ -133,8 +138,8 @@ def _length(value: Sequence) -> int | None:
     return None if parts is None or any(isinstance(p, ast.Starred) for p in parts) else len(parts)
 
 
-def _is_vjp(context: Context, function: FunctionFacts) -> bool:
-    """Say whether the function is decorated by ``custom_vjp`` alone, or made one by a call."""
+def is_custom(context: Context, function: FunctionFacts, name: str) -> bool:
+    """Say whether a function is decorated by ``custom_vjp`` or ``custom_jvp`` alone."""
     outer = function.scope.parent
     assert outer is not None
     names = []
@@ -148,7 +153,7 @@ def _is_vjp(context: Context, function: FunctionFacts) -> bool:
             names.append(getattr(context.flow.follow(found, found.value.args[0]).value, "name", ""))
         elif isinstance(found.value, Ref):
             names.append(found.value.name)
-    return names == ["jax.custom_vjp"]
+    return names == [name]
 
 
 def _wanted(function: FunctionFacts, made: ast.Call | None) -> int | None:

@@ -37,6 +37,81 @@ def step(p, x):
             _LOSS + "value, grads = nnx.value_and_grad(lambda m: loss(m, x)[0])(model)\nprint(f'{value:.3f}')\n",
         ),
     ),
+    "NNX784": Cases(
+        bad=(
+            """\
+@jax.custom_vjp
+def bump(x):
+    return jnp.exp(-x * x)
+bump.defvjp(lambda x: (bump(x), x), lambda x, g: (-2 * x * jnp.exp(-x * x),))  # NNX784
+""",
+            """\
+@jax.custom_vjp
+def product(a, b):
+    return a * b
+def forward(a, b):
+    return product(a, b), (a, b)
+def backward(kept, g):
+    a, b = kept
+    return g * b, a  # NNX784
+product.defvjp(forward, backward)
+""",
+            """\
+def plain(x):
+    return jnp.sqrt(x)
+def backward(x, g):
+    slope = jnp.where(x > 0, 0.5 / jnp.sqrt(x), 0.0).astype(g.dtype)
+    return (slope,)  # NNX784
+root = jax.custom_vjp(plain)
+root.defvjp(fwd=lambda x: (plain(x), x), bwd=backward)
+""",
+        ),
+        clean=(
+            """\
+@jax.custom_vjp
+def bump(x, n):
+    return x * n
+def backward(res, g):
+    x, n = res
+    _, pull = jax.vjp(lambda v: v * n, x)
+    (dx,) = pull(g)
+    found = []
+    for one in res:
+        found.append(g * one)
+    return dx, found[0]
+bump.defvjp(lambda x, n: (x * n, (x, n)), backward)
+print(jax.grad(bump)(2.0, 3.0))
+""",
+            """\
+@jax.custom_vjp
+def stopped(x, n):
+    return x * n
+def backward(res, g):
+    return (jnp.zeros_like(res[0]), None)
+stopped.defvjp(lambda x, n: (x * n, (x, n)), backward)
+print(jax.grad(stopped)(2.0, 3.0))
+""",
+            """\
+@jax.custom_vjp
+def always(x):
+    return x
+def backward(x, g):
+    del g
+    return (jnp.sign(x),)
+always.defvjp(lambda x: (x, x), backward)
+print(jax.grad(always)(2.0))
+""",
+            """\
+@jax.custom_vjp
+def counted(x):
+    return x
+def backward(kept, g):
+    return (kept,)
+counted.defvjp(lambda x: (x, None), backward)
+print(jax.grad(counted)(2.0))
+""",
+        ),
+    ),
     "NNX851": Cases(
         bad=(
             "g = jax.grad(lambda v: v * v)(3)  # NNX851\n",
