@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.chained import late
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import keyword
@@ -93,20 +94,18 @@ def _built(context: Context, bound: Bound, part: Call, depth: int) -> bool:
 def _chains(context: Context) -> Iterator[Finding]:
     """Yield the chains that clip what an optimizer made of the gradients, and those that climb."""
     for event, name in foreign(context, "chain"):
-        if name != "optax.chain" or event.value.starred or in_test(event.scope):
+        if name != "optax.chain" or in_test(event.scope):
             continue
-        names, _ = _named(context, event)
-        first = next((i for i, one in enumerate(names) if one in _OPTIMIZERS), len(names))
-        late = next((one for one in names[first + 1 :] if one in {"clip_by_global_norm", "adaptive_grad_clip"}), "")
-        if late:
+        message = late(context, event)
+        if message:
             yield finding(
                 RULE.code,
                 event.scope,
                 event.node,
-                f"`{late}` behind `{names[first]}` clips the updates, and not the gradients that the optimizer reads",
+                message,
                 "put it first: optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))",
             )
-        elif climbing(context, event) and not turned(context, {event.value}):
+        elif not event.value.starred and climbing(context, event) and not turned(context, {event.value}):
             yield finding(
                 RULE.code,
                 event.scope,

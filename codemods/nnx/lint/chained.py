@@ -1,0 +1,119 @@
+"""What a chain of transformations holds, and what stands behind its optimizer that belongs before it."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.names import OPTIMIZERS, last
+from codemods.nnx.lint.numbers import numbers
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Ref, Sequence, Star, Value
+
+# clipping by a size that is meant for gradients, with the name of that size
+_CLIPPING = {"clip_by_global_norm": "max_norm", "adaptive_grad_clip": "clipping", "clip": "max_delta"}
+_SMALL = 0.1  # what limits updates on purpose is less
+_DECAY = "add_decayed_weights"
+_STEPS = frozenset({f"optax.{name}" for name in OPTIMIZERS} | {"optax.scale_by_learning_rate"})
+_MEMORYLESS = "sgd without momentum"  # to clip its updates is to clip the gradients by another size
+_DEPTH = 6
+
+
+def late(context: Context, event: CallEvent) -> str:
+    """Return what a chain clips or adds behind its optimizer, as a message; empty for nothing of the kind."""
+    stepped = ""
+    for part in _parts(context, event) or ():
+        word = _late(context, part) if stepped else ""
+        if word and word != _DECAY and stepped == _MEMORYLESS:
+            return ""
+        if word == _DECAY:
+            return f"`{word}` behind `{stepped}` adds the weights to steps that are added to them: they grow"
+        if word:
+            return f"`{word}` behind `{stepped}` clips the updates, and not the gradients that the optimizer reads"
+        stepped = _stepping(context, part) or stepped
+    return ""
+
+
+def _parts(context: Context, event: CallEvent) -> list[Bound] | None:
+    """Return what a chain is made of, in order; None if that is not known."""
+    found: list[Bound] = []
+    call = context.flow.here(event.value, event.scope)
+    for value in event.value.args:
+        if not isinstance(value, Star):
+            found.append(context.flow.follow(call, value))
+            continue
+        listed = _listed(context, event, call, value.value)
+        if listed is None:
+            return None
+        found += listed
+    return found
+
+
+def _listed(context: Context, event: CallEvent, call: Bound, value: Value) -> list[Bound] | None:
+    """Return the elements of a list that is unpacked, and what the same body appends to it."""
+    node = next((one.value for one in event.node.args if isinstance(one, ast.Starred)), None)
+    name = node.id if isinstance(node, ast.Name) else ""
+    changed = [
+        one for one in context.bodies.calls.get(event.scope, ())
+        if isinstance(one.node.func, ast.Attribute) and isinstance(one.node.func.value, ast.Name)
+        and name and one.node.func.value.id == name
+    ]  # fmt: skip
+    if any(last_word(one.node.func) != "append" or one.loops or not one.value.args for one in changed):
+        return None
+    begun = [b for b in event.scope.bindings.get(name, []) if isinstance(b, Sequence)] if changed else []
+    if changed and len(begun) != 1:
+        return None
+    whole = Bound(begun[0], call.frame) if begun else context.flow.follow(call, value)
+    if not isinstance(whole.value, Sequence) or any(isinstance(one, Star) for one in whole.value.items):
+        return None
+    elements = [context.flow.follow(whole, one) for one in whole.value.items]
+    return elements + [context.flow.here(one.value.args[0], one.scope) for one in changed]
+
+
+def _late(context: Context, part: Bound) -> str:
+    """Return the name of what clips gradients or lets weights decay; empty for another part."""
+    sources = [one for one in context.sources.originals(part) if _name(context, one) != "optax.identity"]
+    names = {_name(context, one) for one in sources}
+    if len(names) != 1:
+        return ""
+    word = next(iter(names)).removeprefix("optax.")
+    size = _CLIPPING.get(word)
+    for source in sources if size is not None or word == _DECAY else ():
+        assert isinstance(source.value, Call)
+        given = source.value.argument(0, size or "weight_decay")
+        home = context.bodies.home(source.value.node)
+        known = numbers(context, given, home) if home is not None else frozenset()
+        if size is None and not (known and min(known) > 0):
+            return ""
+        if size is not None and ((known and min(known) < _SMALL) or (word == "clip" and not known)):
+            return ""
+    return word if size is not None or word == _DECAY else ""
+
+
+def _stepping(context: Context, part: Bound, depth: int = 0) -> str:
+    """Return the name of an optimizer that has applied its learning rate; empty for another part."""
+    names = {_optimizer(context, one, depth) for one in context.sources.originals(part)}
+    return min(names) if names and all(names) else ""
+
+
+def _optimizer(context: Context, source: Bound, depth: int) -> str:
+    """Return the name of an optimizer that a call makes, also with ``inject_hyperparams`` or as the end of a chain."""
+    value = source.value
+    if not isinstance(value, Call) or depth > _DEPTH:
+        return ""
+    name = _name(context, source)
+    if name == "optax.chain" and value.args and not value.starred:
+        return _stepping(context, context.flow.follow(source, value.args[-1]), depth + 1)
+    callee = context.flow.follow(source, value.callee)
+    if isinstance(callee.value, Call) and _name(context, callee) == "optax.inject_hyperparams" and callee.value.args:
+        inner = context.flow.follow(callee, callee.value.args[0]).value
+        name = inner.name if isinstance(inner, Ref) else ""
+    if name == "optax.sgd" and value.argument(1, "momentum") is None:
+        return _MEMORYLESS
+    return last(name) if name in _STEPS else ""
+
+
+def _name(context: Context, source: Bound) -> str:
+    return context.flow.calls.callee_name(source) if isinstance(source.value, Call) else ""
