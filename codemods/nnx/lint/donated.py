@@ -16,6 +16,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
+from codemods.nnx.lint.same_arrays import second_name
 from codemods.nnx.lint.shared_parts import shares
 from codemods.nnx.lint.syntax import Path, constant, innermost_loop, inside
 from codemods.nnx.lint.traced import Root
@@ -44,6 +45,18 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"`{event.scope.module.source.text(node)}` is donated to {shown(root.function)}, and given "
                         "to it a second time in the same call, as a whole or in part",
                         "give a copy for one of the two, or do not donate it",
+                    )
+                    continue
+                second = second_name(event, node, value)
+                if second is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+                    text = event.scope.module.source.text
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        event.node,
+                        f"`{text(node)}` is donated to {shown(root.function)}, and `{text(second)}` in the same call "
+                        "may be the same arrays",
+                        "keep a copy: jax.tree.map(jnp.copy, ...)",
                     )
                     continue
                 kept = _kept(context, event, node)
