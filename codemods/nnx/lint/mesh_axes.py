@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.applied import option
@@ -52,18 +52,13 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for place, spec in specs:
             given = event.value.argument(place - shift, spec)
+            yield from _handed_on(context, event, given, axes)
             told: set[tuple[ast.AST, str]] = set()  # a helper may be followed in several ways to one place
             for node, axis in _named(context, context.flow.here(given, event.scope) if given else None, 0):
                 shown_at = node if _within(node, event) else event.node
                 if axis not in axes and (shown_at, axis) not in told:
                     told.add((shown_at, axis))
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        shown_at,
-                        f"the mesh has no axis `{axis}`; its axes are {', '.join(axes) or 'none'}",
-                        "use an axis of the mesh",
-                    )
+                    yield _missing(event.scope, shown_at, axis, axes)
 
 
 _RULES = (b"axis_rules", b"sharding_rules", b"logical", b"rules=")
@@ -389,11 +384,96 @@ def _axes_of(context: Context, made: Bound) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = context.flow.follow(made, given)
+    if isinstance(names.value, Attr):
+        names = _field(context, names, names.value) or names
     items = names.value.items if isinstance(names.value, Sequence) else (names.value,)
     found = [context.flow.follow(names, item).value for item in items]
     if not all(isinstance(one, Const) and isinstance(one.value, str) for one in found):
         return None
     return tuple(str(one.value) for one in found if isinstance(one, Const))
+
+
+def _field(context: Context, read: Bound, value: Attr) -> Bound | None:
+    """Return what a field of a dataclass is, if it is the same in all objects that may be read."""
+    flow = context.flow
+    if any(f".{value.name} = ".encode() in module.source.data for module in context.project.modules):
+        return None
+    found: list[Bound] = []
+    for made in context.sources.originals(flow.with_value(read, value.base)):
+        cls = flow.classes.class_of(made)
+        if cls is None or not isinstance(made.value, Call) or made.value.starred:
+            return None
+        fields = flow.classes.dataclass_fields(cls)
+        given = made.value.argument(fields.index(value.name), value.name) if value.name in fields else None
+        default = flow.classes.class_attribute(cls, value.name) if value.name in fields and given is None else None
+        one = flow.follow(made, given) if given is not None else default
+        if one is None:
+            return None
+        found.append(flow.resolve(one))
+    return found[0] if found and all(one.value is found[0].value for one in found) else None
+
+
+def _handed_on(context: Context, event: CallEvent, spec: Value | None, axes: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield the arguments of a helper that names the axes of a spec by its ``*args``."""
+    function = event.scope.function
+    made = context.flow.follow(context.flow.here(event.value, event.scope), spec) if spec is not None else None
+    if (
+        function is None
+        or function.vararg is None
+        or made is None
+        or not isinstance(made.value, Call)
+        or _asks(function)
+    ):
+        return
+    given = made.value.node.args
+    if context.flow.calls.callee_name(made) not in _SPECS or not any(map(_starred(function.vararg), given)):
+        return
+    first = function.positional - int(function.self_param is not None)
+    for caller in context.flow.sites.callers(function):
+        for node in caller.node.args[first:] if not caller.value.starred else ():
+            for part in ast.walk(node) if isinstance(node, ast.Constant | ast.Tuple) else ():
+                axis = part.value if isinstance(part, ast.Constant) else None
+                if isinstance(axis, str) and axis not in axes and caller.scope.module in context.asked:
+                    if not context.bodies.guarded(caller.node, caller.scope):
+                        yield _missing(caller.scope, part, axis, axes)
+
+
+def _starred(name: str) -> Callable[[ast.expr], bool]:
+    """Return what says whether an argument unpacks a variable."""
+    return lambda node: isinstance(node, ast.Starred) and isinstance(node.value, ast.Name) and node.value.id == name
+
+
+def _asks(function: FunctionFacts) -> bool:
+    """Say whether a function asks whether something is among others, such as a name among the axes of a mesh."""
+    operators = (op for n in ast.walk(function.node) if isinstance(n, ast.Compare) for op in n.ops)
+    return any(isinstance(op, ast.In | ast.NotIn) for op in operators)
+
+
+def _missing(scope: Scope, node: ast.AST, axis: str, axes: tuple[str, ...]) -> Finding:
+    return finding(
+        RULE.code,
+        scope,
+        node,
+        f"the mesh has no axis `{axis}`; its axes are {', '.join(axes) or 'none'}",
+        "use an axis of the mesh",
+    )
+
+
+def _entries_of(context: Context, found: Bound, value: Call) -> Iterator[Bound]:
+    """Yield what a spec is made of, with what is unpacked into it."""
+    function = found.frame.function if found.frame is not None else None
+    for item, node in zip(value.args, value.node.args, strict=False):
+        if not isinstance(item, Star):
+            yield context.flow.follow(found, item)
+        elif function is not None and function.vararg and _starred(function.vararg)(node):
+            assert found.frame is not None
+            first = function.positional - int(function.self_param is not None)
+            if found.frame.site is not None and not found.frame.partial and not _asks(function):
+                yield from (context.flow.resolve(one) for one in found.frame.args[first:])
+        else:
+            for whole in context.sources.of(context.flow.with_value(found, item.value)):
+                if isinstance(whole.value, Sequence):
+                    yield from (context.flow.follow(whole, one) for one in whole.value.items)
 
 
 def _named(context: Context, bound: Bound | None, depth: int) -> Iterator[tuple[ast.AST, str]]:
@@ -414,13 +494,16 @@ def _named(context: Context, bound: Bound | None, depth: int) -> Iterator[tuple[
         for _, item in value.items:
             yield from _named(context, context.flow.with_value(found, item), depth + 1)
     elif isinstance(value, Call) and context.flow.calls.callee_name(found) in _SPECS:
-        for item in value.args:
-            one = context.flow.follow(found, item)
+        for one in _entries_of(context, found, value):
             parts = one.value.items if isinstance(one.value, Sequence) else (one.value,)
             for part in parts:
-                name = context.flow.follow(one, part).value
-                if isinstance(name, Const) and isinstance(name.value, str):
-                    yield value.node, name.value
+                name = context.flow.follow(one, part)
+                names = [name]
+                if isinstance(name.value, Param) and not _asks(name.value.function):
+                    names = [*context.sources.of(name)]
+                for each in names:
+                    if isinstance(each.value, Const) and isinstance(each.value.value, str):
+                        yield value.node, each.value.value
 
 
 RULE = lint_rule(
