@@ -344,6 +344,8 @@ def _problem(context: Context, body: Body, carry: Param, init: Bound, value: Val
         if before is not None and after is not None and before != after:
             return "other keys before than after"
         return _entries(context, body, carry, init, value) if before is not None and after is not None else ""
+    if isinstance(init.value, Call) and (fields := record_fields(context, init)):
+        return _fields(context, body, carry, init, fields, value)
     if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple) and len(value.items) > 1:
         return "one array before, a tuple after" if Arrays(context, {}).of_bound(init) != UNKNOWN else ""
     before_ = Arrays(context, {}).of_bound(init)
@@ -375,6 +377,47 @@ def _entries(context: Context, body: Body, carry: Param, init: Bound, after: Map
     for key, item in after.items:
         if isinstance(key, Const) and key in kinds and (problem := _difference(kinds[key], arrays, body, item)):
             return f"{problem} (entry {key.value!r})"
+    return ""
+
+
+def record_fields(context: Context, made: Bound) -> list[str]:
+    """Return the fields of the named tuple or dataclass that a call makes; none for another value."""
+    cls = context.flow.classes.class_of(made)
+    if cls is None or not isinstance(made.value, Call) or made.value.starred or "__init__" in cls.methods:
+        return []
+    bases = context.flow.classes.mro(cls)[1]
+    decorators = [one.callee if isinstance(one, Call) else one for one in cls.decorators]
+    outer = cls.scope.parent
+    names = {
+        getattr(context.flow.resolve(context.flow.here(one, outer)).value, "name", "") for one in decorators
+    } if outer is not None else set()  # fmt: skip
+    if bases == {"typing.NamedTuple"} or names & {"flax.struct.dataclass", "chex.dataclass"}:
+        return [*cls.fields]
+    return []
+
+
+def _fields(context: Context, body: Body, carry: Param, init: Bound, fields: list[str], after: Value) -> str:
+    """Return how a field of a record differs from the one before: of a record made anew, or of a changed copy."""
+    if not isinstance(after, Call) or after.starred or not isinstance(init.value, Call):
+        return ""
+    kinds: dict[str, Array] = {}
+    given: dict[Value, Array] = {}
+    for place, name in enumerate(fields):
+        first = init.value.argument(place, name)
+        kinds[name] = Arrays(context, {}).of_bound(context.flow.follow(init, first)) if first is not None else UNKNOWN
+        given[Attr(carry, name)] = given[Item(carry, Const(place))] = kinds[name]
+    copied = isinstance(after.callee, Attr) and after.callee.name in {"replace", "_replace"}
+    if copied:
+        held = {name: value for name, value in after.keywords if name is not None}
+    else:
+        made = context.flow.here(after, body.function.scope)
+        if context.flow.classes.class_of(made) is not context.flow.classes.class_of(init):
+            return ""
+        held = {name: value for i, name in enumerate(fields) if (value := after.argument(i, name)) is not None}
+    arrays = Arrays(context, _given(context, body, given))
+    for name, value in held.items():
+        if name in kinds and (problem := _difference(kinds[name], arrays, body, value)):
+            return f"{problem} (field `{name}`)"
     return ""
 
 
