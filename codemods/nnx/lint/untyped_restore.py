@@ -14,6 +14,7 @@ from codemods.nnx.lint.lost_updates import has_moments
 from codemods.nnx.lint.orbax_calls import checkpointer_calls
 from codemods.nnx.lint.places import foreign, kinds_of
 from codemods.nnx.lint.plain_state import plain_states
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Loop, Mapping, Value
 
 _WAYS = 6  # through how many items and loops a value is followed
@@ -60,24 +61,37 @@ def _optimizer_states(context: Context) -> Iterator[Finding]:
         return
     key = keys.pop()
     for event, _, _ in checkpointer_calls(context, "restore"):
-        statement = event.statement
-        if not _bare(event) or not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        if not _bare(event) or context.bodies.guarded(event.node, event.scope):
             continue
-        if not isinstance(statement.targets[0], ast.Name) or context.bodies.guarded(event.node, event.scope):
-            continue
-        name = statement.targets[0].id
-        stepped = next(
-            (c for c in context.bodies.calls.get(event.scope, ()) if _goes_on(context, c, event, name, key)), None
-        )
-        if stepped is not None:
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"without a template the state of optax in {key!r} comes back as dicts and lists: no update takes it",
-                "give the template: checkpointer.restore(path, state) with a state as it was made at first",
-                related=[(stepped.node, "it is given here")],
-            )
+        for place in _handed(context, event):
+            statement = place.statement
+            if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+                continue
+            name = statement.targets[0].id
+            calls = context.bodies.calls.get(place.scope, ())
+            stepped = next((one for one in calls if _goes_on(context, one, place, name, key)), None)
+            if stepped is not None:
+                same = stepped.scope.module is event.scope.module
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    event.node,
+                    f"without a template optax's state in {key!r} comes back as dicts and lists, which no update takes",
+                    "give the template: checkpointer.restore(path, state) with a state as it was made at first",
+                    related=[(stepped.node, "it is given here")] if same else [],
+                )
+                break
+
+
+def _handed(context: Context, event: CallEvent) -> list[CallEvent]:
+    """Return the calls whose result is what was restored: the call itself, or those of the function that returns it."""
+    statement = event.statement
+    if getattr(statement, "value", None) is not event.node:
+        return []
+    function = event.scope.function
+    if not isinstance(statement, ast.Return) or function is None or len(function.returns) != 1 or function.decorators:
+        return [event]
+    return context.flow.sites.callers(function)
 
 
 def _state_keys(context: Context, value: Value, event: CallEvent) -> set[str]:
@@ -108,6 +122,8 @@ def _goes_on(context: Context, call: CallEvent, restored: CallEvent, name: str, 
     ]  # fmt: skip
     if not any(restored.value in _ways(call.scope.module.values.get(node)) for node in given):
         return False
+    if last_word(call.node.func) == "update" and len(call.node.args) > 1 and call.node.args[1] in given:
+        return not isinstance(call.node.args[1], ast.Name)  # the entry itself is given to optax
     return any(
         b".update(" in callee.function.scope.module.source.text(callee.function.node).encode()
         for callee, _ in context.flow.calls.invoked(context.flow.here(call.value, call.scope))
