@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.derivative_rule import is_custom, made_custom, only_function
-from codemods.nnx.lint.names import ARRAY_METHODS
+from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import in_test, shown
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
@@ -20,6 +20,10 @@ _OF_SHAPE = frozenset({"shape", "dtype", "ndim", "size", "sharding"})
 _LIKE = frozenset({"ones_like", "zeros_like", "full_like", "shape", "ndim", "result_type", "type", "isinstance"})
 # functions that give no zeros of their own accord
 _SMOOTH = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.scipy.", "numpy.", "math.")
+# those that give a number again, in another form
+_FILLED = frozenset(
+    {"array", "asarray", "bfloat16", "broadcast_to", "float16", "float32", "float64", "full", "full_like", "tile"}
+)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -172,6 +176,8 @@ def _nonzero(context: Context, rule: FunctionFacts, node: ast.expr, depth: int =
         if not name and isinstance(node.func, ast.Attribute) and node.func.attr in ARRAY_METHODS:
             return _nonzero(context, rule, node.func.value, depth)
         quiet = name.startswith(_SMOOTH) and "zeros" not in name and "stop_gradient" not in name
+        if last(name) in _FILLED and any(constant(part) in (0, 0.0) for part in parts):
+            return False
         return quiet and bool(parts) and not any(_silent(part) for part in parts)
     return False
 
@@ -268,17 +274,17 @@ import jax.numpy as jnp
 
 
 @jax.custom_vjp
-def softplus(x, shift):
+def softplus(x, shift, scale):
     return jnp.logaddexp(x, 0.0) + shift
 
 
-def forward(x, shift):
-    return softplus(x, shift), x
+def forward(x, shift, scale):
+    return softplus(x, shift, scale), x
 
 
 def backward(x, g):
     slope = jax.nn.sigmoid(x)
-    return slope * g, jnp.zeros_like(g)
+    return slope * g, jnp.zeros_like(g), jnp.array(0.0, dtype=x.dtype)
 
 
 softplus.defvjp(forward, backward)

@@ -396,7 +396,7 @@ def _axes_of(context: Context, made: Bound) -> tuple[str, ...] | None:
 def _field(context: Context, read: Bound, value: Attr) -> Bound | None:
     """Return what a field of a dataclass is, if it is the same in all objects that may be read."""
     flow = context.flow
-    if any(f".{value.name} = ".encode() in module.source.data for module in context.project.modules):
+    if value.name in flow.fields.stores():
         return None
     found: list[Bound] = []
     for made in context.sources.originals(flow.with_value(read, value.base)):
