@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.known import GRADIENTS
-from codemods.nnx.lint.names import JITS
+from codemods.nnx.lint.names import JITS, last
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Attr, Call, Free, Item, Param, Value
 
@@ -40,10 +40,10 @@ def _gradient_calls(context: Context) -> Iterator[tuple[tuple[CallEvent, Call, s
     }
     if not makers:
         return
-    grads = context.flow.may.made_by({*_MAKERS, "jit"})
+    grads = context.flow.may.made_by({*_MAKERS, *map(last, JITS)})
     for event in context.asked.calls():
         callee = event.value.callee
-        if isinstance(callee, Param) and not grads.may_be(callee):
+        if not grads.may_be(callee):
             continue
         made, direct = _made(context, event)
         if made in makers and isinstance(made, Call):

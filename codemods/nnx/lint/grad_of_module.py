@@ -23,14 +23,17 @@ def _check(context: Context) -> Iterator[Finding]:
     wanted = {event.node: event for event, name in foreign(context, "grad", "value_and_grad") if name in _NAMES}
     if not wanted:
         return
+    grads = context.flow.may.made_by({last(name) for name in _NAMES})
     for call in context.project.calls():
         made = call.value.callee
+        if not call.value.args or not grads.may_be(made):
+            continue
         node = getattr(made, "node", None)
         if node not in wanted:
             resolved = context.flow.follow(context.flow.here(call.value, call.scope), made).value
             node = getattr(resolved, "node", None)
         event = wanted.get(node) if node is not None else None
-        if event is None or keyword(event.node, "argnums") is not None or not call.value.args:
+        if event is None or keyword(event.node, "argnums") is not None:
             continue
         if _module(context, call.value.args[0], call) and not _harmless(context, call.value.args[0], call):
             name = last(context.flow.calls.name(event))

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Part
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.early_methods import early_methods
 from codemods.nnx.lint.foreign_methods import WORDS
-from codemods.nnx.lint.owners import has_attribute, own_reads, owner_class, plain_module
+from codemods.nnx.lint.owners import has_attribute, made_once, own_reads, owner_class, plain_module
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.nodes import every, last_word
-from codemods.nnx.values import Class, Const
+from codemods.nnx.values import Call, Class, Const, Value
 
 # what instances of the layers have in Flax 0.10 to 0.12 besides what all modules have; found by making them
 _LAYERS = {
@@ -114,6 +115,9 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _of_layer(context: Context, event: AttrEvent) -> Iterator[Finding]:
     """Yield an attribute that a layer of NNX has not."""
+    if made_once(context, event.base, event.scope) is None:
+        if context.sources.all_of(context.flow.here(event.base, event.scope), _made) is None:
+            return
     cls = owner_class(context, event.base, event.scope)
     if not isinstance(cls, str) or event.node.attr in _NAMES.get(cls, {event.node.attr}):
         return
@@ -128,6 +132,11 @@ def _of_layer(context: Context, event: AttrEvent) -> Iterator[Finding]:
         f"`nnx.{cls.rpartition('.')[2]}` has no `{event.node.attr}`",
         "see its documentation for what it has",
     )
+
+
+def _made(value: Value) -> bool:
+    """Say whether a layer can stand there so, or nothing."""
+    return isinstance(value, Call | Part) or (isinstance(value, Const) and value.value is None)
 
 
 def _plain(context: Context, cls: ClassFacts) -> bool:

@@ -391,13 +391,15 @@ def _set_between(context: Context, function: FunctionFacts, node: ast.Attribute 
         for store in stores
         if context.flow.resolve(context.flow.here(store.base, store.scope)) == shared
     ]
-    return changed_between(context, compiling_roots(context, function), changes) if changes else None
+    if not changes or kinds_of(context, function.scope.module.values[node.value], function.scope):
+        return None  # what NNX passes as an argument is told of elsewhere
+    return changed_between(context, compiling_roots(context, function), changes)
 
 
 def _shared(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
     """Return what an expression in a function names that the whole module has: another module, a class, an object."""
     value = scope.module.values.get(node)
-    if value is None or kinds_of(context, value, scope):
+    if value is None:
         return None
     if isinstance(value, Free) and value.scope.function in context.traced:
         return None

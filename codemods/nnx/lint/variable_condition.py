@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.may.may import Made
 from codemods.nnx.v012.variables import of_own_classes
@@ -32,7 +33,7 @@ def variable_conditions(context: Context) -> Iterator[tuple[Scope, ast.expr]]:
             made = made if made is not None else context.shared(_made)
             if not any(one.may_be(value) for one in made) or in_test(scope):
                 continue
-            found = context.sources.originals(context.flow.here(value, scope))
+            found = originals_that(context, context.flow.here(value, scope), _told)
             sources = [one for one in found if not isinstance(one.value, Changed)]  # the same one, with another value
             if sources and all(_single(context, one) for one in sources):
                 if not context.bodies.guarded(test, scope):
@@ -57,6 +58,11 @@ def _tests(node: ast.AST) -> Iterator[ast.expr]:
             pending += test.values
         elif isinstance(test, ast.Name | ast.Attribute):
             yield test
+
+
+def _told(value: Value) -> bool:
+    """Say whether a Variable, whatever was assigned to it, can stand there so that its number is seen."""
+    return isinstance(value, Changed) or (isinstance(value, Call) and bool(value.args) and not value.starred)
 
 
 def _single(context: Context, source: Bound) -> bool:
