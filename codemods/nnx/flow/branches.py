@@ -29,11 +29,19 @@ def _way(function: ast.AST, wanted: ast.AST) -> list[tuple[ast.AST, str]] | None
         for child in children:
             if child is wanted:
                 return [(function, name), (child, "")]
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not (isinstance(child, ast.stmt) and _elsewhere(child, wanted)):
                 below = _way(child, wanted)
                 if below is not None:
                     return [(function, name), *below] if not isinstance(function, _LOOPS) else None
     return None
+
+
+def _elsewhere(statement: ast.stmt, wanted: ast.AST) -> bool:
+    """Say whether a node stands on other lines than a statement, so that it is not in it."""
+    line = getattr(wanted, "lineno", None)
+    if line is None or isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False  # decorators stand before the lines of what they decorate
+    return not statement.lineno <= line <= (statement.end_lineno or line)
 
 
 def line_of(node: ast.AST | None) -> int:

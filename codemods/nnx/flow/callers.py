@@ -74,7 +74,7 @@ class CallSites:
             if init is not None:
                 callers.setdefault(init, []).append(event)
             return
-        for function in {invoked.function: None for invoked, _ in self.flow.calls.invoked(call)}:
+        for function in dict.fromkeys(reached.function for reached in self.flow.calls.reached(call)):
             callers.setdefault(function, []).append(event)
 
     def forget(self) -> None:

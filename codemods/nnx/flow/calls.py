@@ -318,6 +318,16 @@ class Calls:
                 return True
         return False
 
+    def reached(self, call: Bound) -> list[Callee]:
+        """Return the project's functions that a call reaches, as :meth:`invoked` does, without their activations."""
+        value = call.value
+        assert isinstance(value, Call)
+        callee = self.flow.follow(call, value.callee)
+        if not isinstance(callee.value, Ref):
+            return self.callables(callee)
+        running = CALLS_BODY.get(callee.value.name)
+        return [c for body in self.bodies(call, running) for c in self.callables(body)] if running is not None else []
+
     def invoked(self, call: Bound) -> list[tuple[Callee, Frame]]:
         """Return the project's functions that a call reaches, each with its activation."""
         value = call.value
