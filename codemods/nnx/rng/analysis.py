@@ -43,7 +43,8 @@ class RngAnalysis:
 
     def made_in(self, modules: Modules) -> list[Origin]:
         """Return every call of ``nnx.Rngs`` in some modules; nothing is followed if there is none."""
-        if not any(self._flow.calls.name(event) == RNGS for event in modules.calls()):
+        rngs, calls = self._flow.may.made_by({"Rngs"}), self._flow.calls
+        if not any(rngs.may_make(event.value.callee) and calls.name(event) == RNGS for event in modules.calls()):
             return []
         return [origin for origin in self.origins.made.values() if origin.event.scope.module in modules]
 

@@ -55,11 +55,10 @@ def _made(context: Context, event: CallEvent, given: Value) -> Iterator[Finding]
 def _called(context: Context, event: CallEvent, given: Value) -> Iterator[Finding]:
     """A call of a Dropout took any mapping from names to functions."""
     flow = context.flow
+    if not isinstance(flow.resolve(flow.here(given, event.scope)).value, Mapping):
+        return
     callee = flow.here(event.value.callee, event.scope)
     if not any(layer(flow, s) or _dropout(context, s) for s in context.sources.originals(callee)):
-        return
-    bound = flow.resolve(flow.here(given, event.scope))
-    if not isinstance(bound.value, Mapping):
         return
     source = event.scope.module.source
     node = _node(event)

@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.nodes import last_word
-from codemods.nnx.rng.layers import Layer, layer
+from codemods.nnx.rng.layers import SIGNATURES, Layer, layer
 from codemods.nnx.rng.layouts import Layouts
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Call, Const, Mapping, Param, Ref, Star, Value
@@ -62,9 +62,12 @@ class Origins:
         self.layouts = layouts
         self.made: dict[Value, Origin] = {}
         self.layers: list[Kept] = []
+        makers = flow.may.made_by({"Rngs"}), flow.may.made_by(name.rpartition(".")[2] for name in SIGNATURES)
         for event in flow.project.calls():
-            if flow.calls.name(event) == RNGS:
+            if makers[0].may_make(event.value.callee) and flow.calls.name(event) == RNGS:
                 self.made[event.value] = self._origin(event)
+                continue
+            if not makers[1].may_make(event.value.callee):
                 continue
             found = layer(flow, flow.here(event.value, event.scope))
             if found is not None and found.rngs is not None:

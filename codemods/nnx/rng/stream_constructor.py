@@ -16,8 +16,11 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield every ``nnx.RngStream(tag, key)``."""
     if not context.options.crosses("0.11"):
         return
+    streams = context.flow.may.made_by({"RngStream"})
     for event in context.asked.calls():
-        if (event.value.args and context.flow.calls.name(event) == "flax.nnx.RngStream") and _old(context, event):
+        if not event.value.args or not streams.may_make(event.value.callee):
+            continue
+        if context.flow.calls.name(event) == "flax.nnx.RngStream" and _old(context, event):
             yield _found(event)
 
 
