@@ -73,11 +73,12 @@ def tests(context: Context, module: ModuleFacts) -> Iterator[Test]:
             for resolved in (flow.resolve(member).value for member in members or [classes])
         )
         yield Test(node, event.scope, ast.unparse(node.args[0]), names)
-    scopes = _scopes(module)
+    scopes: dict[ast.AST, Scope] | None = None
     for compare in module.source.of_type(ast.Compare):
         compared = type_compared(compare)
         if compared is not None:
             subject, named = compared
+            scopes = _scopes(module) if scopes is None else scopes
             scope = scopes.get(compare, module.scope)
             value = module.values.get(named)
             if isinstance(named, ast.Attribute):
