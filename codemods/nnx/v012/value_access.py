@@ -33,12 +33,12 @@ def check(context: Context) -> Iterator[Finding]:
     inner = mutated(context)
     called = {call.node.func for call in context.project.calls()}
     sure: list[tuple[AttrEvent, Fix]] = []
-    doubtful: list[AttrEvent] = []
+    others: list[tuple[AttrEvent, bool]] = []  # the other places, and whether they are a Variable's
     for event in variables.values():
         if event.node in inner or event.node in called:
             continue
         if not variables.is_variable(event.base, event.scope):
-            doubtful += [event] if variables.may_be_variable(event) else []
+            others.append((event, False))
             continue
         source = event.scope.module.source
         edits: list[Edit] = []
@@ -47,8 +47,11 @@ def check(context: Context) -> Iterator[Finding]:
         if edits:
             sure.append((event, Fix(tuple((source.path, edit) for edit in edits))))
         else:
-            doubtful.append(event)
-    if sure and doubtful:
+            others.append((event, True))
+    if not sure:
+        return
+    doubtful = [event for event, known in others if known or variables.may_be_variable(event)]
+    if doubtful:
         yield _kept([event for event, _ in sure], doubtful)
         return
     for event, fix in sure:
