@@ -522,5 +522,5 @@ def test_compatible_always_takes_the_compatible_class() -> None:
 def test_where_values_cannot_be_followed_every_group_takes_the_form_that_is_right_anyway(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("codemods.nnx.flow.questions._STEPS", 5)
+    monkeypatch.setattr("codemods.nnx.flow.questions._STEPS", 4)
     assert _form(EXPLICIT["returned by a jitted constructor"]) == "compatible"
