@@ -237,6 +237,7 @@ class ModuleFacts:
         self.values: dict[ast.AST, Value] = {}
         self.mutated: list[tuple[Value, Scope]] = []
         self._by_scope: dict[Scope, list[CallEvent]] | None = None
+        self._bodies: list[tuple[int, int, Scope]] | None = None
 
     def calls_in(self, scope: Scope) -> list[CallEvent]:
         """Return the calls of a scope of the module, in order."""
@@ -245,6 +246,16 @@ class ModuleFacts:
             for event in self.calls:
                 self._by_scope.setdefault(event.scope, []).append(event)
         return self._by_scope.get(scope, [])
+
+    def bodies(self) -> list[tuple[int, int, Scope]]:
+        """Return where the bodies of the functions begin and end, with their scopes."""
+        if self._bodies is None:
+            self._bodies = []
+            for function in self.functions:
+                body = function.node.body
+                start, _ = self.source.span(body[0] if isinstance(body, list) else body)
+                self._bodies.append((start, self.source.span(function.node)[1], function.scope))
+        return self._bodies
 
     @property
     def name(self) -> str:

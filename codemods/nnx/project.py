@@ -96,14 +96,8 @@ class Project(Modules):
 
 def scope_of(module: ModuleFacts, node: ast.stmt | ast.expr) -> Scope:
     """Return the scope of the innermost function or lambda around a node, or that of the module."""
-    source = module.source
-    place, _ = source.span(node)
-    around: list[tuple[int, Scope]] = []
-    for function in module.functions:
-        body = function.node.body
-        start, _ = source.span(body[0] if isinstance(body, list) else body)
-        if start <= place < source.span(function.node)[1]:
-            around.append((start, function.scope))
+    place, _ = module.source.span(node)
+    around = [(start, scope) for start, end, scope in module.bodies() if start <= place < end]
     return max(around, key=lambda found: found[0])[1] if around else module.scope
 
 
