@@ -42,6 +42,8 @@ def _eager(context: Context, event: CallEvent, loop: ast.For | ast.While) -> boo
     function = enclosing_function(event.scope)
     if function in context.traced or in_test(event.scope) or _few(loop) or _in_module(context, event):
         return False
+    if context.bodies.sometimes(event.node, event.scope, loop):
+        return False
     callee = event.value.callee
     found = context.flow.resolve(context.flow.here(callee, event.scope)).value
     holder = callee
@@ -51,7 +53,7 @@ def _eager(context: Context, event: CallEvent, loop: ast.For | ast.While) -> boo
         return False  # another model in every round
     if isinstance(found, Class | Function | Ref) or kinds_of(context, callee, event.scope) != {Kind.MODULE}:
         return False
-    if context.bodies.sometimes(event.node, event.scope, loop) or jit_of(context, event):
+    if jit_of(context, event):
         return False
     return not _compiled(context, event) and not _trains(context, event, loop) and not _counts(context, event)
 

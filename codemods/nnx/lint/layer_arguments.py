@@ -104,8 +104,9 @@ def _adapted(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, as
 def _rate(context: Context, event: CallEvent) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     """Yield the rates of more than one, which leave nothing."""
     rate = event.value.argument(0, "rate")
-    sources = [] if rate is None else context.sources.of(context.flow.here(rate, event.scope))
-    found = [s.value.value if isinstance(s.value, Const) else None for s in sources]
+    bound = None if rate is None else context.flow.here(rate, event.scope)
+    sources = None if bound is None else context.sources.all_of(bound, lambda value: isinstance(value, Const))
+    found = [s.value.value if isinstance(s.value, Const) else None for s in sources or ()]
     numbers = [one for one in found if isinstance(one, int | float)]
     if numbers and len(numbers) == len(found) and min(numbers) > 1:
         message = f"a rate of {numbers[0]} drops everything: it is a share between 0 and 1"
@@ -190,11 +191,14 @@ def _images(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str, str]]:
     if not any(b"Conv(" in module.source.data for module in context.project.modules):
         return
     arrays = Arrays(context, {})
+    layers = context.flow.may.made_by({"Conv"})
     for module in context.asked.modules:
         if b"nnx" not in module.source.data:
             continue
         for event in module.calls:
             if not isinstance(event.value.callee, Attr) or len(event.value.args) != 1:
+                continue
+            if not layers.may_be(event.value.callee):
                 continue
             if owner_class(context, event.value.callee, event.scope) != "flax.nnx.Conv":
                 continue
@@ -246,7 +250,8 @@ def _embedded(context: Context, value: Value, scope: Scope) -> bool:
 
 def _number(context: Context, bound: Bound) -> int | None:
     """Return the number that a value is in every way through the project; None if it is not just one."""
-    found = {source.value.value if isinstance(source.value, Const) else None for source in context.sources.of(bound)}
+    sources = context.sources.all_of(bound, lambda value: isinstance(value, Const)) or ()
+    found = {source.value.value if isinstance(source.value, Const) else None for source in sources}
     one = found.pop() if len(found) == 1 else None
     return one if type(one) is int else None
 

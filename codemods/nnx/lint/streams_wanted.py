@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.lint.syntax import keyword
 from codemods.nnx.values import Attr, Class, Const, Mapping, Param, Value
@@ -77,7 +78,7 @@ def _judged(
     text = event.scope.module.source.text(node)
     found = context.flow.resolve(bound).value
     if not isinstance(found, Const | Mapping):
-        sources = [one.value for one in context.sources.originals(bound)]
+        sources = [one.value for one in originals_that(context, bound, lambda one: isinstance(one, Const))]
         if sources and all(isinstance(one, Const) and type(one.value) is int for one in sources):
             found = sources[0]
     message = "`{}` wants streams, an nnx.Rngs, and gets {}"

@@ -65,7 +65,7 @@ class _Places:
 
     def keys(self, module: ModuleFacts, old: str) -> Iterator[Finding]:
         """Yield the old name as a key of the metadata; only Variables are sure to have such metadata."""
-        for node in module.source.nodes:
+        for node in module.source.of_type(ast.Subscript, ast.Compare, ast.Call):
             found = _keyed(node)
             if found is None or found[1].value != old:
                 continue

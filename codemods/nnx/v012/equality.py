@@ -18,6 +18,10 @@ from codemods.nnx.values import Attr, Call, Comprehension, Const, Each, Item, Ma
 # methods of lists, sets and dicts that compare or hash their first argument
 _METHODS = frozenset({"index", "remove", "count", "add", "discard", "get", "pop", "setdefault"})
 
+_ASKING: tuple[type[ast.AST], ...] = (
+    ast.Dict, ast.Set, ast.Subscript, ast.DictComp, ast.SetComp, ast.Call, ast.Compare
+)  # fmt: skip
+
 
 def check(context: Context) -> Iterator[Finding]:
     """Yield dict keys, set members and comparisons that are Variables."""
@@ -25,7 +29,7 @@ def check(context: Context) -> Iterator[Finding]:
         return
     variables = Variables(context)
     for module in context.asked.modules:
-        for node in module.source.nodes:
+        for node in module.source.of_type(*_ASKING):
             if isinstance(node, ast.Dict | ast.Set | ast.Subscript | ast.DictComp | ast.SetComp | ast.Call):
                 for key in _keys(node):
                     if _is_variable(variables, module, key) and not _only_passed(variables, module, node):

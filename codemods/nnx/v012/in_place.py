@@ -23,8 +23,6 @@ def check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
         attributes = {e.node: e for e in module.attributes if e.context == "store"}
         for statement in module.source.of_type(ast.AugAssign):
-            if not module.source.faithful(statement.target):
-                continue
             target = statement.target
             event = attributes.get(target) if isinstance(target, ast.Attribute) else None
             place: tuple[Value, Scope] | None = None
@@ -34,7 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
                 place = module.values[target], scope_of(module, statement)
             elif isinstance(target, ast.Subscript) and {target.value, target.slice} <= module.values.keys():
                 place = Item(module.values[target.value], module.values[target.slice]), scope_of(module, statement)
-            if place is not None and variables.is_variable(*place):
+            if place is not None and variables.is_variable(*place) and module.source.faithful(target):
                 end = module.source.span(target)[1]
                 yield finding(
                     "NNX605",
