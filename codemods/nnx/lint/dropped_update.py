@@ -55,8 +55,9 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _changed(context: Context, root: Root) -> Iterator[Param]:
     """Yield the parameters that the function changes and does not return."""
-    returned = _returned(context, root.function)
-    for param in changed(context, root.function):
+    params = changed(context, root.function)
+    returned = _returned(context, root.function) if params else set()
+    for param in params:
         if param.name not in returned and param.name not in root.static:
             yield param
 
@@ -106,8 +107,9 @@ def _handed(context: Context, event: CallEvent, function: FunctionFacts, depth: 
     for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
         if callee.function is function or callee.function.binding == "class":
             continue
-        returned = _returned(context, callee.function)
-        for inner in changed(context, callee.function, depth + 1):
+        inners = changed(context, callee.function, depth + 1)
+        returned = _returned(context, callee.function) if inners else set()
+        for inner in inners:
             given = context.flow.argument(frame, inner.name)
             value = original(given).value if given is not None and inner is not callee.function.self_param else None
             if isinstance(value, Param) and value.function is function and inner.name not in returned:

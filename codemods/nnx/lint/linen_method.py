@@ -156,8 +156,9 @@ def _collections(context: Context) -> Iterator[Finding]:
 
 def _linen(context: Context, event: CallEvent) -> bool:
     """Say whether what is called is a layer of Linen."""
-    sources = list(context.sources.of(context.flow.here(event.value.callee, event.scope)))
-    names = [context.flow.calls.callee_name(s) if isinstance(s.value, Call) else "" for s in sources]
+    callee = context.flow.here(event.value.callee, event.scope)
+    sources = context.sources.all_of(callee, lambda value: isinstance(value, Call))
+    names = [context.flow.calls.callee_name(s) for s in sources or ()]
     return bool(names) and all(n.startswith("flax.linen.") and n.rpartition(".")[2][:1].isupper() for n in names)
 
 

@@ -370,7 +370,10 @@ def _axes(context: Context, mesh: Value | None, event: CallEvent) -> tuple[str, 
     """Return the names of the axes of a mesh; None if they are not all known."""
     if mesh is None:
         return None
-    found = [_axes_of(context, made) for made in context.sources.of(context.flow.here(mesh, event.scope))]
+    sources = context.sources.all_of(context.flow.here(mesh, event.scope), lambda value: isinstance(value, Call))
+    if sources is None:
+        return None
+    found = [_axes_of(context, made) for made in sources]
     known = [axes for axes in found if axes is not None]
     return tuple(dict.fromkeys(axis for axes in known for axis in axes)) if len(known) == len(found) else None
 

@@ -12,6 +12,7 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import FLOAT, Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.label_kind import one_hot
+from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.values import Attr, Call, Const, Value
 
@@ -76,7 +77,7 @@ def _results(context: Context) -> Iterator[Finding]:
         call = found.value
         if not isinstance(call, Call) or not isinstance(call.callee, Attr) or call.callee.name != "compute":
             continue
-        made = list(context.sources.originals(context.flow.with_value(found, call.callee.base)))
+        made = made_by_calls(context, context.flow.with_value(found, call.callee.base))
         names = [_names(context, one) for one in made]
         if names and all(one and name not in one for one in names) and not context.bodies.guarded(node, scope):
             yield finding(

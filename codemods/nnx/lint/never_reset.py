@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import (
     callers_of,
     foreign,
@@ -126,8 +127,8 @@ def _reset(context: Context) -> set[Value] | None:
 
 def _makers(context: Context, event: CallEvent, metric: Value) -> set[Value] | None:
     """Return the calls that make what may be a metric; None if they are not all known."""
-    sources = [source.value for source in context.sources.originals(context.flow.here(metric, event.scope))]
-    return set(sources) if sources and all(isinstance(one, Call) for one in sources) else None
+    sources = {source.value for source in made_by_calls(context, context.flow.here(metric, event.scope))}
+    return sources or None
 
 
 def _others(context: Context, event: CallEvent, metric: Value, reset: set[Value]) -> bool:

@@ -10,7 +10,7 @@ from codemods.nnx.facts import ClassFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.origins import named, origin
+from codemods.nnx.lint.origins import made_by_calls, named, origin
 from codemods.nnx.lint.places import foreign, in_test, may_be_state
 from codemods.nnx.lint.uncallable import called_optimizers
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
@@ -34,10 +34,10 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if context.bodies.guarded(event.node, event.scope) or not named(event.node.func):
             continue
-        sources = list(context.sources.originals(context.flow.here(callee, event.scope)))
+        sources = made_by_calls(context, context.flow.here(callee, event.scope))
         found = {context.flow.classes.class_of(source) for source in sources}
         cls = found.pop() if len(found) == 1 else None
-        if cls is None or cls not in lacking or not all(isinstance(source.value, Call) for source in sources):
+        if cls is None or cls not in lacking:
             continue
         text = event.scope.module.source.text(event.node.func)
         meant = "forward" if "forward" in cls.methods else ""

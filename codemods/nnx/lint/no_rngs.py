@@ -12,6 +12,7 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.layer_signature import NEEDED
 from codemods.nnx.lint.mode_order import trains_first
+from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
@@ -68,7 +69,7 @@ def _unknown_streams(context: Context) -> Iterator[Finding]:
             continue
         if callee.name.startswith("_") or context.bodies.guarded(event.node, event.scope) or in_test(event.scope):
             continue
-        sources = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
+        sources = made_by_calls(context, context.flow.here(callee.base, event.scope))
         if sources and all(context.flow.calls.callee_name(one) == "flax.nnx.Rngs" for one in sources):
             yield finding(
                 RULE.code,

@@ -110,6 +110,9 @@ def _tables(context: Context) -> Iterator[Finding]:
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             if not isinstance(node.value, ast.Name | ast.Attribute) or context.bodies.guarded(node, scope):
                 continue
+            found = resolved(context, node.value, scope)
+            if found is None or not (isinstance(found.value, Mapping) or _by_numpy(context, found)):
+                continue
             traced = any(context.taint.node(part, scope) for part in parts)  # a tree is no index either
             if not traced:
                 continue

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.ordered import OrderedSet
-from codemods.nnx.values import Attr, Changed, Const, Item, Loop, Mapping, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Loop, Mapping, Param, Sequence, Value
 
 _DEPTH = 60  # entries that one body assigns
 
@@ -59,6 +59,11 @@ def originals_that(context: Context, bound: Bound, serves: Callable[[Value], boo
         return OrderedSet()
     found = context.sources.originals(bound)
     return found if all(serves(one.value) for one in found) else OrderedSet()
+
+
+def made_by_calls(context: Context, bound: Bound) -> OrderedSet[Bound]:
+    """Return the calls that make a value, or what it is a copy of; nothing if it may come from anything else."""
+    return originals_that(context, bound, lambda value: isinstance(value, Call))
 
 
 def listed(context: Context, node: ast.expr, scope: Scope) -> bool:

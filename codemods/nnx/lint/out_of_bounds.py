@@ -12,7 +12,7 @@ from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
-from codemods.nnx.lint.origins import named, origin, own_stores
+from codemods.nnx.lint.origins import made_by_calls, named, origin, own_stores
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
@@ -133,7 +133,7 @@ def _given(context: Context, node: ast.expr, scope: Scope) -> Value | None:
         return None
     if made_by_jax(context, value, scope):
         return value
-    found = context.sources.originals(context.flow.here(value, scope))
+    found = made_by_calls(context, context.flow.here(value, scope))
     known = [
         isinstance(one.value, Call)
         and (home := context.bodies.home(one.value.node)) is not None

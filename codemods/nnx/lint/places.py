@@ -65,8 +65,9 @@ def each(context: Context, *kinds: type[Node]) -> Iterator[tuple[Scope, Node]]:
 
     Args:
         context: the analysis.
-        kinds: the types; none of those that most nodes are of: names, attributes and constants.
+        kinds: the types; none of those that most nodes are of, such as names, attributes and constants.
     """
+    assert not _PLENTY.intersection(kinds)
     index = context.shared(_by_type)
     found = [index[kind] for kind in kinds if kind in index]
     ordered = found[0] if len(found) == 1 else sorted((one for part in found for one in part), key=_PLACE)
@@ -75,7 +76,11 @@ def each(context: Context, *kinds: type[Node]) -> Iterator[tuple[Scope, Node]]:
 
 
 _PLACE = itemgetter(0)
-_PLENTY = frozenset({ast.Name, ast.Attribute, ast.Constant})
+# what most nodes are, and no rule goes through one by one
+_PLENTY: frozenset[type[ast.AST]] = frozenset(
+    {ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.arguments, ast.arg, ast.Expr, ast.Return, ast.Tuple,
+     ast.List, ast.JoinedStr, ast.FormattedValue, ast.Slice, ast.Starred, ast.alias}
+)  # fmt: skip
 
 
 def _by_type(context: Context) -> dict[type[ast.AST], list[tuple[int, Scope, ast.AST]]]:

@@ -434,10 +434,14 @@ def _shape_of(node: ast.Attribute, names: set[str]) -> bool:
 
 def _within(context: Context, root: Root) -> bool:
     """Say whether a ``vmap`` goes over what another one makes: one may split what the other leaves alone."""
-    return any(
-        event.node.args[:1] == [root.node] or event.node in getattr(root.node, "args", ())[:1]
-        for event, _ in foreign(context, "vmap")
-    )
+    calls, mapped = context.shared(_vmaps)
+    return root.node in mapped or any(node in calls for node in getattr(root.node, "args", ())[:1])
+
+
+def _vmaps(context: Context) -> tuple[set[ast.AST], set[ast.AST]]:
+    """Return the calls of ``vmap``, and what they are given first."""
+    calls = [event.node for event, _ in foreign(context, "vmap")]
+    return {*calls}, {node for call in calls for node in call.args[:1]}
 
 
 def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:

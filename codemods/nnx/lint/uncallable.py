@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.names import OPTIMIZERS, last
+from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Free, Param
 
@@ -50,8 +51,8 @@ def called_optimizers(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
 def _made(context: Context, event: CallEvent, home: str) -> bool:
     """Say whether what is called is made by a library in every way."""
     callee = event.value.callee
-    sources = list(context.sources.originals(context.flow.here(callee, event.scope)))
-    names = [context.flow.calls.callee_name(one) if isinstance(one.value, Call) else "" for one in sources]
+    made = made_by_calls(context, context.flow.here(callee, event.scope))
+    names = [context.flow.calls.callee_name(one) for one in made]
     words = _MAKERS if home == "optax." else frozenset({"Optimizer", "ModelAndOptimizer"})
     if home == "flax.nnx." and context.kinds.only(context.flow.here(callee, event.scope)) is not Kind.OPTIMIZER:
         return False

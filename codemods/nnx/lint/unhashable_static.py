@@ -111,8 +111,13 @@ def _origin(context: Context, node: ast.expr, scope: Scope) -> ast.AST:
     value = scope.module.values.get(node)
     if value is None:
         return node
-    made = [_display(context, one) for one in context.sources.of(context.flow.here(value, scope))]
+    sources = context.sources.all_of(context.flow.here(value, scope), _may_be_display)
+    made = [_display(context, one) for one in sources or ()]
     return made[0] if made and all(isinstance(one, DISPLAYS) for one in made) and made[0] is not None else node
+
+
+def _may_be_display(value: Value) -> bool:
+    return isinstance(value, Sequence | Mapping | Call)
 
 
 def _display(context: Context, source: Bound) -> ast.AST | None:

@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import every, last_word
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Function, Param, Sequence, Unknown, Value
 
 _WEIGHT = re.compile(
@@ -45,7 +45,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         yield from _shared(context, cls)
         init = cls.methods.get("__init__")
-        if init is not None and len(cls.methods) > 1 and not _by_filter(context):
+        if init is not None and len(cls.methods) > 1 and not context.shared(_by_filter):
             yield from _plain(context, cls, init)
 
 
@@ -278,7 +278,7 @@ def _beside(node: ast.expr, factor: ast.expr) -> ast.expr | None:
 
 def _fixed_features(cls: ClassFacts) -> bool:
     """Say whether a class makes features of fixed random directions, which are not meant to be trained."""
-    return any(isinstance(n, ast.Attribute) and n.attr in {"sin", "cos", "stop_gradient"} for n in ast.walk(cls.node))
+    return any(isinstance(n, ast.Attribute) and n.attr in {"sin", "cos", "stop_gradient"} for n in every(cls.node))
 
 
 def _read(cls: ClassFacts, name: str) -> bool:
