@@ -1,4 +1,4 @@
-"""Arithmetic on the whole state of a model that holds keys of random numbers; part of NNX839."""
+"""Arithmetic on the whole state of a model that holds keys of random numbers; part of NNX714."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
-from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.lax_control_flow import parts
@@ -30,13 +29,8 @@ _ASKING = frozenset({"isinstance", "issubdtype", "hasattr", "dtype", "ndim", "sh
 _DEPTH = 4
 
 
-def keyed_trees(context: Context, code: str) -> Iterator[Finding]:
-    """Yield the arithmetic on trees that hold keys, of the streams of Dropout or of the model's own.
-
-    Args:
-        context: the analysis.
-        code: the rule that reports it.
-    """
+def keyed_trees(context: Context) -> Iterator[tuple[CallEvent, str]]:
+    """Yield the arithmetic on trees that hold keys, of the streams of Dropout or of the model's own, with the tree."""
     texts = [module.source.data for module in context.project.modules]
     if not any(b"nnx" in text and (b"Dropout" in text or b"rngs" in text) for text in texts):
         return
@@ -49,14 +43,7 @@ def keyed_trees(context: Context, code: str) -> Iterator[Finding]:
             continue
         found = next((n for n in places if _whole(context, event.value.args[n], event)), None)
         if found is not None:
-            yield finding(
-                code,
-                event.scope,
-                event.node,
-                f"`{ast.unparse(event.node.args[found])}` holds the keys of the model's random streams too: there is "
-                "no arithmetic on keys",
-                "take the parameters alone: nnx.state(model, nnx.Param)",
-            )
+            yield event, ast.unparse(event.node.args[found])
 
 
 def _places(context: Context, event: CallEvent, name: str) -> list[int]:

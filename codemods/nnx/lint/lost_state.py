@@ -14,10 +14,11 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.dropped_state import dropped_states, unwritten_states
 from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.unmapped_statistics import averages
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Const, Free, Param
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Value
 
 # where a file speaks of these, the mode of a module may be set elsewhere
 _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes", b".view(")
@@ -38,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
         calls = context.bodies.calls[event.scope]
         change = None if alone else next((e for e in calls if _changes(context, e, names)), None)
         if change is None:
-            change = _trained(context, event, calls, names)
+            change = _trained(context, event, calls, names, alone)
         if change is not None and not context.options.crosses("0.11") and _shared(context, event, function):
             yield finding(
                 RULE.code,
@@ -119,7 +120,8 @@ def _compiled(context: Context, function: FunctionFacts) -> FunctionFacts | None
     inner: FunctionFacts | None = function
     while inner is not None:
         tracing = context.traced.get(inner)
-        if tracing is not None and any(root.transform == "jax.jit" for root in tracing.roots):
+        compiling = {"jax.jit"} if inner is function else {"jax.jit", "jax.lax.scan"}
+        if tracing is not None and any(root.transform in compiling for root in tracing.roots):
             return inner
         inner = enclosing_function(inner.scope.parent)
         if inner is not None and not _is_loss(context, inner, function):
@@ -138,12 +140,31 @@ def _is_loss(context: Context, outer: FunctionFacts, function: FunctionFacts) ->
 
 
 def _loss_alone(context: Context, function: FunctionFacts) -> bool:
-    """Say whether a function, which no other one is around, is differentiated by JAX, and batch statistics occur."""
-    return (
-        b"BatchNorm" in function.scope.module.source.data
-        and enclosing_function(function.scope.parent) is None
-        and any(root.function is function for root in context.traced.gradients)
+    """Say whether JAX differentiates a function, or what calls it, which no traced function is around, and batch
+    statistics occur."""
+    if b"BatchNorm" not in function.scope.module.source.data and not context.shared(_averages_elsewhere):
+        return False
+    return _alone(context, function) or any(_alone(context, caller) for caller in _callers(context, function))
+
+
+def _alone(context: Context, function: FunctionFacts) -> bool:
+    outer = enclosing_function(function.scope.parent)
+    return (outer is None or outer not in context.traced) and any(
+        root.function is function for root in context.traced.gradients
     )
+
+
+def _callers(context: Context, function: FunctionFacts) -> Iterator[FunctionFacts]:
+    """Yield the functions that call a helper."""
+    for event in context.flow.sites.callers(function):
+        if event.scope.function is not None and event.scope.function is not function:
+            yield event.scope.function
+
+
+def _averages_elsewhere(context: Context) -> bool:
+    """Say whether a project has batch statistics, and nothing in it sets modes."""
+    texts = [module.source.data for module in context.project.modules]
+    return any(b"BatchNorm" in text for text in texts) and not any(word in text for text in texts for word in _MODES)
 
 
 def _shared(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
@@ -151,14 +172,21 @@ def _shared(context: Context, event: CallEvent, function: FunctionFacts) -> bool
     roots = [root for root in context.traced.gradients if root.function is function]
     if not roots or event.value.starred or event.value.keyword("copy") is not None or len(event.value.args) < 3:
         return False
-    return any(
-        (isinstance(value, Free) and value.scope is not function.scope)
-        or (isinstance(value, Param) and value.function is function and all(value.name in r.static for r in roots))
-        for value in event.value.args[1:]
+    return any(_outer(value, function, roots) for value in event.value.args[1:])
+
+
+def _outer(value: Value, function: FunctionFacts, roots: list[Root]) -> bool:
+    """Say whether a value, or what it is a part of, comes from outside, and the gradient is not taken of it."""
+    while isinstance(value, Item | Attr):
+        value = value.base
+    return (isinstance(value, Free) and value.scope is not function.scope) or (
+        isinstance(value, Param) and value.function is function and all(value.name in root.static for root in roots)
     )
 
 
-def _trained(context: Context, event: CallEvent, calls: list[CallEvent], names: set[str]) -> CallEvent | None:
+def _trained(
+    context: Context, event: CallEvent, calls: list[CallEvent], names: set[str], alone: bool
+) -> CallEvent | None:
     """Return the call of a merged model that runs in training mode and changes its statistics."""
     training = any(
         isinstance(e.node.func, ast.Attribute)
@@ -177,10 +205,10 @@ def _trained(context: Context, event: CallEvent, calls: list[CallEvent], names: 
             return None
     for call in calls:
         func = call.node.func
-        if isinstance(func, ast.Name) and func.id in names:
+        if func is event.node or (isinstance(func, ast.Name) and func.id in names):
             made = context.flow.resolve(context.flow.here(call.value.callee, call.scope))
             sources = list(context.sources.originals(made))
-            if any(keeps_statistics(context, source) for source in sources):
+            if any(averages(context, one) if alone else keeps_statistics(context, one) for one in sources):
                 return call
             if sources and all(context.flow.calls.callee_name(source) == "flax.nnx.merge" for source in sources):
                 if context.shared(_averaging):

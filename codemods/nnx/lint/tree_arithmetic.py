@@ -15,7 +15,6 @@ from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.keyed_trees import keyed_trees
 from codemods.nnx.lint.names import gives_arrays
 from codemods.nnx.lint.origins import named, origin, own_stores
 from codemods.nnx.lint.places import each, may_be_state, scopes
@@ -31,7 +30,6 @@ _TREES = re.compile(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    yield from keyed_trees(context, RULE.code)
     for scope in scopes(context):
         if _of_trees(scope):
             yield from _called(context, scope)
@@ -244,8 +242,7 @@ RULE = lint_rule(
     "arithmetic on a dict of parameters or gradients, or on a state",
     why="""\
 Parameters and gradients that are dicts are trees: `params - 0.1 * grads` raises a TypeError. `jax.tree.map` goes over
-the leaves of several trees at once. An `nnx.State`, as `nnx.grad` gives, has no arithmetic either. The whole state of a
-model with Dropout, or with streams of its own, holds keys, with which nothing can be calculated.
+the leaves of several trees at once. An `nnx.State`, as `nnx.grad` gives, has no arithmetic either.
 """,
     source="Stack Overflow; JAX tutorial, section on pytrees; measured: TypeError",
     severity="error",

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.keyed_trees import keyed_trees
 from codemods.nnx.lint.origins import originals_that
 from codemods.nnx.lint.partial_split import held_besides
 from codemods.nnx.lint.places import foreign, in_test
@@ -22,6 +23,7 @@ _COMPUTING = frozenset({"square", "norm", "vdot"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[ast.AST] = set()
     for event, name in foreign(context, "leaves", "tree_leaves", "map", "tree_map"):
         if name not in _LEAVES | _MAPS or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
@@ -34,6 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         uses = set(_uses(context, event) if name in _LEAVES else _mapped(context, event))
         if "arithmetic" in uses and "nnx.RngState" in what:
+            told.add(event.node)
             yield finding(
                 RULE.code,
                 event.scope,
@@ -48,6 +51,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 f"this state holds {shown} as well, so that more than the parameters is counted",
+                "take the parameters alone: nnx.state(model, nnx.Param)",
+            )
+    for event, text in keyed_trees(context):
+        if event.node not in told:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{text}` holds the random keys of the model as well, and there is no arithmetic on keys",
                 "take the parameters alone: nnx.state(model, nnx.Param)",
             )
 

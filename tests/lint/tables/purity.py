@@ -1179,6 +1179,22 @@ def step(state, x, n):
         ),
         clean=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+net = Net(nnx.Rngs(0))
+net.eval()
+graphdef, params, stats = nnx.split(net, nnx.Param, nnx.BatchStat)
+def make(graphdef):
+    def loss(params, stats, v):
+        merged = nnx.merge(graphdef, params, stats, copy=True)
+        return merged(v).mean()
+    return loss
+grads = jax.grad(make(graphdef))(params, stats, x[None])
+""",
+            """\
 graphdef, state = nnx.split((model, optimizer))
 @jax.jit
 def step(state, x):

@@ -61,33 +61,6 @@ CASES: dict[str, Cases] = {
             "grads = jax.grad(loss)(made(), x)\nhalf = grads / 2  # NNX839\n",
         ),
         clean=(
-            """\
-class Net(nnx.Module):
-    def __init__(self, rngs, rate=0.0):
-        self.fc = nnx.Linear(3, 3, rngs=rngs)
-        self.norm = nnx.BatchNorm(3, rngs=rngs)
-        self.drop = nnx.Dropout(0.5)
-        if rate > 0:
-            self.other = nnx.Dropout(rate, rngs=rngs)
-net = Net(nnx.Rngs(0))
-mean = jax.tree.map(lambda a, b: (a + b) / 2, nnx.state(net), nnx.state(net))
-""",
-            """\
-class Net(nnx.Module):
-    def __init__(self, rngs):
-        self.fc = nnx.Linear(3, 3, rngs=rngs)
-        self.drop = nnx.Dropout(0.5, rngs=rngs)
-net = Net(nnx.Rngs(0))
-def mix(a, b):
-    if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
-        return a
-    return a * 0.5 + b * 0.5
-mean = jax.tree.map(mix, nnx.state(net), nnx.state(net))
-half = jax.tree.map(lambda a: a / 2, nnx.state(net, nnx.Param))
-sizes = jax.tree.map(lambda a: a.size * 2, nnx.state(net))
-graphdef, params, rest = nnx.split(net, nnx.Param, ...)
-double = jax.tree.map(lambda a: a * 2, params)
-""",
             _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\n"
             "params = jax.tree.map(lambda p, g: p - g, params, grads)\n",
             _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\nw = params['w'] - grads['w']\n",
