@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.kinds import Kind
+from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.missing_update import used_untrained
 from codemods.nnx.lint.origins import origin, own_stores
 from codemods.nnx.lint.places import compiled_roots, in_test, kinds_of, position, shown
 from codemods.nnx.lint.stuck_eval import reach
 from codemods.nnx.lint.syntax import outermost_loop
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Free, Item, Sequence
+from codemods.nnx.values import Attr, Call, Free, Item, Sequence
 
 
 def dropped_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
@@ -41,6 +43,83 @@ def unwritten_states(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
                     f"write it back behind the loop: nnx.update({split}, {target})",
                 )
                 break
+
+
+def unwritten_parameters(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
+    """Yield where optax trains parameters in a loop that go nowhere, while the model they are of is used behind it."""
+    told = {(event.scope, state) for event, state, _, _ in context.shared(used_untrained)}  # by NNX812
+    for event, place in _updates(context):
+        loop, target = outermost_loop(event), _target(event, place)
+        if loop is None or not target or (event.scope, target) in told:
+            continue
+        if target in event.scope.globals or not _kept_in(context, event, loop, target):
+            continue
+        for model, split in _split(context, event, target):
+            if not _written(context, model) and _evaluated(context, event, loop, model):
+                yield (
+                    event,
+                    f"the trained parameters `{target}` are never written back: `{model}` stays what it was before",
+                    f"write them back behind the loop: nnx.update({split}, {target})",
+                )
+                break
+
+
+def _updates(context: Context) -> Iterator[tuple[CallEvent, int]]:
+    """Yield the calls in loops that give new parameters, with their place in the result: of optax or of a step."""
+    steps: dict[FunctionFacts, int] = {}
+    for event in context.bodies.named("apply_updates"):
+        if context.flow.calls.name(event) != "optax.apply_updates":
+            continue
+        if event.loops and event.scope.module in context.asked and not in_test(event.scope):
+            yield event, -1
+        function = event.scope.function
+        returned = function.returns[0] if function is not None and len(function.returns) == 1 else None
+        parts = returned.items if isinstance(returned, Sequence) else (returned,)
+        if function is not None and event.value in parts and not event.loops:
+            steps[function] = parts.index(event.value) if isinstance(returned, Sequence) else -1
+    for function, place in steps.items():
+        for event in context.flow.sites.callers(function):
+            if event.loops and event.scope.module in context.asked and not in_test(event.scope):
+                yield event, place
+
+
+def _kept_in(context: Context, event: CallEvent, loop: ast.For | ast.While, name: str) -> bool:
+    """Say whether a variable is read by what trains it alone, from a loop on."""
+    values = event.scope.module.values
+    taken = {
+        id(given)
+        for call in context.bodies.calls.get(event.scope, ())
+        if call is event or _trains(context, call)
+        for given in (*call.node.args, *(k.value for k in call.node.keywords))
+    }
+    return not any(
+        isinstance(node, ast.Name)
+        and node.id == name
+        and isinstance(node.ctx, ast.Load)
+        and (node.lineno >= loop.lineno or isinstance(values.get(node), Free))
+        and id(node) not in taken
+        for node in ast.walk(event.scope.node)
+    )
+
+
+def _trains(context: Context, event: CallEvent) -> bool:
+    """Say whether a call computes gradients, or the updates of optax."""
+    callee = event.value.callee
+    if isinstance(callee, Attr) and callee.name == "update":
+        return context.kinds.of(context.flow.here(callee.base, event.scope)) == {Kind.TRANSFORM}
+    made = context.flow.follow(context.flow.here(event.value, event.scope), callee)
+    return isinstance(made.value, Call) and context.flow.calls.callee_name(made) in GRADIENTS
+
+
+def _written(context: Context, model: str) -> bool:
+    """Say whether something in the project writes to an object of that name."""
+    word = model.rpartition(".")[2]
+    return any(
+        event.node.args
+        and last_word(event.node.args[0]) == word
+        and context.flow.calls.name(event) == "flax.nnx.update"
+        for event in context.bodies.named("update")
+    )
 
 
 def _rounds(context: Context) -> Iterator[tuple[Root, CallEvent, ast.For | ast.While, str | None]]:

@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.dropped_state import dropped_states, unwritten_states
+from codemods.nnx.lint.dropped_state import dropped_states, unwritten_parameters, unwritten_states
 from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.traced import Root
@@ -25,7 +25,11 @@ _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes"
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for dropped, message, help in (*dropped_states(context), *unwritten_states(context)):
+    for dropped, message, help in (
+        *dropped_states(context),
+        *unwritten_states(context),
+        *unwritten_parameters(context),
+    ):
         yield finding(RULE.code, dropped.scope, dropped.node, message, help)
     for event, name in foreign(context, "merge"):
         function = event.scope.function

@@ -16,23 +16,29 @@ from codemods.nnx.nodes import last_word
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, state, loop, used in context.shared(used_untrained):
+        yield finding(
+            RULE.code,
+            event.scope,
+            used,
+            f"`{ast.unparse(used)}` is as it was before the loop: only `{state}` was trained",
+            f"call nnx.update({ast.unparse(event.node.args[0])}, {state}) after the loop",
+            _fix(context, event, loop, state),
+        )
+
+
+def used_untrained(context: Context) -> list[tuple[CallEvent, str, ast.stmt, ast.expr]]:
+    """Return the calls of split whose objects are used behind a loop, with their state, the loop and the use."""
+    found = []
     for event, name in foreign(context, "split"):
         if name != "flax.nnx.split" or event.loops:
             continue
         objects, state = _parts(event)
         loop = _loop(context, event, state) if state else None
-        if loop is None:
-            continue
-        used = _used_after(context, event, objects, loop)
-        if used is not None:
-            yield finding(
-                RULE.code,
-                event.scope,
-                used,
-                f"`{ast.unparse(used)}` is as it was before the loop: only `{state}` was trained",
-                f"call nnx.update({ast.unparse(event.node.args[0])}, {state}) after the loop",
-                _fix(context, event, loop, state),
-            )
+        used = _used_after(context, event, objects, loop) if loop is not None else None
+        if loop is not None and used is not None:
+            found.append((event, state, loop, used))
+    return found
 
 
 def _parts(event: CallEvent) -> tuple[set[str], str]:

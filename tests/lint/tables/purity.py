@@ -1179,6 +1179,35 @@ def step(state, x, n):
         ),
         clean=(
             """\
+tx = optax.adam(0.1)
+def step(graphdef, params, opt_state):
+    grads = jax.grad(lambda p: nnx.merge(graphdef, p)(x).mean())(params)
+    updates, opt_state = tx.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state
+def merged(net):
+    graphdef, params = nnx.split(net)
+    opt_state = tx.init(params)
+    for _ in range(3):
+        params, opt_state = step(graphdef, params, opt_state)
+    return nnx.merge(graphdef, params)
+def written(given):
+    graphdef, params = nnx.split(given)
+    opt_state = tx.init(params)
+    for _ in range(3):
+        params, opt_state = step(graphdef, params, opt_state)
+    nnx.update(given, params)
+    return given(x)
+def later(one):
+    graphdef, params = nnx.split(one)
+    opt_state = tx.init(params)
+    for _ in range(3):
+        params, opt_state = step(graphdef, params, opt_state)
+    return lambda: nnx.merge(graphdef, params)
+net = nnx.Linear(3, 3, rngs=nnx.Rngs(5))
+print(net(x))
+print(merged(net)(x), written(net), net(x), later(net), net(x))
+""",
+            """\
 class Net(nnx.Module):
     def __init__(self, rngs):
         self.norm = nnx.BatchNorm(3, rngs=rngs)
