@@ -461,6 +461,117 @@ other = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
 """,
         ),
     ),
+    "NNX742": Cases(
+        bad=(
+            """\
+import pickle
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+class Keeper:
+    def __init__(self, net):
+        self.net = net
+    def keep(self, file):
+        pickle.dump(nnx.state(self.net, nnx.Param), file)  # NNX742
+    def load(self, file):
+        nnx.update(self.net, pickle.load(file))
+        self.net.eval()
+keeper = Keeper(Net(nnx.Rngs(5)))
+""",
+            """\
+import pickle
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+def weights(net):
+    return {"weights": nnx.state(net, nnx.Param), "epoch": 3}  # NNX742
+def save(net):
+    return pickle.dumps(weights(net))
+net = Net(nnx.Rngs(5))
+net.eval()
+nnx.update(net, pickle.loads(save(net)))
+""",
+            """\
+import pickle
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+def save(net):
+    params = nnx.state(net, nnx.Param)  # NNX742
+    return pickle.dumps(jax.tree.map(np.asarray, nnx.to_pure_dict(params)))
+net = Net(nnx.Rngs(5))
+net.eval()
+nnx.update(net, pickle.loads(save(net)))
+""",
+        ),
+        clean=(
+            """\
+import pickle
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+def save(net):
+    return pickle.dumps(nnx.state(net))
+net = Net(nnx.Rngs(5))
+net.eval()
+nnx.update(net, pickle.loads(save(net)))
+""",
+            """\
+import pickle
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+def save(net):
+    return pickle.dumps(nnx.state(net, (nnx.Param, nnx.BatchStat)))
+net = Net(nnx.Rngs(5))
+net.eval()
+nnx.update(net, pickle.loads(save(net)))
+""",
+            """\
+import pickle
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+def save(net):
+    return pickle.dumps(nnx.state(model, nnx.Param))
+net = Net(nnx.Rngs(5))
+net.eval()
+nnx.update(net, pickle.loads(save(net)))
+""",
+            """\
+import pickle
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+def save(net):
+    return pickle.dumps([nnx.state(net, kind) for kind in (nnx.Param, nnx.BatchStat)])
+net = Net(nnx.Rngs(5))
+net.eval()
+nnx.update(net, pickle.loads(save(net)))
+""",
+            """\
+import pickle
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+print(nnx.state(Net(nnx.Rngs(5)), nnx.Param))
+""",
+        ),
+    ),
     "NNX738": Cases(
         bad=(
             """\
