@@ -35,6 +35,82 @@ class Net(nnx.Module):
 """
 
 CASES = {
+    "NNX785": Cases(
+        bad=(
+            """\
+def loss_fn(params, stats):
+    out, new = net.apply({'params': params, 'batch_stats': stats}, x, mutable=['batch_stats'])
+    return out.sum(), new
+def step(state):
+    grads, new = jax.grad(loss_fn, has_aux=True)(state.params, state.stats)  # NNX785
+    return state.apply_gradients(grads=grads)
+""",
+            """\
+def loss_fn(params, stats):
+    out, new = net.apply({'params': params, 'batch_stats': stats}, x, mutable=['batch_stats'])
+    return out.sum(), new
+def step(state):
+    (loss, new), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params, state.stats)  # NNX785
+    return state.apply_gradients(grads=grads)
+""",
+            """\
+def step(state):
+    def loss_fn(params):
+        out, new = state.apply_fn({'params': params}, x, mutable=['batch_stats'])  # NNX785
+        return out.sum()
+    return state.apply_gradients(grads=jax.grad(loss_fn)(state.params))
+""",
+        ),
+        clean=(
+            """\
+def loss_fn(params, stats):
+    out, new = net.apply({'params': params, 'batch_stats': stats}, x, mutable=['batch_stats'])
+    return out.sum(), new
+def step(state):
+    grads, new = jax.grad(loss_fn, has_aux=True)(state.params, state.stats)
+    return state.apply_gradients(grads=grads, batch_stats=new['batch_stats'])
+""",
+            """\
+def loss_fn(params, stats):
+    out, new = net.apply({'params': params, 'batch_stats': stats}, x, mutable=['batch_stats'])
+    return out.sum(), new
+def step(state):
+    (loss, new), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params, state.stats)
+    return state.apply_gradients(grads=grads, **new)
+""",
+            """\
+def step(state):
+    def loss_fn(params):
+        out, _ = state.apply_fn({'params': params}, x, mutable=['batch_stats'])
+        return out.sum()
+    return state.apply_gradients(grads=jax.grad(loss_fn)(state.params))
+""",
+            """\
+def step(state):
+    def loss_fn(params):
+        out, kept = state.apply_fn({'params': params}, x, mutable=['intermediates'])
+        return out.sum()
+    return state.apply_gradients(grads=jax.grad(loss_fn)(state.params))
+""",
+            """\
+def step(state, other):
+    def loss_fn(params):
+        out, new = state.apply_fn({'params': params}, x, mutable=['batch_stats'])
+        return out.sum(), new
+    def other_loss(params):
+        out, new = other.apply_fn({'params': params}, x, mutable=['batch_stats'])
+        return out.sum()
+    grads, new = jax.grad(loss_fn, has_aux=True)(state.params)
+    state = state.apply_gradients(grads=grads, batch_stats=new['batch_stats'])
+    return state, other.apply_gradients(grads=jax.grad(other_loss)(other.params))
+""",
+            """\
+def warm_up(params, rounds):
+    out, new = net.apply(params, x, mutable=['batch_stats'])
+    return out
+""",
+        ),
+    ),
     "NNX815": Cases(
         bad=(
             _DROPPING
