@@ -22,7 +22,24 @@ _FORWARD = (
 )
 _ORBAX = "import os\nimport tempfile\nimport orbax.checkpoint as ocp\nroot = tempfile.mkdtemp()\n"
 
+_LINEN = "from flax import linen as nn\n"
+
 CASES: dict[str, Cases] = {
+    "NNX786": Cases(
+        bad=(
+            _LINEN + "nn.scan(nn.Dense, variable_axes={'params': 0}, split_rngs={'params': False})  # NNX786\n",
+            _LINEN + "nn.vmap(nn.Dense, variable_axes={'params': 0})  # NNX786\n",
+            _LINEN + "nn.scan(nn.Dense, variable_axes={'params': 0, 'cache': 1}, split_rngs={})  # NNX786\n",
+        ),
+        clean=(
+            _LINEN + "nn.scan(nn.Dense, variable_axes={'params': 0}, split_rngs={'params': True})\n",
+            _LINEN + "nn.scan(nn.Dense, variable_broadcast='params', split_rngs={'params': False})\n",
+            _LINEN + "nn.vmap(nn.Dense, variable_axes={'params': None}, split_rngs={'params': False})\n",
+            _LINEN + "split = {n: n == 'params' for n in ('params',)}\n"
+            "nn.scan(nn.Dense, variable_axes={'params': 0}, split_rngs=split)\n",
+            _LINEN + "nn.scan(nn.Dense, variable_axes={'cache': 0}, split_rngs={'dropout': True})\n",
+        ),
+    ),
     "NNX710": Cases(
         bad=(
             "layer = nnx.Linear(64, rngs=nnx.Rngs(0))  # NNX710\n",
