@@ -17,6 +17,7 @@ from codemods.nnx.lint.held import held
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
+from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
 from codemods.nnx.nodes import last_word
@@ -56,6 +57,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 place = (value.scope, change) if change is not None else _called_between(context, function, value)
                 if place is not None:
                     yield _kept(function, node, node.id, place)
+    for scope, store, event, name in changed_statics(context):
+        yield finding(
+            RULE.code,
+            scope,
+            store,
+            f"`{last_word(event.node.func)}` is compiled once for the object that it gets as its static argument "
+            f"`{name}`: changed in place, `{store.attr}` stays what it was there",
+            "give it a new object, of a frozen dataclass: dataclasses.replace(...)",
+            related=[(event.node, "called here")] if event.scope.module is scope.module else [],
+        )
 
 
 def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name, Free]]:
