@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
-from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.places import foreign, written
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
 
 _WORD = "warmup_cosine_decay_schedule"
 
@@ -25,6 +28,7 @@ _STEPS = {"linear_schedule": (2, "transition_steps"), "exponential_decay": (1, "
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _epochs(context)
+    yield from _micro_steps(context)
     for event, name in foreign(context, _WORD):
         if not name.startswith("optax.") or event.value.starred or context.bodies.guarded(event.node, event.scope):
             continue
@@ -59,6 +63,89 @@ def _epochs(context: Context) -> Iterator[Finding]:
             )
 
 
+def _micro_steps(context: Context) -> Iterator[Finding]:
+    """Yield the schedules of an optimizer under MultiSteps that are as long as all its small batches."""
+    for event, name in foreign(context, "MultiSteps"):
+        given = event.value.argument(0, "opt")
+        every = argument(event.node, 1, "every_k_schedule")
+        if (
+            name != "optax.MultiSteps"
+            or given is None
+            or not isinstance(every, ast.Name | ast.Attribute | ast.Constant)
+        ):
+            continue
+        if isinstance(every, ast.Constant) and every.value in (None, 1):
+            continue
+        for schedule in _schedules(context, context.flow.here(given, event.scope), 0):
+            place, word = _STEPS[last(context.flow.calls.callee_name(schedule))]
+            assert isinstance(schedule.value, Call)
+            node = argument(schedule.value.node, place, word)
+            home = context.bodies.home(schedule.value.node)
+            if node is None or home is None or home.module not in context.asked:
+                continue
+            if _per_batch(context, written(context, node, home), last_word(every)):
+                yield finding(
+                    RULE.code,
+                    home,
+                    node,
+                    f"`{word}` counts updates, and MultiSteps makes one of several batches: the schedule hardly begins",
+                    "divide it by the number of batches of one update",
+                )
+
+
+def _schedules(context: Context, bound: Bound, depth: int) -> Iterator[Bound]:
+    """Yield the schedules of optax that an optimizer is made with."""
+    for source in context.sources.originals(bound) if depth < _DEPTH else ():
+        value = source.value
+        if not isinstance(value, Call):
+            continue
+        name = context.flow.calls.callee_name(source)
+        if name.startswith("optax.") and last(name) in _STEPS:
+            yield source
+        elif name.startswith("optax.") or (isinstance(value.callee, Call) and _injected(context, source, value.callee)):
+            for one in (*value.args, *(v for _, v in value.keywords)):
+                yield from _schedules(context, context.flow.with_value(source, one), depth + 1)
+
+
+def _injected(context: Context, source: Bound, callee: Call) -> bool:
+    made = context.flow.follow(source, callee)
+    return isinstance(made.value, Call) and context.flow.calls.callee_name(made) == "optax.inject_hyperparams"
+
+
+_DEPTH = 4
+_EPOCHS = re.compile(r"(^|_)(num_)?epochs?$|(^|_)n_epochs$")
+_BATCHES = re.compile(r"(^|_)(batches|steps|iters|iterations)_(per|in)_epoch$|^(num|n)_batches$")
+_LARGE = re.compile(r"accum|update|macro|effective|optim")
+
+
+def _per_batch(context: Context, node: ast.expr, every: str) -> bool:
+    """Say whether a number is that of all batches of all epochs, undivided, and a loop takes these singly."""
+    nodes = [*ast.walk(node)]
+    if any(isinstance(n, ast.Div | ast.FloorDiv) for n in nodes) or not any(isinstance(n, ast.Mult) for n in nodes):
+        return False
+    words = [last_word(n).lower() for n in nodes if isinstance(n, ast.Name | ast.Attribute)]
+    if any(_LARGE.search(word) or word == every.lower() for word in words) or not any(map(_EPOCHS.search, words)):
+        return False
+    counted = [n for n in nodes if isinstance(n, ast.Name | ast.Attribute) and _BATCHES.search(last_word(n).lower())]
+    lengths = (n for n in nodes if isinstance(n, ast.Call) and last_word(n.func) == "len" and len(n.args) == 1)
+    counted += [n.args[0] for n in lengths if isinstance(n.args[0], ast.Name | ast.Attribute)]
+    return any(_taken_singly(context, last_word(one)) for one in counted)
+
+
+def _taken_singly(context: Context, name: str) -> bool:
+    """Say whether a loop over batches, or as many rounds as there are, takes a step in each."""
+    return any(
+        any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == name for n in ast.walk(loop.iter))
+        and not any(isinstance(n, ast.For | ast.While) for s in loop.body for n in ast.walk(s))
+        and any(isinstance(n, ast.Call) and _STEP.search(last_word(n.func)) for s in loop.body for n in ast.walk(s))
+        for module in context.project.modules
+        for loop in module.source.of_type(ast.For)
+    )
+
+
+_STEP = re.compile(r"step|update")
+
+
 def _updates_within(loop: ast.For, epochs: ast.expr) -> bool:
     """Say whether a loop over epochs has another one in it that takes steps."""
     name = last_word(epochs)
@@ -79,7 +166,8 @@ RULE = lint_rule(
     why="""\
 `decay_steps` of `optax.warmup_cosine_decay_schedule` is the length of the whole schedule, warmup included. With fewer
 steps than the warmup it raises a ValueError; with as many as were meant for the decay alone it ends too early. Steps
-are updates: a schedule of as many steps as there are epochs is over in the first one.
+are updates: a schedule of as many steps as there are epochs is over in the first one, and one of as many as there are
+batches hardly begins where `optax.MultiSteps` makes one update of several batches.
 """,
     source="optax documentation of warmup_cosine_decay_schedule; measured on Flax 0.10.7 and 0.12.8: ValueError",
     severity="error",
