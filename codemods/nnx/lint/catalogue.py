@@ -156,6 +156,7 @@ from codemods.nnx.lint import (
     static_varies,
     stream_names,
     stuck_eval,
+    summed_twice,
     tied_copy,
     timed_compilation,
     timing,
@@ -208,10 +209,10 @@ RULES: tuple[Rule, ...] = tuple(
         rngs_twins, same_key, same_seed, saved_parameters, scan_axes, scan_pair, schedule_steps, second_name, seed,
         self_distance, shared_key, silent_broadcast, skipped_constructor, snapshot, split_count, split_in_loop,
         split_per_round, squared_norm, stale_global, state_anew, state_first, static_field, static_flag, static_module,
-        static_varies, stream_names, stuck_eval, tied_copy, timed_compilation, timing, torch_momentum, traced_print,
-        transform_labels, tree_arithmetic, unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights,
-        unlike_trees, unmade_initializer, unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore,
-        unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state, wrong_kind,
-        cached_partial, split_merge,
+        static_varies, stream_names, stuck_eval, summed_twice, tied_copy, timed_compilation, timing, torch_momentum,
+        traced_print, transform_labels, tree_arithmetic, unfinished_checkpoint, unhashable_key, unhashable_static,
+        unknown_weights, unlike_trees, unmade_initializer, unmapped_statistics, unreduced, unrolled, untraceable,
+        untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
+        wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

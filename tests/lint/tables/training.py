@@ -34,7 +34,93 @@ class Net(nnx.Module):
         self.norm = nnx.BatchNorm(3, rngs=rngs)
 """
 
+_MESH = """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.make_mesh((1,), ("data",))
+"""
+
 CASES = {
+    "NNX787": Cases(
+        bad=(
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def step(w, x):
+    grads = jax.grad(loss)(w, x)
+    return jax.lax.pmean(grads, "data")  # NNX787
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def step(w, x):
+    value, grads = jax.value_and_grad(loss)(w, x)
+    return jax.tree.map(lambda g: jax.lax.pmean(g, "data"), grads)  # NNX787
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return optax.squared_error(x @ w).mean()
+def step(w, x):
+    def total(w):
+        return loss(w, x)
+    grads = jax.grad(total)(w)
+    return w - 0.1 * jax.lax.pmean(grads, axis_name="data")  # NNX787
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
+        ),
+        clean=(
+            _MESH
+            + """\
+def loss(w, x):
+    return jax.lax.pmean(jnp.mean((x @ w) ** 2), "data")
+def step(w, x):
+    grads = jax.grad(loss)(w, x)
+    return jax.lax.pmean(grads, "data")
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def step(w, x):
+    grads = jax.grad(loss)(w, x)
+    return jax.lax.pmean(grads, "data")
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P(), check_vma=False)
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.sum((x @ w) ** 2) / 64
+def step(w, x):
+    grads = jax.grad(loss)(w, x)
+    return jax.lax.pmean(grads, "data")
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def step(w, x):
+    w = jax.lax.pcast(w, "data", to="varying")
+    grads = jax.grad(loss)(w, x)
+    return jax.lax.pmean(grads, "data")
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def step(w, x):
+    value = loss(w, x)
+    return jax.lax.pmean(value, "data")
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
+        ),
+    ),
     "NNX785": Cases(
         bad=(
             """\
