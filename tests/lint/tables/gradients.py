@@ -12,6 +12,56 @@ def loss(m, x):
 """
 
 CASES = {
+    "NNX789": Cases(
+        bad=(
+            """\
+def loss(logits, labels):
+    mask = labels != 0
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, labels) * mask)  # NNX789
+""",
+            """\
+def loss(logits, labels, pad_id):
+    ce = jnp.where(labels != pad_id, optax.softmax_cross_entropy_with_integer_labels(logits, labels), 0.0)
+    return ce.mean()  # NNX789
+""",
+            """\
+def each(logits, labels):
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+def loss(logits, batch):
+    ce = each(logits, batch['labels'])
+    weights = (batch['labels'] >= 0).astype(jnp.float32)
+    ce = ce * weights
+    return ce.mean()  # NNX789
+""",
+        ),
+        clean=(
+            """\
+def loss(logits, labels):
+    mask = labels != 0
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, labels), where=mask)
+""",
+            """\
+def loss(logits, labels):
+    mask = labels != 0
+    return jnp.sum(optax.softmax_cross_entropy_with_integer_labels(logits, labels) * mask) / mask.sum()
+""",
+            """\
+def loss(logits, labels):
+    mask = labels != 0
+    value = jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, labels) * mask)
+    return value / jnp.mean(mask)
+""",
+            """\
+def loss(logits, labels, weights):
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, labels) * weights)
+""",
+            """\
+def loss(logits, labels, group):
+    chosen = group == 2
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, labels) * chosen)
+""",
+        ),
+    ),
     "NNX850": Cases(
         bad=(
             _LOSS + "(value, y), grads = nnx.value_and_grad(loss)(model, x)  # NNX850\n",
