@@ -25,6 +25,104 @@ _ORBAX = "import os\nimport tempfile\nimport orbax.checkpoint as ocp\nroot = tem
 _LINEN = "from flax import linen as nn\n"
 
 CASES: dict[str, Cases] = {
+    "NNX788": Cases(
+        bad=(
+            """\
+def made(depth, name):
+    found = {}
+    for i in range(depth):
+        found[f"layer_{i}"] = jnp.ones((3, 3))
+    return found
+def forward(params, x):
+    for w in jax.tree.leaves(params):  # NNX788
+        x = jnp.tanh(x @ w)
+    return x
+forward(made(12, "layer"), x)
+""",
+            """\
+def made(depth, name):
+    found = {}
+    for i in range(depth):
+        found[f"layer_{i}"] = jnp.ones((3, 3))
+    return found
+def forward(params, x):
+    for w in sorted(params):  # NNX788
+        x = jnp.tanh(x @ params[w])
+    return x
+forward(made(12, "layer"), x)
+""",
+            """\
+class Net:
+    def __init__(self, depth):
+        self.blocks = {}
+        for i in range(depth):
+            self.blocks[f"block{i}"] = jnp.ones((3, 3))
+    def __call__(self, x):
+        for _, w in sorted(self.blocks.items()):  # NNX788
+            x = jax.nn.relu(x @ w)
+        return x
+Net(12)(x)
+""",
+        ),
+        clean=(
+            """\
+def made(depth, name):
+    found = {}
+    for i in range(depth):
+        found[f"layer_{i}"] = jnp.ones((3, 3))
+    return found
+def forward(params, x):
+    for w in jax.tree.leaves(params):
+        x = jnp.tanh(x @ w)
+    return x
+forward(made(10, "layer"), x)
+""",
+            """\
+def made(depth, name):
+    found = {}
+    for i in range(depth):
+        found[f"layer_{i:03}"] = jnp.ones((3, 3))
+    return found
+def forward(params, x):
+    for w in jax.tree.leaves(params):
+        x = jnp.tanh(x @ w)
+    return x
+forward(made(12, "layer"), x)
+""",
+            """\
+def made(depth, name):
+    found = {}
+    for i in range(depth):
+        found[f"layer_{i}"] = jnp.ones((3, 3))
+    return found
+def forward(params, x):
+    for w in sorted(params, key=lambda n: int(n.split("_")[1])):
+        x = jnp.tanh(x @ params[w])
+    return x
+forward(made(12, "layer"), x)
+""",
+            """\
+def made(depth, name):
+    found = {}
+    for i in range(depth):
+        found[f"layer_{i}"] = jnp.ones((3, 3))
+    return found
+def penalty(params):
+    total = 0.0
+    for w in jax.tree.leaves(params):
+        total = total + jnp.sum(w**2)
+    return total
+penalty(made(12, "layer"))
+""",
+            """\
+def forward(params, x):
+    for w in jax.tree.leaves(params):
+        x = jnp.tanh(x @ w)
+    return x
+forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
+""",
+        ),
+    ),
     "NNX786": Cases(
         bad=(
             _LINEN + "nn.scan(nn.Dense, variable_axes={'params': 0}, split_rngs={'params': False})  # NNX786\n",
