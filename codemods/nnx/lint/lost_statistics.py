@@ -19,7 +19,7 @@ _STEPS = frozenset({"apply_gradients", "apply_updates"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for module in context.asked.modules:
+    for module in context.project.modules:
         if b"batch_stats" not in module.source.data or b"mutable" not in module.source.data:
             continue
         found = [_lost(context, event) for event in _mutating(module) if not in_test(event.scope)]
@@ -27,6 +27,8 @@ def _check(context: Context) -> Iterator[Finding]:
             for one in found:
                 assert one is not None
                 scope, node = one
+                if scope.module not in context.asked:
+                    continue
                 yield finding(
                     RULE.code,
                     scope,
@@ -85,7 +87,7 @@ def _dropped(context: Context, loss: FunctionFacts, place: tuple[int, ...]) -> t
     """Return the variable of a step that gets the statistics which its loss returns, and that nothing reads."""
     if len(place) < 1 or place[0] != 1:
         return None
-    for event, name in foreign(context, "value_and_grad", "grad"):
+    for event, name in foreign(context, "value_and_grad", "grad", everywhere=True):
         if name not in GRADIENTS or constant(keyword(event.node, "has_aux")) is not True:
             continue
         here = context.flow.here(event.value.args[0], event.scope) if event.value.args else None

@@ -43,6 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
     if not any(True for _ in context.bodies.named(*(word for word, where in _MESHES.items() if where))):
         return
     for event, name in _users(context):
+        asked = event.scope.module in context.asked
         if context.bodies.guarded(event.node, event.scope):
             continue
         (position, word), specs = _USERS[name]
@@ -53,6 +54,8 @@ def _check(context: Context) -> Iterator[Finding]:
         for place, spec in specs:
             given = event.value.argument(place - shift, spec)
             yield from _handed_on(context, event, given, axes)
+            if not asked:
+                continue
             told: set[tuple[ast.AST, str]] = set()  # a helper may be followed in several ways to one place
             for node, axis in _named(context, context.flow.here(given, event.scope) if given else None, 0):
                 shown_at = node if _within(node, event) else event.node
@@ -346,10 +349,10 @@ def _axis_name(root: Root) -> str | None:
 
 
 def _users(context: Context) -> Iterator[tuple[CallEvent, str]]:
-    for event, name in foreign(context, *_WORDS):
+    for event, name in foreign(context, *_WORDS, everywhere=True):
         if name in _USERS and not event.value.starred:
             yield event, name
-    for event, name in foreign(context, "partial"):  # @partial(shard_map, mesh=..., in_specs=...)
+    for event, name in foreign(context, "partial", everywhere=True):  # @partial(shard_map, mesh=..., in_specs=...)
         if name == "functools.partial" and event.value.args and not event.value.starred:
             first = getattr(
                 context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0]).value, "name", ""

@@ -65,7 +65,7 @@ def _epochs(context: Context) -> Iterator[Finding]:
 
 def _micro_steps(context: Context) -> Iterator[Finding]:
     """Yield the schedules of an optimizer under MultiSteps that are as long as all its small batches."""
-    for event, name in foreign(context, "MultiSteps"):
+    for event, name in foreign(context, "MultiSteps", everywhere=True):
         given = event.value.argument(0, "opt")
         every = argument(event.node, 1, "every_k_schedule")
         if (

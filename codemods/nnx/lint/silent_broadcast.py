@@ -33,7 +33,6 @@ def _check(context: Context) -> Iterator[Finding]:
                 scope = _scope(context, module, node)
                 if scope is not None and _column_against_vector(context, node.left, node.right, scope):
                     yield _found(scope, node)
-                yield from _handed_in(context, module, node)
         for call in module.source.of_type(ast.Call) if b"argmax" in module.source.data else ():
             compared = _compared(call) if last_word(call.func) in _AVERAGES else None
             scope = context.bodies.home(call) if compared is not None else None
@@ -45,6 +44,10 @@ def _check(context: Context) -> Iterator[Finding]:
                     "`argmax` without an axis is one number for the whole batch, compared with all labels",
                     "give it the axis of the classes: axis=-1",
                 )
+    for module in context.project.modules if columns else ():
+        for node in module.source.of_type(ast.BinOp):
+            if isinstance(node.op, ast.Sub):
+                yield from _handed_in(context, module, node)
     for event, name in foreign(context, *_LOSSES) if columns else ():
         one = argument(event.node, 0, "predictions" if last(name) != "sigmoid_binary_cross_entropy" else "logits")
         two = argument(event.node, 1, "targets" if last(name) != "sigmoid_binary_cross_entropy" else "labels")

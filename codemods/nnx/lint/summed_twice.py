@@ -22,7 +22,7 @@ _OVER_DEVICES = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in foreign(context, "shard_map"):
+    for event, name in foreign(context, "shard_map", everywhere=True):
         if name != "jax.shard_map" or in_test(event.scope) or event.value.starred:
             continue
         if keyword(event.node, "check_vma") is not None or not event.value.args:
