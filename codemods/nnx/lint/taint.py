@@ -454,7 +454,7 @@ class Taint:
         if isinstance(value, Free):
             return self._free(value, activation)
         if isinstance(value, Choice):
-            return join(self.status(option, activation) for option in value.options)
+            return join(self.status(option, activation) for option in self._taken(value, activation))
         if isinstance(value, Loop):
             return self._looped(value, activation)
         if isinstance(value, Each):
@@ -470,6 +470,16 @@ class Taint:
         if isinstance(value, Assigned):
             return UNKNOWN
         return self._untraced(value)
+
+    def _taken(self, value: Choice, activation: Activation) -> tuple[Value, ...]:
+        """Return what a value may be: one way alone if the condition between two is decided while compiling."""
+        node, scope = value.node, activation.function.scope
+        if not isinstance(node, ast.If | ast.IfExp) or len(value.options) != 2:
+            return value.options
+        if node.test not in self._bodies.paths(scope):  # of a function around it
+            return value.options
+        truth = self._truth(node.test, scope, activation)
+        return value.options if truth is None else value.options[:1] if truth else value.options[1:]
 
     def _looped(self, value: Loop, activation: Activation) -> Status:
         """Return what a variable is over all rounds of a loop."""
