@@ -70,7 +70,13 @@ def _masked(context: Context, sharp: ast.expr, event: CallEvent, names: set[str]
     if not isinstance(sharp, ast.BinOp) or not isinstance(sharp.op, ast.Div) or mentions(sharp.right, names):
         return False
     total: ast.expr = sharp.left
-    while isinstance(total, ast.UnaryOp | ast.Name):
+    while isinstance(total, ast.UnaryOp | ast.Name | ast.BinOp):
+        if isinstance(total, ast.BinOp):  # times a number that nothing is differentiated for
+            sides = [one for one in (total.left, total.right) if mentions(one, names)]
+            if not isinstance(total.op, ast.Mult) or len(sides) != 1:
+                return False
+            total = sides[0]
+            continue
         made = total.operand if isinstance(total, ast.UnaryOp) else written(context, total, event.scope)
         if made is total:
             return False
@@ -186,6 +192,8 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
                 continue
             if guarded is None:
                 guarded = _guarded(context, test, event)
+            if isinstance(node, ast.BinOp) and _elsewhere(context, test, operand, event):
+                continue
             if ast.dump(operand) in guarded and not _safe(context, operand, event):
                 return node if isinstance(node, ast.expr) else way
     return None
@@ -214,6 +222,16 @@ def _operand(node: ast.AST) -> ast.expr | None:
                 return None
             return node.args[1] if divides and len(node.args) > 1 else node.args[0]
     return None
+
+
+def _elsewhere(context: Context, test: ast.expr, operand: ast.expr, event: CallEvent) -> bool:
+    """Say whether a condition only asks whether a divisor is another number than 0, as one that counts corners."""
+    test = written(context, test, event.scope)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq | ast.NotEq) or len(test.ops) > 1:
+        return False
+    sides = (test.left, test.comparators[0])
+    numbers = [number for one in sides if isinstance(number := constant(one), int | float)]
+    return numbers != [] and all(numbers) and ast.dump(operand) in map(ast.dump, sides)
 
 
 def _guarded(context: Context, test: ast.expr, event: CallEvent) -> set[str]:
