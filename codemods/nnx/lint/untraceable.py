@@ -313,11 +313,24 @@ def _kind(context: Context, bound: Bound) -> str:
     maker = context.flow.follow(found, found.value.callee).value
     if not isinstance(maker, Class):
         return ""
-    if field := untraceable_field(context, maker.facts):
+    field = untraceable_field(context, maker.facts)
+    if field and not _given_tree(context, found, maker.facts, field):
         return f"an object of `{maker.facts.name}`, whose field `{field}` is a leaf, and no array"
     if _registered(context, maker.facts):
         return ""
     return f"an object of the class `{maker.facts.name}`"
+
+
+def _given_tree(context: Context, made: Bound, cls: ClassFacts, field: str) -> bool:
+    """Say whether a call that makes an object gives a tree for a field, whatever the field's annotation says."""
+    names = [name for parent in reversed(context.flow.classes.mro(cls)[0]) for name in parent.fields]
+    call = made.value
+    given = call.argument(names.index(field), field) if isinstance(call, Call) and field in names else None
+    held = context.flow.resolve(context.flow.follow(made, given)) if given is not None else made
+    if held is made or not isinstance(held.value, Call):
+        return False
+    maker = context.flow.follow(held, held.value.callee).value
+    return isinstance(maker, Class) and _registered(context, maker.facts)
 
 
 def _written(context: Context, held: Bound, value: Value) -> bool:
