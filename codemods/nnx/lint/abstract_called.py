@@ -195,6 +195,8 @@ RULE = lint_rule(
     why="""\
 `nnx.eval_shape` runs a constructor without computing anything: the variables hold `jax.ShapeDtypeStruct`s. Such a model
 tells shapes, to restore a checkpoint for example; it has to be given arrays before it is called.
+A module of Linen in `nnx.bridge.ToNNX` has no weights at all before `nnx.bridge.lazy_init` has run it on an example,
+which has to be before its optimizer is made.
 """,
     source="Flax guide on checkpoints; measured on Flax 0.10.7 and 0.12.8: TypeError",
     severity="error",

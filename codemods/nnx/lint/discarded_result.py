@@ -382,7 +382,8 @@ RULE = lint_rule(
     "the result of a pure function is thrown away",
     why="""\
 Arrays do not change: `jax.tree.map`, `optax.apply_updates`, `nnx.cached_partial` and the methods of arrays give new
-values. As a statement such a call does nothing. Compiled code leaves out a `jax.pure_callback` whose result nothing
+values. As a statement such a call does nothing. `jax.device_put(nnx.state(model), sharding)` moves no model either: its
+result has to be written back with `nnx.update`. Compiled code leaves out a `jax.pure_callback` whose result nothing
 reads.
 """,
     source="JAX tutorial on immutability; performance guide of Flax NNX; seen in public code",

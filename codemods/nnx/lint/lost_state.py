@@ -322,6 +322,8 @@ RULE = lint_rule(
     why="""\
 `nnx.merge` makes objects inside of the compiled function. What happens to them has to leave it as a state:
 `return nnx.state((model, optimizer)), loss`; otherwise training goes nowhere without an error.
+So have the averages of BatchNorm that a loss changes on a merged copy. Parameters that optax trains in a loop have to
+be written back with `nnx.update`.
 """,
     source="performance guide of Flax NNX (split at the end of the step); measured: constant loss",
     check=_check,
