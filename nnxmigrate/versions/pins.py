@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.options import VERSIONS
 from nnxmigrate.files.discovery import display
+from nnxmigrate.files.roots import project_root
 
 if TYPE_CHECKING:  # dear, and not needed where no file names Flax
     from packaging.specifiers import SpecifierSet
@@ -83,8 +84,8 @@ def climb(folder: str) -> Iterator[str]:
     else:
         yield from above
         return
-    marked = [n for n, place in enumerate(above) if os.path.isfile(os.path.join(place, "pyproject.toml"))]
-    yield from above[: (marked[0] if marked else 0) + 1]
+    top = project_root(folder)
+    yield from above[: above.index(top) + 1] if top in above else above[:1]
 
 
 @cache

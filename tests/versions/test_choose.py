@@ -74,6 +74,13 @@ PROJECTS: list[tuple[str, dict[str, str | bytes], str, tuple[str, ...], str]] = 
         "setup.py",
     ),
     (
+        "setup.py above, without a repository",
+        {"src/lab/a.py": NEUTRAL, "setup.py": 'setup(install_requires=["flax>=0.12"])\n'},
+        "0.12",
+        ("0.12",),
+        "setup.py",
+    ),
+    (
         "conda",
         {"a.py": NEUTRAL, "environment.yml": "dependencies:\n  - flax=0.11.2\n"},
         "0.11",
