@@ -10,21 +10,27 @@ from pathlib import Path
 import pytest
 
 from nnxmigrate.files.roots import project_root
+from nnxmigrate.recorded import BASELINE, LEFT
 from tests import fake
 
 Tree = Callable[..., Path]
 
 
 def pytest_configure() -> None:
-    """Put the tests' files where no stray ``pyproject.toml`` or ``.git`` above them makes them part of a project."""
-    if project_root(os.path.realpath(tempfile.gettempdir())) is None:
-        return
-    for folder in (os.path.expanduser("~/.cache"), "/var/tmp", "/dev/shm"):
-        if os.path.isdir(folder) and os.access(folder, os.W_OK) and project_root(os.path.realpath(folder)) is None:
+    """Put the tests' files where nothing of strangers above them is taken for theirs."""
+    for folder in (tempfile.gettempdir(), os.path.expanduser("~/.cache"), "/var/tmp", "/dev/shm"):
+        if os.path.isdir(folder) and os.access(folder, os.W_OK) and _apart(os.path.realpath(folder)):
             os.environ["TMPDIR"] = folder  # for the programs that tests start, and pytest's own folders
             tempfile.tempdir = folder
             return
-    raise pytest.UsageError("the tests need a folder with no pyproject.toml, setup.* or .git above it; set TMPDIR")
+    raise pytest.UsageError("the tests need a folder with no project and no record of nnxmigrate above; set TMPDIR")
+
+
+def _apart(folder: str) -> bool:
+    """Say whether a folder is part of no project, and of none of which something is recorded."""
+    above = [folder, *map(str, Path(folder).parents)]
+    recorded = any(os.path.exists(os.path.join(place, name)) for place in above for name in (LEFT, BASELINE))
+    return project_root(folder) is None and not recorded
 
 
 @pytest.fixture
