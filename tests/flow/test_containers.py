@@ -23,6 +23,9 @@ from flax import nnx
 class Node(nnx.Module):
 {STORES}
 
+    def fill(self, child: 'Node'):
+        self.f0 = [child]
+
     def walk(self):
         for item in self.f0:
             item.seen = 1

@@ -674,7 +674,7 @@ def save(net):
     return pickle.dumps([nnx.state(net, kind) for kind in (nnx.Param, nnx.BatchStat)])
 net = Net(nnx.Rngs(5))
 net.eval()
-nnx.update(net, pickle.loads(save(net)))
+nnx.update(net, *pickle.loads(save(net)))
 """,
             """\
 import pickle
