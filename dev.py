@@ -104,6 +104,8 @@ def try_all(quick: bool) -> None:
     python = str(BIN / "python")
     run(python, "-m", "ruff", "check")
     run(python, "-m", "mypy")
+    # where it is set, every process that a test starts would compile all modules again
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if quick:
         os.environ["NNXMIGRATE_TESTS_WITHOUT_FLAX"] = "1"
     else:
