@@ -44,10 +44,11 @@ class Heap:
     def before(self, size: int) -> None:
         """Give back what is left if that and the analysis of ``size`` bytes need more memory than one alone did."""
         self.largest = max(self.largest, size)
-        if not gc.isenabled() and self.left + size > self.largest * _MORE:
+        if not gc.isenabled() and self.left + size > max(self.largest * _MORE, _LITTLE):
             gc.collect()
             self.left = 0
         self.left += size
 
 
 _MORE = 1.25  # how much more memory than for the largest group may be taken
+_LITTLE = 500_000  # bytes of source whose analyses may stay in any case: a look through all of memory takes its time
