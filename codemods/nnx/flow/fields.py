@@ -32,6 +32,8 @@ _MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "NonCal
 _RECORDS = frozenset({"collections.namedtuple", "typing.NamedTuple", "dataclasses.make_dataclass"})
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 
+_LINKS = 4  # how many objects of one class an attribute is followed through, from one to the next
+
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
 
 
@@ -60,6 +62,8 @@ class Fields:
             return [self.flow.part(value.site, of, instance.frame)]
         if isinstance(value, Call) and not isinstance(self.flow.follow(instance, value.callee).value, Class):
             return self._replaced(instance, value, name)
+        if self._linked(cls, instance):
+            return []
         for parent in self.flow.classes.mro(cls)[0]:
             for function, stored in parent.stores.get(name, ()):
                 found.append(Bound(stored, self._activation(cls, instance, function), instance.stale))
@@ -250,6 +254,17 @@ class Fields:
             return frame
         cls = self.flow.classes.class_of(instance)
         return self._activation(cls, instance, frame.function) if cls is not None else frame
+
+    def _linked(self, cls: ClassFacts, instance: Bound) -> bool:
+        """Say whether an instance is known only as what one of its class was given by one of its class, and so on.
+
+        Where fields of nodes may come from any field of other nodes, the ways multiply with every link.
+        """
+        frame, links = instance.frame, 0
+        while frame is not None and frame.receiver is not None and links < _LINKS:
+            links += frame.site is None and frame.function.owner is cls
+            frame = frame.receiver.frame
+        return links >= _LINKS
 
     def _activation(self, cls: ClassFacts, instance: Bound, function: FunctionFacts) -> Frame:
         """Return the activation of a method in which an instance stored a field."""
