@@ -111,7 +111,7 @@ def try_all(quick: bool) -> None:
     else:
         run(python, "-m", "tests.environments")
     # files stay whole: their programs run in one batch for each Flax version
-    run(python, "-m", "pytest", "--numprocesses", "auto", "--dist", "loadfile")
+    run(python, "-m", "pytest", "--numprocesses", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 def make_site() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from nnxmigrate.files.roots import project_root
 from nnxmigrate.recorded import BASELINE, LEFT
 from tests import fake
+from tests.environments import WITHOUT
 
 Tree = Callable[..., Path]
 
@@ -25,6 +27,17 @@ def pytest_configure() -> None:
             tempfile.tempdir = folder
             return
     raise pytest.UsageError("the tests need a folder with no project and no record of nnxmigrate above; set TMPDIR")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, so that no process is left alone with it; skip that if tests shall be quick."""
+    sizes = Counter(item.path for item in items)
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in long, -sizes[item.path]))
+    if os.environ.get(WITHOUT):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="takes long"))
 
 
 def pytest_collection_finish() -> None:

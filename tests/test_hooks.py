@@ -12,6 +12,8 @@ import pytest
 
 from tests.conftest import Tree
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 OLD = """\
 import optax

@@ -9,6 +9,8 @@ import pytest
 from codemods.nnx.options import Options
 from tests.migration import look
 
+pytestmark = pytest.mark.slow
+
 #: How a value is made of the one before, which is written `{x}`.
 MADE = [
     "{x}.at[i].set(v)", "{x}[0]", "{x}['k']", "{x}.T", "{x}.reshape(4, 2)", "{x} + 1", "-{x}", "jnp.where(m, {x}, v)",

@@ -15,6 +15,8 @@ from codemods.nnx.findings import Finding
 from codemods.nnx.options import Options
 from tests.migration import look
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """\
 import sys
 from nnxmigrate.cli import main

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 STEPS: dict[str, dict[str, Any]] = {step["name"]: step for step in ACTION["runs"]["steps"]}
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the steps are bash")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bash") is None, reason="the steps are bash")]
 
 
 class Runner:

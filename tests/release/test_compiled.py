@@ -14,7 +14,10 @@ import pytest
 
 from tests.release.test_wheel import ROOT, run
 
-pytestmark = pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="needs a C compiler")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="needs a C compiler"),
+]
 
 HERE = "import nnxmigrate._codemods.nnx.{name} as module\nprint(module.__file__)"
 MAIN = "runpy.run_module('nnxmigrate', run_name='__main__')"

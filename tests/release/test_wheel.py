@@ -15,6 +15,8 @@ import pytest
 from nnxmigrate import __version__
 from tests.test_hostile import HEAD, NEW, OLD
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = Path(click.__file__).parents[1]
 

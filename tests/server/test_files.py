@@ -16,6 +16,8 @@ from tests.server.client import Editor, session
 from tests.server.test_server import PROJECT, WHOLE, codes, titled
 from tests.test_hostile import HEAD, NEW, OLD
 
+pytestmark = pytest.mark.slow
+
 CONFIG = '[tool.nnxmigrate]\nfrom = "0.10"\nto = "0.11"\n'
 
 

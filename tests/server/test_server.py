@@ -13,6 +13,8 @@ from tests.conftest import Tree
 from tests.server.client import Editor, edited, session
 from tests.test_hostile import HEAD, NEW, OLD
 
+pytestmark = pytest.mark.slow
+
 PROJECT = {
     "pyproject.toml": '[tool.nnxmigrate]\nfrom = "0.10"\nto = "0.11"\n',
     "lab/__init__.py": "",

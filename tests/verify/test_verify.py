@@ -20,6 +20,8 @@ from tests import environments, fake
 from tests.cli.test_migrate import call
 from tests.conftest import Tree
 
+pytestmark = pytest.mark.slow
+
 PROJECT: dict[str, str | bytes] = {
     "pyproject.toml": "",
     "flax/__init__.py": "",
