@@ -172,6 +172,8 @@ class Sources:
                 return {bound: None}  # a key
             if not isinstance(value, Round) and slices(value):
                 return {bound: None}  # a list again, and none of its elements
+            if self._is_gradient(base, value):
+                return {bound: None}
             picked = self._picked(base, value)
             for element in picked or flow.containers.elements(base) or self._layers(base, value):
                 found |= dict.fromkeys(self.of(element))
@@ -185,6 +187,16 @@ class Sources:
                     for result in callee.function.returns:
                         found |= dict.fromkeys(self.of(Bound(result, frame)))
         return found or {bound: None}
+
+    def _is_gradient(self, base: Bound, value: Indexed | Item | Round) -> bool:
+        """Say whether a part of what a gradient function gives is the gradient, and nothing that its function returns."""
+        made = self.flow.resolve(base)
+        if isinstance(value, Round) or not isinstance(made.value, Call):
+            return False
+        index = self.flow.resolve(value.index) if isinstance(value, Indexed) else Bound(value.index)
+        if not isinstance(index.value, Const) or index.value.value != int(self.flow.calls.gives_value(made)):
+            return False
+        return any(callee.gradient for callee, _ in self.flow.calls.invoked(made))
 
     def _picked(self, base: Bound, value: Indexed | Item | Round) -> list[Bound]:
         """Return what stands under a constant key in all displays that a container may be; empty if one is unknown."""

@@ -285,6 +285,12 @@ class Calls:
                     return inner.value.name
         return ""
 
+    def gives_value(self, call: Bound) -> bool:
+        """Say whether a call gives what a function returned besides its gradient, as that of ``value_and_grad(f)``."""
+        assert isinstance(call.value, Call)
+        made = self.flow.follow(call, call.value.callee)
+        return isinstance(made.value, Call) and self.wrapper_name(made, made.value).endswith("value_and_grad")
+
     def enter(self, callee: Callee, call: Bound) -> Frame:
         """Return the activation that a call makes of a function."""
         value = call.value

@@ -199,7 +199,10 @@ class Containers:
             ):
                 function = invoked.function
                 for result in function.returns:
-                    if function.generator and not any(result is one for one in function.delegated):
+                    if invoked.gradient:
+                        if self.flow.calls.gives_value(container):  # and the gradient, which is made there
+                            yield Bound(result, frame)
+                    elif function.generator and not any(result is one for one in function.delegated):
                         yield Bound(result, frame)
                     else:
                         yield from self._elements(Bound(result, frame), seen)

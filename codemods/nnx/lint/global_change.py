@@ -43,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 if _counts(name) and not _tainted(context, node, function.scope):
                     continue  # counts compilations, as the name says
                 # neither is what is loaded once, on first use
-                if _once(context, node, name, function.scope):
+                if _once(context, node, name, function.scope) or context.taint.never(node, function.scope):
                     continue
                 yield finding(
                     RULE.code,
@@ -139,7 +139,7 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue
             if _read_behind(node, target.value, function) or _variable(context, node, target, function.scope):
                 continue  # what reads it runs within the same compilation, or the object keeps its state itself
-            if _inner(function, target.value):
+            if _inner(function, target.value) or context.taint.never(node, function.scope):
                 continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))

@@ -226,7 +226,9 @@ def _split_next(found: list[Use], every: dict[tuple[Scope, Value], list[Use]]) -
     """Return a draw from a key that the next round of the loop uses again."""
     for use in found:
         key = use.key
-        if isinstance(key, Loop) and key.again is not None and key.again is not key:
+        if not isinstance(key, Loop) or key.node not in use.event.loops:
+            continue  # behind the loop there is no next round
+        if key.again is not None and key.again is not key:
             for other in every.get((use.event.scope, key.again), ()):
                 if key.node in other.event.loops and not other.helper and last(other.name) != "split":
                     if not _thrown(other):

@@ -38,6 +38,7 @@ from codemods.nnx.values import (
 )
 
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__"})
+_STEADY = frozenset({"apply_fn", "tx"})  # what a train state hands on to the next as it is
 _SIZES = frozenset({"batch_size", "n_samples", "num_samples", "shape", "size"})
 _SIZED = frozenset({"arange", "empty", "full", "linspace", "normal", "ones", "rand", "randn", "uniform", "zeros"})
 
@@ -71,8 +72,10 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name, Free]]:
     """Yield the names of outer variables that a body reads, those of traced functions left out."""
-    for node in context.bodies.nodes(function.scope):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+    nodes = context.bodies.nodes(function.scope)
+    steady = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in _STEADY}
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in steady:
             value = function.scope.module.values.get(node)
             if isinstance(value, Free) and value.scope.function not in context.traced:
                 if same_said(function.scope, node):

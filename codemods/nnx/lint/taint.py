@@ -181,16 +181,33 @@ class Taint:
             if self.reached(node, scope, activation)
         ]
 
+    def never(self, node: ast.AST, scope: Scope) -> bool:
+        """Say whether the arguments of every way to trace a function decide that a node of it is not reached."""
+        ways = self.activations(function_of(scope))
+        return bool(ways) and all(self._decided_against(node, scope, activation) for activation in ways)
+
+    def _decided_against(self, node: ast.AST, scope: Scope, activation: Activation) -> bool:
+        """Say whether conditions that are decided while compiling keep an activation from a node, or from the place
+        where its function is made."""
+        for block, arm in self._bodies.paths(scope).get(node, ()):
+            if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
+                if self._truth(block.test, scope, activation) is (arm == "orelse"):
+                    return True
+        closure, made = activation.closure, activation.function
+        if closure is None or made.scope is not scope or made.scope.parent is not closure.function.scope:
+            return False
+        return self._decided_against(made.node, closure.function.scope, closure)
+
     def reached(self, node: ast.AST, scope: Scope, activation: Activation) -> bool:
         """Say whether conditions that are decided while compiling let an activation reach a node."""
+        if self._decided_against(node, scope, activation):
+            return False
         for block, arm in self._bodies.paths(scope).get(node, ()):
             if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
                 truth = self._truth(block.test, scope, activation)
                 if truth is None and self._open(block.test, activation):
                     return False
                 if truth and arm == "body" and self._left_out(block.test, scope):
-                    return False
-                if truth is not None and truth is (arm == "orelse"):
                     return False
         guards = self._bodies.behind(node, scope)
         if any(self._turned_back(guard.test, scope, activation) for guard in guards):

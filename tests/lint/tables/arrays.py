@@ -35,6 +35,22 @@ class Net(nnx.Module):
         ),
         clean=(
             """\
+def loss(w, v):
+    value = (w * v).sum()
+    terms = {}
+    terms["total"] = value
+    return value, terms
+def step(w, v):
+    (_, terms), grads = jax.value_and_grad(loss, has_aux=True)(w, v)
+    for name in terms:
+        terms[name] = terms[name] / 2
+    return w - grads, terms
+def run(w, rows):
+    rows = jax.lax.map(lambda row: row, rows)
+    return jax.lax.scan(step, w, rows)
+run(x, jnp.ones((2, 3)))
+""",
+            """\
 blocks = jnp.split(jnp.ones(4), 2)
 blocks[0] = x
 """,

@@ -352,6 +352,31 @@ class Trainer:
         ),
         clean=(
             """\
+class Diffusion:
+    def __init__(self, k):
+        self.key = k
+        self.loss = jax.jit(self._loss)
+    def noised(self, v, noise=None):
+        if noise is None:
+            self.key, k = jax.random.split(self.key)
+            noise = jax.random.normal(k, v.shape)
+        return v + noise
+    def _loss(self, v, k):
+        return self.noised(v, noise=jax.random.normal(k, v.shape)).sum()
+Diffusion(jax.random.key(1)).loss(x, key)
+""",
+            """\
+class Counter:
+    def __init__(self):
+        self.total = 0.0
+        self.step = jax.jit(lambda v: self.advance(v, "plain"))
+    def advance(self, v, mode):
+        if mode == "counting":
+            self.total = self.total + v.sum()
+        return v * 2
+Counter().step(x)
+""",
+            """\
 KERNEL = None
 def kernel():
     global KERNEL
@@ -815,6 +840,20 @@ for epoch in range(3):
 """,
         ),
         clean=(
+            """\
+from flax.training import train_state
+def fit(apply, weights, rounds):
+    state = train_state.TrainState.create(apply_fn=apply, params=weights, tx=optax.sgd(0.1))
+    @jax.jit
+    def score(params, v):
+        return state.apply_fn(params, v).sum()
+    for _ in range(rounds):
+        grads = jax.grad(score)(state.params, x)
+        state = state.apply_gradients(grads=grads)
+        last = score(state.params, x)
+    return last
+fit(lambda params, v: params["w"] * v, {"w": jnp.ones(3)}, 2)
+""",
             """\
 def fit(predict, rounds):
     predict = jax.jit(predict)

@@ -132,6 +132,20 @@ class Agent:
         ),
         clean=(
             """\
+def evaluate(images):
+    total = 0.0
+    for t in range(3):
+        noise = jax.random.key(42)
+        total += t * jax.random.normal(noise, images.shape).sum()
+    for t in range(3):
+        noise = jax.random.key(42)
+        total -= t * jax.random.normal(noise, images.shape).sum()
+    if images.ndim == 1:
+        total += jax.random.normal(noise, images.shape).sum()
+    return total
+evaluate(x)
+""",
+            """\
 class Learner:
     def __init__(self, k):
         self.critic = self.made(k, 0.1)

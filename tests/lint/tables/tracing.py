@@ -106,6 +106,24 @@ def f(x):
         ),
         clean=(
             """\
+def product(data, size, form):
+    if form == "whole":
+        def run(w):
+            return (data * w).sum()
+    else:
+        def run(w):
+            def part(row):
+                if size > 0:
+                    return row * w
+                return row
+            return jax.vmap(part)(data).sum()
+    return run
+@jax.jit
+def f(data, size, w):
+    return product(data, size, "whole")(w)
+f(x, 2, 3.0)
+""",
+            """\
 @jax.jit
 def f(x, scale):
     if isinstance(scale, jax.Array):
