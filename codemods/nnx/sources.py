@@ -189,7 +189,7 @@ class Sources:
         return found or {bound: None}
 
     def _is_gradient(self, base: Bound, value: Indexed | Item | Round) -> bool:
-        """Say whether a part of what a gradient function gives is the gradient, and nothing that its function returns."""
+        """Say whether a part of what a gradient function gives is the gradient, not what its function returned."""
         made = self.flow.resolve(base)
         if isinstance(value, Round) or not isinstance(made.value, Call):
             return False

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from codemods.nnx.options import VERSIONS
 from nnxmigrate.cli.remaining import Scope
-from nnxmigrate.files.discovery import MARKDOWN, Found, display
+from nnxmigrate.files.discovery import MARKDOWN, Found, display, ignored_files
 from nnxmigrate.files.document import Unreadable
 from nnxmigrate.files.markdown import read_markdown
 from nnxmigrate.outcome import Outcome, Status
@@ -55,6 +55,19 @@ def not_looked_at(found: Iterable[Found]) -> Iterator[str]:
     if names:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         yield f"{names[0]}{more} with Python for NNX: Markdown is taken with --include-markdown, or if named."
+
+
+def left_out(paths: Sequence[str]) -> str | None:
+    """Return why a run over folders looked at nothing, if files are left out; None if there are none.
+
+    Args:
+        paths: the folders.
+    """
+    found = [file for path in paths if os.path.isdir(path) for file in ignored_files(path)]
+    if not found:
+        return None
+    told = "The only file here is" if len(found) == 1 else f"All {len(found)} files here are"
+    return f"{told} left out by .gitignore or --exclude: {display(found[0])}; name it, or its folder."
 
 
 def _uses_nnx(path: str) -> bool:

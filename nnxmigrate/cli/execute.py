@@ -119,6 +119,8 @@ def _files(
     record = remaining.record_of(paths)
     with Progress():
         outcome, scope = examine(choices, paths, settings, guarded, record if command is not Command.SPEEDUP else None)
+    if not outcome.files and (left := advice.left_out(paths)):
+        outcome = replace(outcome, notes=(*outcome.notes, left))
     if guarded is not None:
         warning = guarded.warning()
         if warning:

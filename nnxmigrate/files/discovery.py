@@ -87,6 +87,15 @@ def discover(
             yield Found(candidate, display(candidate), named=False, context=True)
 
 
+def ignored_files(folder: str) -> list[str]:
+    """Return the Python files and notebooks of a folder, with those that ``.gitignore`` files below it leave out.
+
+    Args:
+        folder: the folder.
+    """
+    return [*_Walk(folder, PYTHON + NOTEBOOK, ()).every()]
+
+
 def _real(path: str) -> str:
     """Return where a path leads; the path itself if the system follows it nowhere, as a chain of a thousand links."""
     return os.path.realpath(path) if os.path.exists(path) else os.path.abspath(path)
@@ -134,7 +143,11 @@ class _Walk:
             outer = []
         return self._folder(self.top, real, [*self.excluded, *outer])
 
-    def _folder(self, folder: str, real: str, specs: list[tuple[str, _Spec]]) -> Iterator[str]:
+    def every(self) -> Iterator[str]:
+        """Yield the paths of all files, whatever git ignores."""
+        return self._folder(self.top, os.path.realpath(self.top), None)
+
+    def _folder(self, folder: str, real: str, specs: list[tuple[str, _Spec]] | None) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -143,15 +156,15 @@ class _Walk:
         names = {entry.name for entry in entries}
         if "pyvenv.cfg" in names and folder != self.top:
             return
-        if ".gitignore" in names:
+        if specs is not None and ".gitignore" in names:
             specs = [*specs, (real, _read_spec(os.path.join(folder, ".gitignore")))]
         for entry in entries:
             name = entry.name
             if _is_folder(entry):
-                if name in EXCLUDED or entry.is_symlink() or _ignored(os.path.join(real, name) + "/", specs):
+                if name in EXCLUDED or entry.is_symlink() or _ignored(os.path.join(real, name) + "/", specs or ()):
                     continue
                 yield from self._folder(entry.path, os.path.join(real, name), specs)
-            elif name.endswith(self.suffixes) and not _ignored(os.path.join(real, name), specs):
+            elif name.endswith(self.suffixes) and not _ignored(os.path.join(real, name), specs or ()):
                 yield entry.path
 
 

@@ -77,3 +77,13 @@ def test_json_says_what_was_written(tree: Tree) -> None:
     form = ["--output-format", "json", "a.py"]
     said = [json.loads(call("lint", *more, *form).stdout)["written"] for more in ([], ["--fix"])]
     assert said == [False, True]
+
+
+def test_a_folder_of_which_everything_is_left_out_is_said(tree: Tree) -> None:
+    tree({".gitignore": "*/\n", "a/m.py": "from flax import nnx\n", "a/n.py": "", ".git/HEAD": ""})
+    result = call(".")
+    assert result.exit_code == 0
+    assert "All 2 files here are left out by .gitignore or --exclude: a/m.py; name it, or its folder." in result.stdout
+    assert "2 files unchanged" in call("a").stdout
+    assert "left out by .gitignore" in call("--output-format", "json", ".").stdout
+    assert "left out by" not in call("--exclude", "*.txt", "a").stdout
