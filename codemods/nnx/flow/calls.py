@@ -273,17 +273,22 @@ class Calls:
     def wrapper_name(self, bound: Bound, value: Call) -> str:
         """Return the name of the transform that a call applies, also one with its options given before."""
         callee = self.flow.follow(bound, value.callee)
-        if isinstance(callee.value, Ref):
-            return callee.value.name
-        if isinstance(callee.value, Call):
+        if isinstance(callee.value, Call) and not callee.value.args:  # @nnx.jit(static_argnames=...)
             inner = self.flow.follow(callee, callee.value.callee)
-            if isinstance(inner.value, Ref):
-                if inner.value.name == "functools.partial" and callee.value.args:
-                    first = self.flow.follow(callee, callee.value.args[0])
-                    return first.value.name if isinstance(first.value, Ref) else ""
-                if not callee.value.args:  # @nnx.jit(static_argnames=...)
-                    return inner.value.name
-        return ""
+            return inner.value.name if isinstance(inner.value, Ref) else ""
+        return self._prepared(callee, 0)
+
+    def _prepared(self, callee: Bound, depth: int) -> str:
+        """Return the name of a transform that ``partial`` may have given options, also one around the other."""
+        value = callee.value
+        if isinstance(value, Ref):
+            return value.name
+        if not isinstance(value, Call) or not value.args or depth > 3:
+            return ""
+        inner = self.flow.follow(callee, value.callee).value
+        if not isinstance(inner, Ref) or inner.name != "functools.partial":
+            return ""
+        return self._prepared(self.flow.follow(callee, value.args[0]), depth + 1)
 
     def gives_value(self, call: Bound) -> bool:
         """Say whether a call gives what a function returned besides its gradient, as that of ``value_and_grad(f)``."""

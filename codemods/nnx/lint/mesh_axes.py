@@ -286,6 +286,8 @@ def _unnamed(context: Context, tracing: Tracing, axis: str) -> bool:
         return False
     if not all(last(root.transform) in {"jit", "vmap", "pmap"} for root in tracing.roots):
         return False
+    if sum(root.decorator for root in tracing.roots) < len(tracing.function.decorators):
+        return False  # what another decorator maps is not known
     return context.shared(_other_words).get(axis, 0) == 0
 
 
@@ -324,11 +326,15 @@ def _open(root: Root) -> bool:
     )
 
 
+# where a text has none of these words, in whatever way it uses them, no function runs over the axes of a mesh
+_MAPPING = (b"shard_map", b"pmap", b"xmap", b"smap")
+
+
 def _other_words(context: Context) -> Counter[str]:
     """Return how often each text stands in the project where it may be the name of an axis, collectives left out."""
     found: Counter[str] = Counter()
     silent = {*_OVER_AXES, "ppermute", "all_to_all", "psum_scatter", "pswapaxes"}
-    if not any(True for _ in context.bodies.named("shard_map", "pmap", "xmap", "smap")):
+    if not any(m.source.mentions(word) for m in context.project.modules for word in _MAPPING):
         silent |= {"Mesh", "make_mesh", "PartitionSpec", "P", "NamedSharding"}  # jit alone makes no axes of a mesh
     for module in context.project.modules:
         taken = {

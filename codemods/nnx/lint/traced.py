@@ -244,17 +244,33 @@ class Traced:
 
     def _transform(self, decorator: Bound) -> tuple[str, ast.Call | None]:
         """Return the name of the transform that a decorator applies, and the call that holds its options."""
-        flow = self._flow
-        resolved = flow.resolve(decorator)
-        if isinstance(resolved.value, Ref):
-            return resolved.value.name, None
-        if not isinstance(resolved.value, Call):
+        resolved = self._flow.resolve(decorator)
+        if isinstance(resolved.value, Call) and self._flow.calls.callee_name(resolved) != "functools.partial":
+            name = self._flow.calls.callee_name(resolved)
+            return ("" if resolved.value.args else name), resolved.value.node
+        return self._given_options(resolved)
+
+    def _given_options(self, transform: Bound, depth: int = 0) -> tuple[str, ast.Call | None]:
+        """Return the name of a transform, and the options that ``partial`` gives it, also one around the other."""
+        flow, resolved = self._flow, self._flow.resolve(transform)
+        value = resolved.value
+        if isinstance(value, Ref):
+            return value.name, None
+        if not isinstance(value, Call) or not value.args or depth > _HELPERS:
             return "", None
-        name = flow.calls.callee_name(resolved)
-        if name == "functools.partial" and resolved.value.args:
-            first = flow.follow(resolved, resolved.value.args[0]).value
-            return (first.name if isinstance(first, Ref) else ""), resolved.value.node
-        return ("" if resolved.value.args else name), resolved.value.node
+        if flow.calls.callee_name(resolved) != "functools.partial":
+            return "", None
+        name, inner = self._given_options(flow.with_value(resolved, value.args[0]), depth + 1)
+        if inner is None:
+            return name, value.node
+        return (name, _merged(inner, value.node)) if self._side_by_side(inner, value.node) else ("", None)
+
+    def _side_by_side(self, held: ast.Call, user: ast.Call) -> bool:
+        """Say whether options that are kept in a variable mean the same where they are used."""
+        home, scope = self._bodies.home(held), self._bodies.home(user)
+        if home is None or scope is None or home.module is not scope.module:
+            return False
+        return home is scope or home.parent is None
 
     def _applied(self) -> Iterator[Root]:
         flow = self._flow
@@ -265,6 +281,8 @@ class Traced:
                 continue
             word = last_word(func)
             if word not in TRACING_WORDS and not self._renamed(event, word):
+                if word in self._prepared:
+                    yield from self._of_prepared(event)
                 continue
             call = flow.here(event.value, event.scope)
             name = flow.calls.callee_name(call)
@@ -314,6 +332,30 @@ class Traced:
         if name in JITS or name in BATCHING:
             for callee in self._reached(flow.with_value(call, event.value.args[0]), event, handed=False):
                 yield self._root(callee, name, event, options)
+
+    @cached_property
+    def _prepared(self) -> frozenset[str]:
+        """The names of variables that hold a transform with some of its options: ``fast = partial(jit, ...)``."""
+        names = {
+            target.id: last_word(event.node.args[0])
+            for event in self._flow.project.calls()
+            if last_word(event.node.func) == "partial" and event.node.args
+            for target in _targets(event)
+        }
+        words = TRACING_WORDS | {name for name, of in names.items() if of in TRACING_WORDS}
+        return frozenset(name for name, of in names.items() if of in words)
+
+    def _of_prepared(self, event: CallEvent) -> Iterator[Root]:
+        """Yield what ``fast(function)`` traces, where ``fast`` is a transform with some of its options."""
+        flow = self._flow
+        if len(event.value.args) != 1 or event.value.starred:
+            return
+        call = flow.here(event.value, event.scope)
+        name, options = self._given_options(flow.follow(call, event.value.callee))
+        if options is None or not (name in JITS or name in BATCHING) or not self._side_by_side(options, event.node):
+            return
+        for callee in self._reached(flow.with_value(call, event.value.args[0]), event, handed=False):
+            yield self._root(callee, name, event, _merged(options, event.node))
 
     def _renamed(self, event: CallEvent, word: str) -> bool:
         """Say whether a plain name was imported under another name, as ``from jax import jit as fast``."""
@@ -757,6 +799,21 @@ def _declared(options: ast.Call, rest: list[str]) -> set[str] | None:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _targets(event: CallEvent) -> list[ast.Name]:
+    """Return the variables that get the result of a call, as it is."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return []
+    return [target for target in statement.targets if isinstance(target, ast.Name)]
+
+
+def _merged(held: ast.Call, user: ast.Call) -> ast.Call:
+    """Return a call with the options that are kept in a variable, and those that are given beside it."""
+    named = {k.arg for k in user.keywords}
+    kept = [k for k in held.keywords if k.arg not in named]
+    return ast.copy_location(ast.Call(func=user.func, args=user.args, keywords=[*kept, *user.keywords]), user)
 
 
 # where transforms take the axes or the specs of arguments, by position behind the function

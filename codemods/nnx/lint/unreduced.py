@@ -111,8 +111,6 @@ def _varying_result(context: Context, root: Root, specs: ast.expr, out: ast.expr
     function = root.function
     if root.partial or function.generator or function.vararg is not None or len(function.returns) != 1:
         return None
-    if option(root, "check_vma") is not None or option(root, "check_rep") is not None:
-        return None
     params = list(function.params)[skipped(root) :]
     given = specs.elts if isinstance(specs, ast.Tuple) else [specs] * len(params)
     axes = {name: axis for name, spec in zip(params, given, strict=False) if (axis := _axis(context, root, spec))}

@@ -609,6 +609,25 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 meshes = [Mesh(np.array(jax.devices()[:1]), (name,)) for name in ('data', 'model')]
 shardings = [NamedSharding(mesh, P(mesh.axis_names[0])) for mesh in meshes]
 """,
+            """\
+from jax.sharding import Mesh, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()[:1]), ('rows',))
+mapped = partial(jax.shard_map, mesh=mesh)
+@jax.jit
+@partial(mapped, in_specs=P('rows'), out_specs=P())
+def total(v):
+    return jax.lax.psum(v.sum(), 'rows')
+""",
+            """\
+from jax.sharding import Mesh, PartitionSpec as P
+def over_rows(f):
+    wrap = getattr(jax, 'shard_map')
+    return wrap(f, mesh=Mesh(np.array(jax.devices()[:1]), ('rows',)), in_specs=P('rows'), out_specs=P())
+@jax.jit
+@over_rows
+def total(v):
+    return jax.lax.psum(v.sum(), 'rows')
+""",
         ),
     ),
     "NNX869": Cases(

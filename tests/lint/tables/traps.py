@@ -9,6 +9,7 @@ _SHARDED = """\
 from jax.sharding import Mesh, PartitionSpec as P
 mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
 """
+_PREPARED = _SHARDED + "mapped = partial(jax.shard_map, mesh=mesh, check_vma=False)\n"
 _CARRY = "def body(c):\n    return c[1], c[1] * 0.5\n"
 
 _MESH = """\
@@ -217,6 +218,12 @@ CASES = {
             "def f(v, w):\n    return ((v - w) ** 2).sum()  # NNX757\n",
             _SHARDED + "def f(v):\n    squares = v**2\n    return jnp.max(squares)  # NNX757\n"
             'g = jax.shard_map(f, mesh=mesh, in_specs=(P("data"),), out_specs=P())\n',
+            _PREPARED + '@jax.jit\n@partial(mapped, in_specs=P("data"), out_specs=(P(), P()))\n'
+            'def f(v):\n    return jax.lax.psum(v.sum(), "data"), jnp.max(v)  # NNX757\n',
+            _PREPARED
+            + 'def f(v):\n    return jnp.mean(v)  # NNX757\ng = mapped(f, in_specs=P("data"), out_specs=P())\n',
+            _PREPARED + "def f(v):\n    return jnp.mean(v)  # NNX757\n"
+            'def build():\n    return jax.jit(mapped(f, in_specs=(P("data"),), out_specs=P()))\n',
         ),
         clean=(
             _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())\n'
@@ -227,6 +234,12 @@ CASES = {
             "def f(v):\n    return v - jnp.mean(v)\n",
             _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P())\n'
             "def f(v, w):\n    return jnp.mean(w)\n",
+            _PREPARED + '@jax.jit\n@partial(mapped, in_specs=P("data"), out_specs=(P(), P()))\n'
+            'def f(v):\n    return jax.lax.psum(v.sum(), "data"), jax.lax.pmax(jnp.max(v), "data")\n',
+            _PREPARED + 'def f(v):\n    return jax.lax.pmean(jnp.mean(v), "data")\n'
+            'g = jax.jit(mapped(f, in_specs=P("data"), out_specs=P()))\n',
+            _PREPARED + "def f(v):\n    return v - jnp.mean(v)\n"
+            'g = mapped(f, in_specs=P("data"), out_specs=P("data"))\n',
         ),
     ),
     "NNX758": Cases(
