@@ -7,18 +7,19 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.begun import same_first
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.kept_result import kept_result
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.same_arrays import second_name
 from codemods.nnx.lint.shared_parts import shares
-from codemods.nnx.lint.syntax import Path, constant, innermost_loop, inside
+from codemods.nnx.lint.syntax import constant, innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Const, Free, Item, Loop, Mapping, Param, Value
@@ -36,51 +37,87 @@ def _check(context: Context) -> Iterator[Finding]:
         for event in calls_of(context, root) if donated else ():
             if in_test(event.scope) or enclosing_function(event.scope) in context.traced:
                 continue  # within compiled code nothing is donated
-            for node, value in _given(event, root, donated):
-                if _twice(event, node, value):
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        event.node,
-                        f"`{event.scope.module.source.text(node)}` is donated to {shown(root.function)}, and given "
-                        "to it a second time in the same call, as a whole or in part",
-                        "give a copy for one of the two, or do not donate it",
-                    )
-                    continue
-                second = second_name(event, node, value)
-                if second is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
-                    text = event.scope.module.source.text
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        event.node,
-                        f"`{text(node)}` is donated to {shown(root.function)}, and `{text(second)}` in the same call "
-                        "may be the same arrays",
-                        "keep a copy: jax.tree.map(jnp.copy, ...)",
-                    )
-                    continue
-                kept = _kept(context, event, node)
-                if kept is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        kept,
-                        f"what is kept here is donated to {shown(root.function)} in the next round: its memory is gone",
-                        "keep a copy: jax.tree.map(jnp.copy, ...)",
-                        related=[(event.node, "donated here")],
-                    )
-                    continue
-                read = _read_again(context, event, node, value)
-                if read is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        read,
-                        f"{_what(event, node, read)} was donated to {shown(root.function)} in line "
-                        f"{event.node.lineno}: its memory is gone",
-                        "assign the result to the same name, or copy what is needed before the call",
-                        related=[(event.node, "donated here")],
-                    )
+            for node, value in _given(event, root.function, donated):
+                yield from _lost(context, root, event, node, value)
+            for outer, node, value in _handed_on(context, root, event, donated):
+                if outer.scope.module in context.asked:
+                    yield from _lost_later(context, root, outer, node, value)
+
+
+def _lost(context: Context, root: Root, event: CallEvent, node: ast.expr, value: Value) -> Iterator[Finding]:
+    """Yield what is wrong with a variable that a call donates."""
+    if _twice(event, node, value):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{event.scope.module.source.text(node)}` is donated to {shown(root.function)}, and given "
+            "to it a second time in the same call, as a whole or in part",
+            "give a copy for one of the two, or do not donate it",
+        )
+        return
+    second = second_name(event, node, value)
+    if second is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+        text = event.scope.module.source.text
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{text(node)}` is donated to {shown(root.function)}, and `{text(second)}` in the same call "
+            "may be the same arrays",
+            "keep a copy: jax.tree.map(jnp.copy, ...)",
+        )
+        return
+    yield from _lost_later(context, root, event, node, value)
+
+
+def _lost_later(context: Context, root: Root, event: CallEvent, node: ast.expr, value: Value) -> Iterator[Finding]:
+    """Yield where a variable that a call donates, or hands on to one that does, is kept or read again."""
+    kept = kept_result(context, event, node)
+    if kept is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+        yield finding(
+            RULE.code,
+            event.scope,
+            kept,
+            f"what is kept here is donated to {shown(root.function)} in the next round: its memory is gone",
+            "keep a copy: jax.tree.map(jnp.copy, ...)",
+            related=[(event.node, "donated here")],
+        )
+        return
+    read = _read_again(context, event, node, value)
+    if read is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+        yield finding(
+            RULE.code,
+            event.scope,
+            read,
+            f"{_what(event, node, read)} was donated to {shown(root.function)} in line "
+            f"{event.node.lineno}: its memory is gone",
+            "assign the result to the same name, or copy what is needed before the call",
+            related=[(event.node, "donated here")],
+        )
+
+
+def _handed_on(
+    context: Context, root: Root, event: CallEvent, donated: frozenset[str]
+) -> Iterator[tuple[CallEvent, ast.expr, Value]]:
+    """Yield the calls of a function that always donates what it gets for a parameter, each with what it gives."""
+    function = event.scope.function
+    if function is None or function.generator or function.decorators or function in context.traced:
+        return
+    around = context.bodies.paths(event.scope).get(event.node, ())
+    if any(not isinstance(block, ast.For | ast.While | ast.With) for block, _ in around):
+        return
+    if context.bodies.behind(event.node, event.scope):
+        return
+    names: set[str] = set()
+    for _, value in _given(event, root.function, donated):
+        first = value.before if isinstance(value, Loop) else value
+        if isinstance(first, Param) and first.function is function and first is not function.self_param:
+            names.add(first.name)
+    for outer in context.flow.sites.callers(function) if names else ():
+        if not in_test(outer.scope) and outer.scope.function not in context.traced and outer.node is not event.node:
+            for node, value in _given(outer, function, frozenset(names)):
+                yield outer, node, value
 
 
 def _what(event: CallEvent, node: ast.expr, read: ast.expr) -> str:
@@ -104,12 +141,11 @@ def _donated(root: Root) -> frozenset[str]:
     return frozenset(found & set(params))
 
 
-def _given(event: CallEvent, root: Root, donated: frozenset[str]) -> Iterator[tuple[ast.expr, Value]]:
+def _given(event: CallEvent, function: FunctionFacts, donated: frozenset[str]) -> Iterator[tuple[ast.expr, Value]]:
     """Yield the variables that a call gives for donated parameters."""
     if event.value.starred:
         return
-    params = list(root.function.params)
-    function = root.function
+    params = list(function.params)
     if function.owner is not None and function.binding == "instance" and isinstance(event.node.func, ast.Attribute):
         params = params[1:]
     pairs = [*zip(params, event.node.args, event.value.args, strict=False)]
@@ -185,79 +221,6 @@ def _read_again(context: Context, event: CallEvent, node: ast.expr, value: Value
         if one not in harmless and not apart(here, paths.get(one, ()), event.scope.node):
             return one
     return None
-
-
-def _kept(context: Context, event: CallEvent, node: ast.expr) -> ast.expr | None:
-    """Return where a loop keeps, under another name, what its next round donates, if that is read later."""
-    loop = innermost_loop(event)
-    statement = event.statement
-    if loop is None or not isinstance(node, ast.Name) or not isinstance(statement, ast.Assign):
-        return None
-    if not any(isinstance(n, ast.Name) and n.id == node.id for t in statement.targets for n in ast.walk(t)):
-        return None  # the result has another name
-    given = event.scope.module.values.get(node)
-    if not isinstance(given, Loop) or given.node is not loop:
-        return None
-    paths = context.bodies.paths(event.scope)
-    nodes = context.bodies.nodes(event.scope)
-    later = (n for n in nodes if isinstance(n, ast.Assign | ast.Call) and n.lineno > (statement.end_lineno or 0))
-    for one, name, value in [(n, *held) for n in later if inside(n, loop) for held in _held(n)]:
-        if not isinstance(value, ast.Name) or value.id != node.id or name == node.id:
-            continue
-        now = event.scope.module.values.get(value)
-        if not isinstance(now, Item | Call) or (now.base if isinstance(now, Item) else now) is not event.value:
-            continue
-        if _ends(paths.get(one, ()), loop, one) or not (
-            isinstance(one, ast.Call) or _chosen(context, event, one, loop)
-        ):
-            continue
-        read = any(
-            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and not inside(n, one)
-            and n.lineno > (loop.end_lineno or 0)
-            for n in nodes
-        )  # fmt: skip
-        again = any(
-            isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) and n.lineno > _end(one)
-            for n in nodes
-        )
-        if read and not again:
-            return value
-    return None
-
-
-def _chosen(context: Context, event: CallEvent, node: ast.AST, loop: ast.For | ast.While) -> bool:
-    """Say whether only some rounds of a loop keep something, which may be others than the last."""
-    tests = [b.test for b, _ in context.bodies.paths(event.scope).get(node, ()) if isinstance(b, ast.If)]
-    tests = [test for test in tests if inside(test, loop)]
-    return bool(tests) and not any(isinstance(t, ast.Compare) and isinstance(t.ops[0], ast.Eq) for t in tests)
-
-
-def _end(node: ast.AST) -> int:
-    """Return the last line of a node."""
-    return getattr(node, "end_lineno", 0) or 0
-
-
-def _held(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the variables that a statement binds to others, or the list that a call appends to, and these others."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target, value = node.targets[0], node.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs = [*zip(target.elts, value.elts, strict=True)]
-        yield from ((t.id, v) for t, v in pairs if isinstance(t, ast.Name))
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
-        if isinstance(node.func.value, ast.Name) and len(node.args) == 1:
-            yield node.func.value.id, node.args[0]
-
-
-def _ends(path: Path, loop: ast.AST, node: ast.AST) -> bool:
-    """Say whether the loop ends after a place, with the block that it stands in."""
-    for block, arm in path:
-        if block is not loop and inside(block, loop) and any(
-            isinstance(s, ast.Break | ast.Return | ast.Raise) for s in getattr(block, arm, None) or () if s is not node
-        ):  # fmt: skip
-            return True
-    return False
 
 
 def _other_name(
@@ -417,7 +380,8 @@ RULE = lint_rule(
     why="""\
 `donate_argnums` hands the memory of an argument to the result. Whoever reads the argument afterwards, or gives it
 again in the next round, gets "Array has been deleted". On backends that do not support donation nothing is raised,
-so that the error shows up only elsewhere.
+so that the error shows up only elsewhere. The same holds for what a loop keeps of its rounds, in a variable for the
+best parameters, an attribute, a list or a record: the next round donates it.
 """,
     source="jax issues 9237, 9635 and 9675; measured on Flax 0.10.7 and 0.12.8: the buffer has been deleted or donated",
     check=_check,

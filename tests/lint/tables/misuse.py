@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.lint.tables import Cases
 
+_DONATED = "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\n"
+
 CASES = {
     "NNX836": Cases(
         bad=(
@@ -119,6 +121,112 @@ class Trainer:
             "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\ndef run(p):\n    seen = []\n"
             "    for i in range(4):\n        p = step(p, i)\n        seen.append(p)  # NNX856\n"
             "    return seen\n",
+            _DONATED
+            + """\
+class Best:
+    def __init__(self):
+        self.low, self.params = 9.0, None
+    def take(self, low, params):
+        if low < self.low:
+            self.low, self.params = low, params
+def run(p):
+    best = Best()
+    for i in range(4):
+        p = step(p, i)
+        best.take(1.0 / (i + 1), p)  # NNX856
+    return best.params
+""",
+            _DONATED
+            + """\
+def run(p):
+    best = {"loss": 9.0, "params": None}
+    for i in range(4):
+        p = step(p, i)
+        if i < best["loss"]:
+            best = {"loss": i, "params": p}  # NNX856
+    return best["params"]
+""",
+            _DONATED
+            + """\
+def run(p):
+    kept = {}
+    for i in range(4):
+        p = step(p, i)
+        kept[i] = p  # NNX856
+    return kept
+""",
+            _DONATED
+            + """\
+def run(p):
+    history = []
+    for i in range(4):
+        p = step(p, i)
+        history.append((i, p))  # NNX856
+    return history
+""",
+            _DONATED
+            + """\
+def epoch(p, rows):
+    for v in rows:
+        p = step(p, v)
+    return p
+def run(p):
+    best, low = None, 9.0
+    for i in range(4):
+        p = epoch(p, [1.0, 2.0])
+        if i < low:
+            best, low = p, i  # NNX856
+    return best
+""",
+            _DONATED
+            + """\
+def epoch(p, rows):
+    for v in rows:
+        p = step(p, v)
+    return p
+def run(p):
+    new = epoch(p, [1.0, 2.0])
+    return new - p  # NNX856
+""",
+            _DONATED
+            + """\
+def run(p):
+    best, low = None, 9.0
+    for epoch in range(3):
+        for v in [1.0, 2.0]:
+            p = step(p, v)
+        loss = float(p.sum())
+        if loss < low:
+            low = loss
+            best = p  # NNX856
+    return best
+""",
+            _DONATED
+            + """\
+class Trainer:
+    def __init__(self):
+        self.params, self.best, self.low = jnp.ones(3), None, 9.0
+    def fit(self):
+        for i in range(4):
+            self.params = step(self.params, i)
+            if i < self.low:
+                self.best = self.params  # NNX856
+    def predict(self, v):
+        return v * self.best
+""",
+            _DONATED
+            + """\
+def offer(best, params, loss):
+    if loss < best["loss"]:
+        best.update(loss=loss, params=params)
+def run(p):
+    best = dict(loss=9.0, params=p * 1)
+    for i in range(4):
+        p = step(p, i)
+        offer(best, p, i)  # NNX856
+    return best
+out = run(jnp.ones(3))["params"]
+""",
         ),
         clean=(
             """\
@@ -190,6 +298,166 @@ Trainer().run()
             "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\ndef run(p):\n    seen = []\n"
             "    for i in range(4):\n        p = step(p, i)\n        if i > 2:\n"
             "            seen = jnp.copy(p)\n    return seen\n",
+            _DONATED
+            + """\
+class Best:
+    def __init__(self):
+        self.low, self.params = 9.0, None
+    def take(self, low, params):
+        if low < self.low:
+            self.low, self.params = low, jax.tree.map(jnp.copy, params)
+def run(p):
+    best = Best()
+    for i in range(4):
+        p = step(p, i)
+        best.take(1.0 / (i + 1), p)
+    return best.params
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+class Current:
+    def __init__(self):
+        self.params = None
+    def set(self, params):
+        self.params = params
+def run(p):
+    current = Current()
+    for i in range(4):
+        p = step(p, i)
+        current.set(p)
+    return current.params
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+def run(p):
+    best = {"loss": 9.0, "params": None}
+    for i in range(4):
+        p = step(p, i)
+        if i < best["loss"]:
+            best = {"loss": i, "params": np.asarray(p).copy()}
+    return best["params"]
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+def run(p):
+    best = {"loss": 9.0, "params": None}
+    for i in range(4):
+        p = step(p, i)
+        if i < best["loss"]:
+            best = {"loss": i, "params": p}
+    return best["loss"]
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+def run(p):
+    history = []
+    for i in range(4):
+        p = step(p, i)
+        history.append((i, float(p.sum())))
+    return history
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+def run(p):
+    kept = {}
+    for i in range(4):
+        p = step(p, i)
+        if i == 3:
+            kept[i] = p
+    return kept
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+def run(start):
+    results = []
+    for rate in (0.1, 0.2):
+        p = jnp.copy(start)
+        for v in range(3):
+            p = step(p, rate * v)
+        results.append((rate, p))
+    return results
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+def epoch(p, rows):
+    for v in rows:
+        p = step(p, v)
+    return p
+def run(p):
+    best, low = None, 9.0
+    for i in range(4):
+        p = epoch(p, [1.0, 2.0])
+        if i < low:
+            best, low = p + 0, i
+    return best
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+def epoch(p, rows):
+    if not rows:
+        return p
+    p = p * 1
+    for v in rows:
+        p = step(p, v)
+    return p
+def run(p):
+    new = epoch(p, [1.0, 2.0])
+    return new - p
+print(run(jnp.ones(3)))
+""",
+            _DONATED
+            + """\
+class Trainer:
+    def __init__(self):
+        self.params, self.best, self.low = jnp.ones(3), None, 9.0
+    def fit(self):
+        for i in range(4):
+            self.params = step(self.params, i)
+            if i < self.low:
+                self.best = jnp.copy(self.params)
+    def predict(self, v):
+        return v * self.best
+trainer = Trainer()
+trainer.fit()
+print(trainer.predict(2.0))
+""",
+            _DONATED
+            + """\
+class Trainer:
+    def __init__(self):
+        self.params, self.best = jnp.ones(3), None
+    def save(self):
+        print(self.best)
+    def fit(self):
+        for i in range(4):
+            self.params = step(self.params, i)
+            if i % 2:
+                self.best = self.params
+                self.save()
+Trainer().fit()
+""",
+            _DONATED
+            + """\
+def run(p):
+    best = None
+    for i in range(4):
+        p = step(p, i)
+        if i > 1:
+            best = p
+        if best is not None:
+            print(i, best)
+            best = None
+    return p
+print(run(jnp.ones(3)))
+""",
         ),
     ),
     "NNX857": Cases(
