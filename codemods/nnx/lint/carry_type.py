@@ -15,6 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.loop_arguments import swapped
 from codemods.nnx.lint.loop_bodies import Body, bodies
+from codemods.nnx.lint.made_records import changed_fields, record_fields
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.nodes import last_word
@@ -58,7 +59,7 @@ def _check(context: Context) -> Iterator[Finding]:
             problem = ""
             if value is not None:
                 problem = _problem(context, body, carry, init, value)
-                problem = problem or other_width(context, init, value, body.function.scope)
+                problem = problem or other_width(context, body, init, value)
             if problem:
                 yield finding(
                     RULE.code,
@@ -96,8 +97,9 @@ def gives_nothing(function: FunctionFacts) -> bool:
 
 
 def _given_whole(context: Context, body: Body, source: Bound) -> bool:
-    """Say whether a first carry is a tuple that comes from elsewhere as it is, and not one of many that are mapped."""
-    return isinstance(source.value, Sequence) and body.event.scope.function not in context.shared(batched)
+    """Say whether a first carry is a tuple or a record that comes from elsewhere as it is, and is not mapped."""
+    whole = isinstance(source.value, Sequence) or bool(record_fields(context, source))
+    return whole and body.event.scope.function not in context.shared(batched)
 
 
 def _branches(context: Context) -> Iterator[Finding]:
@@ -380,25 +382,10 @@ def _entries(context: Context, body: Body, carry: Param, init: Bound, after: Map
     return ""
 
 
-def record_fields(context: Context, made: Bound) -> list[str]:
-    """Return the fields of the named tuple or dataclass that a call makes; none for another value."""
-    cls = context.flow.classes.class_of(made)
-    if cls is None or not isinstance(made.value, Call) or made.value.starred or "__init__" in cls.methods:
-        return []
-    bases = context.flow.classes.mro(cls)[1]
-    decorators = [one.callee if isinstance(one, Call) else one for one in cls.decorators]
-    outer = cls.scope.parent
-    names = {
-        getattr(context.flow.resolve(context.flow.here(one, outer)).value, "name", "") for one in decorators
-    } if outer is not None else set()  # fmt: skip
-    if bases == {"typing.NamedTuple"} or names & {"flax.struct.dataclass", "chex.dataclass"}:
-        return [*cls.fields]
-    return []
-
-
 def _fields(context: Context, body: Body, carry: Param, init: Bound, fields: list[str], after: Value) -> str:
     """Return how a field of a record differs from the one before: of a record made anew, or of a changed copy."""
-    if not isinstance(after, Call) or after.starred or not isinstance(init.value, Call):
+    held = changed_fields(context, init, after, body.function.scope)
+    if not held or not isinstance(init.value, Call):
         return ""
     kinds: dict[str, Array] = {}
     given: dict[Value, Array] = {}
@@ -406,14 +393,6 @@ def _fields(context: Context, body: Body, carry: Param, init: Bound, fields: lis
         first = init.value.argument(place, name)
         kinds[name] = Arrays(context, {}).of_bound(context.flow.follow(init, first)) if first is not None else UNKNOWN
         given[Attr(carry, name)] = given[Item(carry, Const(place))] = kinds[name]
-    copied = isinstance(after.callee, Attr) and after.callee.name in {"replace", "_replace"}
-    if copied:
-        held = {name: value for name, value in after.keywords if name is not None}
-    else:
-        made = context.flow.here(after, body.function.scope)
-        if context.flow.classes.class_of(made) is not context.flow.classes.class_of(init):
-            return ""
-        held = {name: value for i, name in enumerate(fields) if (value := after.argument(i, name)) is not None}
     arrays = Arrays(context, _given(context, body, given))
     for name, value in held.items():
         if name in kinds and (problem := _difference(kinds[name], arrays, body, value)):

@@ -10,15 +10,19 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.exact_types import ExactTypes
+from codemods.nnx.lint.loop_bodies import Body
+from codemods.nnx.lint.made_records import changed_fields, record_fields
 from codemods.nnx.lint.names import TREE_MAPS, last
-from codemods.nnx.values import Attr, Call, Const, Mapping, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Mapping, Param, Sequence, Star, Unknown, Value
 
 _HALF = frozenset({"bfloat16", "float16"})
 _WHOLE = frozenset({"float32", "float64", "float", "float_"})
 # what makes float32 without a type, with how many positional arguments it has no type
 _MAKING = {"jax.numpy.zeros": 1, "jax.numpy.ones": 1, "jax.numpy.empty": 1, "jax.numpy.eye": 1, "jax.numpy.linspace": 3,
            "jax.random.normal": 2, "jax.random.uniform": 2, "jax.random.truncated_normal": 4, "jax.random.gumbel": 2,
-           "jax.random.orthogonal": 3, "jax.random.laplace": 2, "jax.random.exponential": 2}  # fmt: skip
+           "jax.random.orthogonal": 3, "jax.random.laplace": 2, "jax.random.exponential": 2,
+           "numpy.zeros": 1, "numpy.ones": 1, "numpy.eye": 1, "numpy.linspace": 3}  # fmt: skip
+_SCALARS = frozenset({"jax.numpy.float32", "numpy.float32", "jax.numpy.float64", "numpy.float64"})
 _KEEPING = frozenset(
     {"tanh", "exp", "log", "sqrt", "sin", "cos", "abs", "square", "negative", "sum", "mean", "max", "min", "reshape",
      "ravel", "flatten", "transpose", "squeeze", "expand_dims", "swapaxes", "relu", "sigmoid", "softplus", "silu",
@@ -33,25 +37,36 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult, ast.Pow)
 _DEPTH = 20
 
 
-def other_width(context: Context, init: Bound, value: Value, scope: Scope) -> str:
+def other_width(context: Context, body: Body, init: Bound, value: Value) -> str:
     """Return how wide the numbers of a carry are before and after a round, if that is known to differ.
 
     Args:
         context: the analysis.
+        body: the body of the loop.
         init: the first carry.
         value: what the body returns for it.
-        scope: the scope of the body.
     """
     if not context.shared(_of_half) or context.shared(_casting):
         return ""
-    types, wide = ExactTypes(context), _Wide(context)
-    for before, after, where in _parts(context, init, value):
+    scope = body.function.scope
+    types, wide = ExactTypes(context), _Wide(context, *_slices(body))
+    for before, after, where in _parts(context, init, value, scope):
         kind = types.bound(before)
         if kind in _HALF and wide.of(after, scope):
             return f"{kind} before, float32 after{where}"
         if (kind == "float32" or wide.bound(before)) and (left := types.of(after, scope)) in _HALF:
             return f"float32 before, {left} after{where}"
     return ""
+
+
+def _slices(body: Body) -> tuple[Param, Value, Scope] | tuple[()]:
+    """Return the parameter of the body of a scan that gets slices of arrays, and these; nothing for another loop."""
+    if last(body.loop) != "scan" or body.free is None or len(body.free) != 2 or body.event.value.starred:
+        return ()
+    arrays = body.event.value.argument(2, "xs")
+    if body.loop != "jax.lax.scan" or arrays is None:
+        return ()
+    return body.function.params[body.free[1]], arrays, body.event.scope
 
 
 def _of_half(context: Context) -> bool:
@@ -75,7 +90,7 @@ _CAST = re.compile(rb"(?<!broad)cast(?!ing)|half_precision|mixed_precision|\bjmp
 _TYPES = re.compile("astype|dtype|asarray|array|float|half|convert|quant")
 
 
-def _parts(context: Context, init: Bound, value: Value) -> Iterator[tuple[Bound, Value, str]]:
+def _parts(context: Context, init: Bound, value: Value, scope: Scope) -> Iterator[tuple[Bound, Value, str]]:
     """Yield the parts of a first carry with those of a result, and the words for where they stand."""
     before = init.value
     if isinstance(before, Sequence) and isinstance(value, Sequence):
@@ -87,6 +102,11 @@ def _parts(context: Context, init: Bound, value: Value) -> Iterator[tuple[Bound,
         for key, item in before.items:
             if isinstance(key, Const) and key.value in entries:
                 yield context.flow.follow(init, item), entries[key.value], f" (entry {key.value!r})"
+    elif isinstance(before, Call) and (fields := record_fields(context, init)):
+        held = changed_fields(context, init, value, scope)
+        for place, name in enumerate(fields):
+            if name in held and (first := before.argument(place, name)) is not None:
+                yield context.flow.follow(init, first), held[name], f" (field `{name}`)"
     elif not isinstance(before, Sequence | Mapping) and not isinstance(value, Sequence | Mapping):
         yield init, value, ""
 
@@ -94,9 +114,14 @@ def _parts(context: Context, init: Bound, value: Value) -> Iterator[tuple[Bound,
 class _Wide:
     """Tells whether arrays certainly hold numbers of float32 at least, which give way to no other floats."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(
+        self, context: Context, sliced: Param | None = None, arrays: Value | None = None, scope: Scope | None = None
+    ) -> None:
         self._context = context
         self._asked: set[Value] = set()
+        self._sliced = sliced
+        self._arrays = arrays
+        self._outside = scope
 
     def of(self, value: Value | None, scope: Scope, depth: int = 0) -> bool:
         """Say so of a value of a scope."""
@@ -104,6 +129,8 @@ class _Wide:
             return False
         if isinstance(value, Unknown):
             return self._node(value.node, scope, depth)
+        if isinstance(value, Param | Item | Attr) and (whole := self._whole(value)) is not None:
+            return self.of(*whole, depth + 1)
         if isinstance(value, Call):
             name = self._context.flow.calls.callee_name(self._context.flow.here(value, scope))
             found = self._call(value, name, scope, depth)
@@ -117,6 +144,34 @@ class _Wide:
             return bool(sources) and all(one.value is not value and self.bound(one, depth + 1) for one in sources)
         finally:
             self._asked.discard(value)
+
+    def _whole(self, value: Value) -> tuple[Value, Scope] | None:
+        """Return the array whose slice a part of a parameter is, with its scope; None if it is no slice, or unknown."""
+        if self._outside is None or self._arrays is None:
+            return None
+        if value is self._sliced:
+            return self._arrays, self._outside
+        around = self._whole(value.base) if isinstance(value, Item | Attr) else None
+        if around is None:
+            return None
+        found = self._context.flow.resolve(self._context.flow.here(*around))
+        made, key = found.value, value.index if isinstance(value, Item) else Const(getattr(value, "name", ""))
+        home = around[1] if made is around[0] else found.frame.function.scope if found.frame is not None else None
+        if home is None or not isinstance(key, Const) or (isinstance(value, Attr) and not isinstance(made, Call)):
+            return None
+        part: Value | None = None
+        if isinstance(made, Sequence):
+            starred = any(isinstance(one, Star) for one in made.items)
+            place = key.value if type(key.value) is int and not starred else len(made.items)
+            part = made.items[place] if -len(made.items) <= place < len(made.items) else None
+        elif isinstance(made, Mapping):
+            part = next((one for k, one in made.items if isinstance(k, Const) and k.value == key.value), None)
+        elif isinstance(made, Call):
+            fields: list[object] = [*record_fields(self._context, found)]
+            field = fields.index(key.value) if key.value in fields else key.value
+            if type(field) is int and 0 <= field < len(fields):
+                part = made.argument(field, str(fields[field]))
+        return (part, home) if part is not None else None
 
     def bound(self, bound: Bound, depth: int = 0) -> bool:
         """Say so of a value in an activation."""
@@ -153,6 +208,8 @@ class _Wide:
             return self._initialized(value, value.callee, given, scope)
         if not name:
             return self._method(value, scope, depth)
+        if name in _SCALARS:
+            return bool(value.args)
         if name in _MAKING:
             if given is None and len(value.args) == _MAKING[name] + 1 and not name.endswith(("linspace", "eye")):
                 given = value.args[-1]

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from tests.lint.tables import Cases
 
+_RECORD = """\
+from typing import NamedTuple
+class Fit(NamedTuple):
+    w: jax.Array
+    m: jax.Array
+def start(size):
+    w = jnp.full((size,), 0.1, dtype=jnp.bfloat16)
+    return Fit(w, jnp.zeros_like(w))
+"""
+
 CASES = {
     "NNX864": Cases(
         bad=(
@@ -100,6 +110,34 @@ def body(c, v):
     return c + v, v  # NNX865
 jax.lax.scan(body, None, x)
 """,
+            _RECORD
+            + """\
+def body(state, row):
+    v, rate = row
+    w = state.w - rate * state.m
+    return Fit(w, state.m), w.sum()  # NNX865
+def run(state, rows, rates):
+    return jax.lax.scan(body, state, (rows, rates))
+out = run(start(3), jnp.ones((4, 3), jnp.bfloat16), jnp.linspace(0.1, 0.01, 4))
+""",
+            _RECORD
+            + """\
+def body(state, row):
+    return state._replace(w=state.w - row["rate"] * state.m), None  # NNX865
+out = jax.lax.scan(body, start(3), {"rate": jnp.ones(4), "v": jnp.ones((4, 3), jnp.bfloat16)})
+""",
+            """\
+def body(carry, row):
+    w, n = carry
+    v, rate = row
+    return (w - rate * v, n + 1), None  # NNX865
+rates = jax.random.uniform(key, (4,))
+out = jax.lax.scan(body, (jnp.zeros(3, jnp.bfloat16), 0), (jnp.ones((4, 3), jnp.bfloat16), rates))
+""",
+            """\
+rate = jnp.float32(0.1)
+out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat16))  # NNX865
+""",
         ),
         clean=(
             "def go(s):\n    return {'n': s['n'] + 1}\ny = jax.lax.cond(x[0] > 0, lambda s: {'n': 0}, go, {'n': 2})\n",
@@ -113,6 +151,51 @@ jax.lax.scan(body, None, x)
             "jax.lax.scan(lambda c, v: (c + (v > 0), v), jnp.zeros((), int), x)\n",
             "jax.lax.scan(lambda c, v: (jnp.append(c, v)[1:], v), jnp.zeros(2), x)\n",
             "jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, x))\n",
+            _RECORD
+            + """\
+def body(state, row):
+    v, rate = row
+    w = state.w - (rate * state.m).astype(state.w.dtype)
+    return Fit(w, state.m), w.sum()
+def run(state, rows, rates):
+    return jax.lax.scan(body, state, (rows, rates))
+out = run(start(3), jnp.ones((4, 3), jnp.bfloat16), jnp.linspace(0.1, 0.01, 4))
+""",
+            _RECORD
+            + """\
+def body(state, row):
+    v, rate = row
+    return Fit(state.w - 0.1 * v, state.m), rate * v.sum()
+out = jax.lax.scan(body, start(3), (jnp.ones((4, 3), jnp.bfloat16), jnp.linspace(0.1, 0.01, 4)))
+""",
+            _RECORD
+            + """\
+def body(state, row):
+    return state._replace(w=state.w - row["rate"] * state.m), None
+rates = jnp.linspace(0.1, 0.01, 4, dtype=jnp.bfloat16)
+out = jax.lax.scan(body, start(3), {"rate": rates, "v": jnp.ones((4, 3))})
+""",
+            """\
+def body(carry, row):
+    w, n = carry
+    v, rate = row
+    return (w - rate * v, n + 1), None
+rates = jnp.linspace(0.1, 0.01, 4)
+out = jax.lax.scan(body, (jnp.zeros(3), 0), (jnp.ones((4, 3), jnp.bfloat16), rates))
+""",
+            """\
+rate = jnp.full((3,), 0.1)
+out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat16))
+""",
+            """\
+from typing import NamedTuple
+class Rows(NamedTuple):
+    v: jax.Array
+    rate: jax.Array
+def body(w, row):
+    return w - row.v, row.rate * w
+out = jax.lax.scan(body, jnp.zeros(3, jnp.bfloat16), Rows(jnp.ones((4, 3), jnp.bfloat16), jnp.linspace(0.1, 0.01, 4)))
+""",
         ),
     ),
     "NNX866": Cases(
