@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, CallEvent, FunctionFacts, ItemStore, Scope
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ItemStore, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
@@ -17,6 +17,7 @@ from codemods.nnx.lint.held import held
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
+from codemods.nnx.lint.running import running_calls
 from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
@@ -466,7 +467,11 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
             continue
         if not _later(event) or (writer in compiling and not _amid_calls(context, function, event, roots)):
             continue
-        holder = flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope)))
+        changed = flow.here(event.base, event.scope)
+        holder = flow.classes.class_of(flow.resolve(changed))
+        if holder is None and isinstance(event.base, Param):  # an argument without an annotation
+            given = {flow.classes.class_of(source) for source in context.sources.originals(changed)}
+            holder = given.pop() if len(given) == 1 else None
         if holder is None or holder not in parents:
             continue
         if writer in compiling or _between(context, function, event) or _set_outside(context, function, event):
@@ -479,56 +484,91 @@ def _assigned(context: Context, function: FunctionFacts, node: ast.Attribute) ->
 def _set_outside(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:
     """Say whether other code sets an attribute of an object between two calls of its methods, which run the code."""
     owner = ast.unparse(event.node.value)
+    if _made_in_loop(context, event):
+        return False
+    if isinstance(event.base, Param) and event.base is not event.base.function.self_param:
+        for root in compiling_roots(context, function):  # callers may have another object of its name
+            calls = running_calls(context, event.scope, owner, _attribute(context, root), root.function.owner)
+            if calls and stands_between(context, root, event.scope, event.statement, calls, event.statement):
+                return True
+        return False
     change = changed_between(context, compiling_roots(context, function), [(event.scope, event.statement)], owner)
     return change is not None
 
 
+def _made_in_loop(context: Context, event: AttrEvent) -> bool:
+    """Say whether each round of a loop binds the object anew of which it sets an attribute."""
+    first = event.node.value
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    around = [b for b, _ in context.bodies.paths(event.scope).get(event.node, ()) if isinstance(b, ast.For | ast.While)]
+    return isinstance(first, ast.Name) and any(
+        not isinstance(name.ctx, ast.Load) and any(inside(name, loop) for loop in around)
+        for name in context.bodies.names(event.scope).get(first.id, ())
+    )
+
+
 def _set_by_method(context: Context, function: FunctionFacts, event: AttrEvent) -> bool:
-    """Say whether a method that sets an attribute is called between two calls of compiled methods of one object."""
+    """Say whether a method or function that sets an attribute is called between two calls of compiled methods of one
+    object."""
     setter = event.scope.function
-    given = event.node.value
-    if setter is None or setter.self_param is None or event.scope.module.values.get(given) is not setter.self_param:
+    param = event.scope.module.values.get(event.node.value)
+    if setter is None or not isinstance(param, Param) or param.function is not setter or not setter.name:
         return False
     if any(b"clear_cache" in module.source.data for module in context.project.modules):
         return False
     roots = [root for root in compiling_roots(context, function) if not in_test(root.scope)]
     for caller in context.bodies.named(setter.name):
-        func, scope = caller.node.func, caller.scope
-        if not isinstance(func, ast.Attribute) or in_test(scope) or scope.function in context.traced:
+        scope, target = caller.scope, _changed(context, caller, setter, param)
+        if target is None or in_test(scope) or scope.function in context.traced:
             continue
-        if all(constant(one) is not None for one in (*caller.node.args, *(k.value for k in caller.node.keywords))):
+        if all(
+            constant(one) is not None
+            for one in (*caller.node.args, *(k.value for k in caller.node.keywords))
+            if one is not target
+        ):
             continue  # which may set the same again
-        if not _kept_object(context, caller, func.value) or not _is_of(context, func.value, scope, setter):
+        if not _kept_object(context, caller, target):
             continue
-        owner = ast.unparse(func.value)
+        owner = ast.unparse(target)
         for root in roots:
-            calls: list[ast.stmt | ast.expr] = [
-                event.node
-                for event in context.bodies.calls.get(scope, ())
-                if isinstance(event.node.func, ast.Attribute)
-                and event.node.func.attr == _attribute(context, root)
-                and ast.unparse(event.node.func.value) == owner
-            ]
+            if not _is_of(context, target, scope, setter.owner or root.function.owner):
+                continue
+            calls = running_calls(context, scope, owner, _attribute(context, root), root.function.owner)
             if calls and stands_between(context, root, scope, caller.node, calls, caller.node):
                 return True
-            if calls and scope.function is not None and _repeated(context, scope.function, func.value):
+            if calls and scope.function is not None and _repeated(context, scope.function, target):
                 return True
     return False
 
 
-def _is_of(context: Context, node: ast.expr, scope: Scope, method: FunctionFacts) -> bool:
-    """Say whether an expression is an object of the class of a method, on every way."""
+def _changed(context: Context, caller: CallEvent, setter: FunctionFacts, param: Param) -> ast.expr | None:
+    """Return the object that a call gives a method or function which sets an attribute of it; None if unknown."""
+    func = caller.node.func
+    if param is setter.self_param:
+        return func.value if isinstance(func, ast.Attribute) else None
+    if setter.owner is not None or caller.value.starred or not isinstance(func, ast.Name):
+        return None
+    if not any(one.function is setter for one in context.flow.calls.callables(
+        context.flow.here(caller.value.callee, caller.scope))):  # fmt: skip
+        return None
+    names = [k.value for k in caller.node.keywords if k.arg == param.name]
+    place = list(setter.params).index(param.name)
+    given = [*caller.node.args[place : place + 1], *names]
+    return given[0] if len(given) == 1 and isinstance(given[0], ast.Name | ast.Attribute) else None
+
+
+def _is_of(context: Context, node: ast.expr, scope: Scope, owner: ClassFacts | None) -> bool:
+    """Say whether an expression is an object of a class, on every way."""
     value = scope.module.values.get(node)
-    if value is None or method.owner is None:
+    if value is None or owner is None:
         return False
     here = context.flow.here(value, scope)
     found = context.flow.classes.class_of(context.flow.resolve(here))
     classes = {found} if found is not None else {
         context.flow.classes.class_of(source) for source in context.sources.originals(here)
     }  # fmt: skip
-    return bool(classes) and all(
-        cls is not None and method.owner in context.flow.classes.mro(cls)[0] for cls in classes
-    )
+    return bool(classes) and all(cls is not None and owner in context.flow.classes.mro(cls)[0] for cls in classes)
 
 
 def _attribute(context: Context, root: Root) -> str:

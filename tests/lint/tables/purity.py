@@ -15,6 +15,17 @@ class Net(nnx.Module):
 
 """
 
+_FILTER = """\
+class Filter:
+    def __init__(self, gain):
+        self.gain = gain
+    def tune(self, gain):
+        self.gain = gain
+    @partial(jax.jit, static_argnums=0)
+    def _apply(self, v):
+        return jax.lax.fori_loop(0, 3, lambda i, w: self.gain * w, v)  # NNX807
+"""
+
 CASES = {
     "NNX801": Cases(
         bad=(
@@ -838,6 +849,37 @@ for epoch in range(3):
     f(x)
     anneal()
 """,
+            _FILTER
+            + """\
+    def __call__(self, v):
+        return self._apply(v)
+def main(f):
+    for gain in (0.1, 0.2):
+        f.tune(gain)
+        print(f(x))
+main(Filter(1.0))
+""",
+            _FILTER
+            + """\
+    def apply(self, v):
+        return self._apply(v)
+def score(f, v):
+    return f.apply(v).sum()
+f = Filter(1.0)
+for gain in (0.1, 0.2):
+    f.tune(gain)
+    print(score(f, x))
+""",
+            _FILTER
+            + """\
+def tune(f, gain):
+    f.gain = gain
+def main():
+    f = Filter(1.0)
+    for gain in (0.1, 0.2):
+        tune(f, gain)
+        print(f._apply(x))
+""",
         ),
         clean=(
             """\
@@ -937,6 +979,54 @@ net = Net()
 net(x)
 net.scale = 2.0
 net(x)
+""",
+            _FILTER.replace("  # NNX807", "")
+            + """\
+for gain in (0.1, 0.2):
+    f = Filter(1.0)
+    f.gain = gain
+    print(f._apply(x))
+""",
+            _FILTER.replace("  # NNX807", "")
+            + """\
+    def apply(self, v):
+        return self._apply(v)
+for gain in (0.1, 0.2):
+    f = Filter(1.0)
+    f.tune(gain)
+    print(f.apply(x))
+""",
+            _FILTER.replace("  # NNX807", "")
+            + """\
+    def apply(self, v):
+        return self._apply(v)
+def main(gain):
+    f = Filter(1.0)
+    f.tune(gain)
+    print(f.apply(x), f.apply(2 * x))
+main(0.5)
+""",
+            _FILTER.replace("  # NNX807", "")
+            + """\
+    def apply(self, v):
+        return v * self.gain
+def main(f):
+    print(f._apply(x))
+    for gain in (0.1, 0.2):
+        f.tune(gain)
+        print(f.apply(x))
+main(Filter(1.0))
+""",
+            _FILTER.replace("  # NNX807", "")
+            + """\
+def tune(f, gain):
+    f.gain = gain
+def main():
+    for gain in (0.1, 0.2):
+        f = Filter(1.0)
+        tune(f, gain)
+        print(f._apply(x))
+main()
 """,
         ),
     ),
