@@ -10,17 +10,19 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import gives_arrays, last
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.lint.syntax import argument, constant, inside, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Class, Param, Ref
+from codemods.nnx.values import Attr, Call, Class, Param, Ref, Unknown
 
 _ARRAYS = frozenset({"Array", "ndarray", "ArrayLike", "Float", "Int", "DeviceArray"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _told(context)
     for cls, scope, node, name, help in (*_hidden(context), *_fields(context)):
         if (
             scope.module in context.asked and not in_test(cls.scope) and not in_test(scope)
@@ -32,6 +34,29 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{name}` is an array, and a part of the structure of `{cls.name}`: structures are compared and "
                 "hashed, and arrays cannot be",
                 help,
+            )
+
+
+def _told(context: Context) -> Iterator[Finding]:
+    """Yield the arrays that constructors of modules say are static."""
+    for event, name in foreign(context, "static"):
+        statement, owner = event.statement, event.scope.function and event.scope.function.owner
+        if name != "flax.nnx.static" or len(event.value.args) != 1 or event.value.starred or owner is None:
+            continue
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node or in_test(event.scope):
+            continue
+        if not isinstance(owner.node, ast.ClassDef) or owner.node.keywords:
+            continue  # of classes with pytree=False nothing is asked
+        if not isinstance(statement.targets[0], ast.Attribute):
+            continue
+        if array_for_certain(context, event.value.args[0], context.flow.here(event.value, event.scope)):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{statement.targets[0].attr}` is an array, and a part of the structure of `{owner.name}`: NNX raises "
+                "a ValueError",
+                "leave the mark out, or use nnx.data",
             )
 
 
@@ -49,7 +74,11 @@ def _fields(context: Context) -> Iterator[_Wrong]:
             if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
                 continue
             marked = isinstance(statement.value, ast.Call) and static(statement.value)
-            if (marked or whole) and _array(statement.annotation) and _tree(cls):
+            if not (marked or whole) or not _tree(cls):
+                continue
+            if _array(statement.annotation) or (
+                _anything(statement.annotation) and _holds_array(context, cls, statement.target.id)
+            ):
                 yield cls, cls.scope, statement, statement.target.id, _FIELD
     if not any(b"meta_fields" in module.source.data for module in context.project.modules):
         return
@@ -64,7 +93,7 @@ def _fields(context: Context) -> Iterator[_Wrong]:
         for part in fields.elts if isinstance(fields, ast.List | ast.Tuple) else ():
             word = constant(part)
             note = _annotation(of, word) if isinstance(word, str) else None
-            if note is not None and _array(note):
+            if note is not None and (_array(note) or (_anything(note) and _holds_array(context, of, str(word)))):
                 yield of, event.scope, part, str(word), "name it in data_fields, or keep a tuple of numbers in it"
 
 
@@ -172,16 +201,21 @@ def _last(context: Context, method: FunctionFacts, node: ast.expr) -> ast.expr:
 def _holds_array(context: Context, cls: ClassFacts, name: str) -> bool:
     """Say whether every object of a class of which the attribute is known has an array there, and one of them has."""
     note = _annotation(cls, name)
-    if note is not None:
+    if note is not None and not _anything(note):
         return _array(note)
     known = False
-    for function, value in cls.stores.get(name, ()):
+    if not cls.stores.get(name):
+        return _given_arrays(context, cls, name)
+    for function, value in cls.stores[name]:
         if isinstance(value, Param) and (note := value.function.annotations.get(value.name)) is not None:
             if not _array(note):
                 return False
             known = True
             continue
         for source in context.sources.originals(context.flow.here(value, function.scope)):
+            if _several(context, source):
+                known = True
+                continue
             made = source
             indices: list[Bound] = []
             while isinstance(made.value, Indexed):
@@ -196,8 +230,58 @@ def _holds_array(context: Context, cls: ClassFacts, name: str) -> bool:
                 return False
             if not all(Arrays(context, {}).of_bound(index).axes for index in indices):
                 return False  # it may be one number
+            if not indices and _once(context, made):
+                return False
             known = True
     return known
+
+
+def _given_arrays(context: Context, cls: ClassFacts, name: str) -> bool:
+    """Say whether every call that makes an object of a dataclass gives a new array for a field."""
+    fields = context.flow.classes.dataclass_fields(cls)
+    if name not in fields or "__init__" in cls.methods:
+        return False
+    found: list[Bound] = []
+    for event in context.bodies.named(cls.name):
+        if _called(context, event) is not cls:
+            continue
+        value = event.value.argument(fields.index(name), name) if not event.value.starred else None
+        if value is None:
+            return False
+        found += context.sources.originals(context.flow.here(value, event.scope))
+    return bool(found) and all(_several(context, one) for one in found)
+
+
+def _called(context: Context, event: CallEvent) -> ClassFacts | None:
+    """Return the class of which a call makes an object."""
+    found = context.flow.resolve(context.flow.here(event.value.callee, event.scope)).value
+    return found.facts if isinstance(found, Class) else None
+
+
+def _anything(note: ast.expr) -> bool:
+    """Say whether an annotation leaves open what a field holds."""
+    return isinstance(note, ast.Name | ast.Attribute) and last_word(note) in {"Any", "object"}
+
+
+def _several(context: Context, source: Bound) -> bool:
+    """Say whether a value is an array with axes that is made more than once."""
+    if not isinstance(source.value, Call | Unknown) or _once(context, source):
+        return False
+    return bool(Arrays(context, {}).of_bound(source).axes)
+
+
+def _once(context: Context, source: Bound) -> bool:
+    """Say whether a module makes a value when it is imported, which is equal to itself without being compared."""
+    assert isinstance(source.value, Call | Unknown)
+    node = source.value.node
+    scope = context.bodies.home(node)
+    if scope is None:
+        return source.frame is None
+    if scope.function is not None:
+        return False
+    return not any(
+        inside(node, n) for n in context.bodies.nodes(scope) if isinstance(n, ast.For | ast.While | ast.ListComp)
+    )
 
 
 def static(made: ast.Call) -> bool:
@@ -239,6 +323,7 @@ RULE = lint_rule(
 `struct.field(pytree_node=False)`, `metadata={"static": True}`, `meta_fields=` and the second thing that a flattening
 function returns are a part of the structure, which `jit` compares and hashes to find compiled code. With an array there
 the second call raises a ValueError or TypeError, or every call compiles anew; and what is static has no gradient.
+`nnx.static` raises at once. One array that a module makes for all objects is left alone: it is equal to itself.
 """,
     source="jax issue 7826, flax issue 4870; measured on Flax 0.10.7 and 0.12.8: ValueError at the second call",
     severity="error",

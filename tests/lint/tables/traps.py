@@ -27,6 +27,15 @@ _RING = (
     "        self.place = self.size = 0\n    def push(self, x):\n"
 )
 
+_TABLE = (
+    "@jax.tree_util.register_pytree_node_class\nclass Table:\n    def __init__(self, a, m, n):\n"
+    "        self.a, self.m, self.n = a, m, n\n"
+)
+_UNFLATTEN = (
+    "    @classmethod\n    def tree_unflatten(cls, aux, children):\n        return cls(*children, *aux)\n"
+    "read = jax.jit(lambda table: table.a.sum() + table.m[0])\n"
+)
+
 CASES = {
     "NNX739": Cases(
         bad=(
@@ -476,6 +485,25 @@ CASES = {
             "    a: jnp.ndarray = dataclasses.field(metadata={'static': True})  # NNX772\n",
             "from flax import struct\nclass S(struct.PyTreeNode):\n"
             "    a: jax.Array | None = struct.field(pytree_node=False, default=None)  # NNX772\n",
+            _TABLE
+            + "    def tree_flatten(self):\n        return (self.a,), (self.m, self.n)  # NNX772\n"
+            + _UNFLATTEN
+            + "def make(k):\n    raw = jax.random.normal(k, (4, 2))\n"
+            "    return Table(raw, raw.mean(axis=0), 'a')\nmake(key)\n",
+            _TABLE
+            + "    def tree_flatten(self):\n        aux = (self.m, self.n)  # NNX772\n        return (self.a,), aux\n"
+            + _UNFLATTEN
+            + "def make(k):\n    raw = jax.random.normal(k, (4, 2))\n"
+            "    return Table(raw, raw[0] - jnp.ones(2), n='a')\nmake(key)\n",
+            "from typing import Any\nfrom flax import struct\n@struct.dataclass\nclass S:\n    a: Any\n"
+            "    m: Any = struct.field(pytree_node=False)  # NNX772\n"
+            "def make(k):\n    raw = jax.random.normal(k, (4, 2))\n    return S(a=raw, m=raw.mean(0))\nmake(key)\n",
+            "import dataclasses\nfrom typing import Any\n"
+            "@partial(jax.tree_util.register_dataclass, data_fields=['a'], meta_fields=['m'])  # NNX772\n"
+            "@dataclasses.dataclass\nclass S:\n    a: Any\n    m: Any\n"
+            "def make(k):\n    raw = jax.random.normal(k, (4, 2))\n    return S(raw, np.ones((4, 2)) * 2)\nmake(key)\n",
+            "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.layer = nnx.Linear(3, 3, rngs=rngs)\n"
+            "        self.freqs = nnx.static(jnp.arange(3) / 3)  # NNX772\n",
         ),
         clean=(
             "from flax import struct\n@struct.dataclass\nclass S:\n"
@@ -487,6 +515,30 @@ CASES = {
             "    a: jax.Array = struct.field(pytree_node=False)\n"
             "    def __eq__(self, other):\n        return self is other\n"
             "    def __hash__(self):\n        return id(self)\n",
+            _TABLE
+            + "    def tree_flatten(self):\n        return (self.a, self.m), (self.n,)\n"
+            + _UNFLATTEN
+            + "def make(k):\n"
+            "    raw = jax.random.normal(k, (4, 2))\n    return Table(raw, raw.mean(axis=0), 'a')\n"
+            "for k in jax.random.split(key, 2):\n    read(make(k))\n",
+            _TABLE
+            + "    def tree_flatten(self):\n        return (self.a,), (self.m, self.n)\n"
+            + _UNFLATTEN
+            + "def make(k):\n    raw = jax.random.normal(k, (4, 2))\n"
+            "    return Table(raw, tuple(raw.mean(axis=0).tolist()), 'a')\n"
+            "for k in jax.random.split(key, 2):\n    read(make(k))\n",
+            _TABLE
+            + "    def tree_flatten(self):\n        return (self.a,), (self.m, self.n)\n"
+            + _UNFLATTEN
+            + "grid = jnp.arange(4) / 3\ndef make(k):\n"
+            "    return Table(jax.random.normal(k, (4,)), grid, 'a')\n"
+            "for k in jax.random.split(key, 2):\n    read(make(k))  # the same array, which is equal to itself\n",
+            "from typing import Any\nfrom flax import struct\n@struct.dataclass\nclass S:\n    a: Any\n"
+            "    m: Any = struct.field(pytree_node=False)\n"
+            "def make(k):\n    raw = jax.random.normal(k, (4, 2))\n    return S(a=raw, m=raw.shape)\n"
+            "for k in jax.random.split(key, 2):\n    jax.tree.map(jnp.add, make(k), make(k))\n",
+            "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.layer = nnx.Linear(3, 3, rngs=rngs)\n"
+            "        self.freqs = jnp.arange(3) / 3\n        self.rate = 0.5\nNet(nnx.Rngs(0))\n",
         ),
     ),
     "NNX780": Cases(
