@@ -260,7 +260,7 @@ class Arrays:
         value = bound.value
         if frame is not None and not isinstance(value, Indexed):
             inside = self.of(value, frame.function.scope, depth)
-            return inside if inside is UNKNOWN or not _gathered(self._context, frame) else Array(inside.number)
+            return inside if inside is UNKNOWN or not gathered(self._context, frame) else Array(inside.number)
         if isinstance(value, Const):
             return _literal(value.value)
         if isinstance(value, Indexed):
@@ -494,7 +494,7 @@ def batched(context: Context) -> set[FunctionFacts]:
 _PARTS = frozenset({"vmap", "pmap", "shard_map", "map", "associative_scan"})
 
 
-def _gathered(context: Context, frame: Frame) -> bool:
+def gathered(context: Context, frame: Frame) -> bool:
     """Say whether an activation is one of many whose results get an axis for them, as those under ``vmap``."""
     around: Frame | None = frame
     mapping = context.shared(_mapping)

@@ -4,7 +4,44 @@ from __future__ import annotations
 
 from tests.lint.tables import Cases
 
+_SYSTEMS = """\
+from jax.scipy.linalg import cho_factor, cho_solve, solve_triangular
+covs = jnp.eye(3) + 0.1 * jax.random.uniform(key, (7, 3, 3))
+rows = jnp.ones((7, 3))
+one = 2.0 * jnp.eye(3)
+"""
+
 CASES = {
+    "NNX799": Cases(
+        bad=(
+            _SYSTEMS + "y = jnp.linalg.solve(covs, rows)  # NNX799\n",
+            _SYSTEMS + "@jax.jit\ndef white(v, mean, cov):\n    diff = v - mean\n"
+            "    return jnp.sum(diff * jax.scipy.linalg.solve(cov, diff), -1)  # NNX799\n"
+            "def far(v, cov):\n    return white(v, jnp.zeros(3), cov)\nprint(far(rows, covs))\n",
+            "def fit(k, n, d):\n    m = jax.random.normal(k, (n, d, d))\n    gram = m @ m.mT + jnp.eye(d)\n"
+            "    right = jnp.ones((n, d))\n    return jnp.linalg.solve(b=right, a=gram)  # NNX799\n",
+            _SYSTEMS + "low = jnp.linalg.cholesky(one)\ny = solve_triangular(low, rows, lower=True)  # NNX799\n"
+            "z = cho_solve(cho_factor(one), rows)  # NNX799\nw = cho_solve((low, True), b=rows)  # NNX799\n",
+            _SYSTEMS + "class Gauss:\n    def __init__(self, d):\n        self.cov = 2.0 * jnp.eye(d)\n"
+            "    def __call__(self, v):\n        return jnp.linalg.solve(self.cov, v)  # NNX799\nGauss(3)(rows)\n",
+        ),
+        clean=(
+            _SYSTEMS + "y = jnp.linalg.solve(covs, rows[..., None])[..., 0]\nz = jnp.linalg.solve(one, rows.T).T\n",
+            _SYSTEMS + "y = jax.vmap(jnp.linalg.solve)(covs, rows)\n"
+            "z = jax.vmap(lambda a, b: jnp.linalg.solve(a, b))(covs, rows)\n",
+            _SYSTEMS + "def of(a, b):\n    return jnp.linalg.solve(a, b)\ny = jax.vmap(of)(covs, rows)\n"
+            "z = jax.lax.map(lambda pair: of(*pair), (covs, rows))\n",
+            _SYSTEMS + "y = jnp.linalg.solve(covs, jnp.eye(3))  # one matrix for all systems\n"
+            "z = jnp.linalg.solve(covs, jnp.ones((3, 2)))\n",
+            _SYSTEMS + "y = jax.scipy.linalg.solve(covs, rows, assume_a='pos')\nw = cho_solve((one, True), rows[0])\n",
+            _SYSTEMS + "y = jnp.linalg.solve(covs, rows[0])\nz = solve_triangular(one, rows[0], lower=True)\n",
+            _SYSTEMS + "y = jax.lax.scan(lambda c, row: (c, jnp.linalg.solve(one, row)), 0.0, rows)\n"
+            "z = [jnp.linalg.solve(a, b) for a, b in zip(covs, rows)]\n",
+            "def fit(k, n, d):\n    m = jax.random.normal(k, (n, d, d))\n    right = jnp.ones((n, d))\n"
+            "    return jnp.linalg.solve(m, jnp.expand_dims(right, -1)).squeeze(-1)\nfit(key, 4, 3)\n",
+            _SYSTEMS + "y = cho_solve((jnp.linalg.cholesky(covs), True), rows[:, :, None])[..., 0]\n",
+        ),
+    ),
     "NNX840": Cases(
         bad=(
             "x[0] = 1.0  # NNX840\n",

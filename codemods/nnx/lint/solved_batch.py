@@ -1,0 +1,116 @@
+"""NNX799: a batch of vectors as the right side of equations, where a matrix is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.sizes import Size, Sizes, followed, sizes_of
+from codemods.nnx.values import Call, Sequence, Value
+
+# functions that solve equations, with the names of their arguments; whether a vector for each matrix is taken for one
+_SOLVING = {
+    "jax.numpy.linalg.solve": ("a", "b", False),
+    "jax.scipy.linalg.solve": ("a", "b", False),
+    "jax.scipy.linalg.solve_triangular": ("a", "b", True),
+    "jax.scipy.linalg.cho_solve": ("c_and_lower", "b", True),
+    "jax.scipy.linalg.lu_solve": ("lu_and_piv", "b", True),
+}
+_FACTORS = frozenset({"jax.scipy.linalg.cho_factor", "jax.scipy.linalg.lu_factor"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "solve", "solve_triangular", "cho_solve", "lu_solve"):
+        if name not in _SOLVING or event.value.starred or in_test(event.scope):
+            continue
+        first, second, vectors = _SOLVING[name]
+        matrix = _matrix(context, event, event.value.argument(0, first), name)
+        side = _sizes(context, event, event.value.argument(1, second))
+        if matrix is None or side is None or len(matrix) < 2 or len(side) < 2:
+            continue
+        if (vectors or event.value.argument(4, "assume_a") is not None) and len(side) == len(matrix) - 1:
+            continue
+        if _differ(matrix, side):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the right side is a matrix for each system here, with as many rows as `a` has, and `{second}` holds "
+                "vectors",
+                "give the vectors an axis of their own: solve(a, b[..., None])[..., 0]"
+                if len(side) < len(matrix) or len(side) > 2
+                else "transpose it: solve(a, b.T).T",
+            )
+
+
+def _sizes(context: Context, event: CallEvent, value: Value | None) -> Sizes | None:
+    if value is None or not followed(context, value):
+        return None
+    return sizes_of(context, context.flow.here(value, event.scope))
+
+
+def _matrix(context: Context, event: CallEvent, value: Value | None, name: str) -> Sizes | None:
+    """Return the sizes of the matrices, also of those in a pair that is a factor of them."""
+    if value is None or name not in {"jax.scipy.linalg.cho_solve", "jax.scipy.linalg.lu_solve"}:
+        return _sizes(context, event, value)
+    found = context.flow.resolve(context.flow.here(value, event.scope))
+    inner: Value | None = None
+    if isinstance(found.value, Sequence) and found.value.items:
+        inner = found.value.items[0]
+    elif isinstance(found.value, Call) and context.flow.calls.callee_name(found) in _FACTORS and found.value.args:
+        inner = found.value.args[0]
+    return sizes_of(context, context.flow.with_value(found, inner)) if inner is not None else None
+
+
+def _differ(matrix: Sizes, side: Sizes) -> bool:
+    """Say whether the right side has vectors along its last axis, and not as many rows as the matrices."""
+    rows, columns, wanted = side[-2], side[-1], matrix[-1]
+    if wanted is None or rows is None or columns != wanted or rows == wanted:
+        return False
+    if isinstance(rows, int) and isinstance(wanted, int):
+        return True
+    return len(side) == len(matrix) - 1 and _known(matrix[-3]) and rows == matrix[-3]
+
+
+def _known(size: Size | None) -> bool:
+    return size is not None and size != 1
+
+
+RULE = lint_rule(
+    "NNX799",
+    "vectors-for-matrix",
+    "a batch of vectors as the right side of linear equations, where a matrix is wanted",
+    why="""\
+`jnp.linalg.solve(a, b)` takes `b` for a vector only if it has one axis; all others are matrices, whose columns are
+solved for. A vector for each of many systems needs an axis of its own: `solve(a, b[..., None])[..., 0]`. Without it
+the call raises a ValueError, or with as many systems as unknowns gives something else. Before JAX 0.5 it meant what
+was written.
+""",
+    source="jax pull requests 19674 and 25741; measured on JAX 0.6.2 and 0.10.2: ValueError",
+    severity="error",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+a = jnp.eye(3) + jax.random.uniform(jax.random.key(0), (16, 3, 3))
+b = jax.random.normal(jax.random.key(1), (16, 3))
+x = jnp.linalg.solve(a, b)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+a = jnp.eye(3) + jax.random.uniform(jax.random.key(0), (16, 3, 3))
+b = jax.random.normal(jax.random.key(1), (16, 3))
+x = jnp.linalg.solve(a, b[..., None])[..., 0]
+""",
+    ),
+)
