@@ -22,7 +22,7 @@ class Kind(enum.Enum):
 
 
 #: The families of codes of the lint rules on mistakes; those on speed are NNX9.
-MISTAKES = ("NNX8", *(f"NNX7{n}" for n in range(1, 9)))
+MISTAKES = ("NNX8", *(f"NNX7{n}" for n in range(1, 10)))
 #: How bad a finding is, the mildest first.
 SEVERITIES = ("hint", "info", "warning", "error")
 

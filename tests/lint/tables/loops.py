@@ -15,6 +15,38 @@ def start(size):
 """
 
 CASES = {
+    "NNX798": Cases(
+        bad=(
+            "def cell(h, v):\n    new_h = jnp.tanh(h + v)\n    return h, new_h  # NNX798\n"
+            "last, every = jax.lax.scan(cell, 0.0, x)\n",
+            "def cell(w, carry, v):\n    h, c = carry\n    c_next = c + w * v\n    h_next = jnp.tanh(c_next)\n"
+            "    return (h_next, c), (h_next, c_next)  # NNX798\n"
+            "jax.lax.scan(partial(cell, 2.0), (0.0, 0.0), x)\n",
+            "class Net:\n    def step(self, state, v):\n        place, speed = state\n"
+            "        new_state = (place + speed, speed + v)\n        return state, new_state  # NNX798\n"
+            "    def run(self, xs):\n        return jax.lax.scan(self.step, (0.0, 0.0), xs)\nNet().run(x)\n",
+            "def body(c):\n    i, v = c\n    v_new = 0.5 * (v + 2.0 / v)\n    return i + 1, v  # NNX798\n"
+            "jax.lax.while_loop(lambda c: c[0] < 5, body, (0, 1.0))\n",
+            "def body(i, v):\n    halved = v * 0.5\n    return v  # NNX798\njax.lax.fori_loop(0, 3, body, 1.0)\n",
+            "@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))\ndef cell(h, v):\n    h_new = h * 0.5 + v\n"
+            "    return h, h_new  # NNX798\ncell(jnp.zeros(()), x)\n",
+        ),
+        clean=(
+            "def cell(h, v):\n    new_h = jnp.tanh(h + v)\n    return new_h, new_h\njax.lax.scan(cell, 0.0, x)\n",
+            "def apply(w, v):\n    y = jnp.tanh(w * v)\n    return w, y\njax.lax.scan(apply, 2.0, x)\n",
+            "def search(v, rate):\n    v_new = v - rate * 2.0\n    return v, (v_new**2).sum()\n"
+            "jax.lax.scan(search, 1.0, jnp.array([0.1, 0.2]))  # many steps from one place\n",
+            "def cell(h, v):\n    h_new = h + v\n    h = jnp.where(v > 0, h_new, h)\n    return h, h_new\n"
+            "jax.lax.scan(cell, 0.0, x)\n",
+            "def cell(h, v):\n    h_old, h = h, h + v\n    return h, h_old\njax.lax.scan(cell, 0.0, x)\n",
+            "def body(c):\n    rate, v = c\n    v_new = v - rate\n    return jnp.where(v_new > 0, rate, rate / 2), v\n"
+            "jax.lax.while_loop(lambda c: c[1] < c[0], body, (3.0, 1.0))\n",
+            "def body(i, v):\n    seen = jax.experimental.io_callback(lambda a: a, x, x * v)\n    return v\n"
+            "import jax.experimental\njax.lax.fori_loop(0, 3, body, 1.0)\n",
+            "@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))\ndef cell(h, v):\n    h_new = h * 0.5 + v\n"
+            "    return h_new, h\ncell(jnp.zeros(()), x)\n",
+        ),
+    ),
     "NNX864": Cases(
         bad=(
             """\
