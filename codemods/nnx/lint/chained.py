@@ -9,6 +9,7 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import OPTIMIZERS, last
 from codemods.nnx.lint.numbers import numbers
+from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Ref, Sequence, Star, Value
 
@@ -18,22 +19,89 @@ _SMALL = 0.1  # what limits updates on purpose is less
 _DECAY = "add_decayed_weights"
 _STEPS = frozenset({f"optax.{name}" for name in OPTIMIZERS} | {"optax.scale_by_learning_rate"})
 _MEMORYLESS = "sgd without momentum"  # to clip its updates is to clip the gradients by another size
+_FAR = 20  # times the learning rate: no gradient is meant to be so large
+_WHOLE = 0.5  # what turns the sign alone, before a learning rate, is more
+_NAMES = (ast.Name, ast.Attribute)
+# what keeps moments of the gradients
+_REMEMBERING = frozenset(
+    f"optax.{word}" for word in ("scale_by_adam", "scale_by_rms", "scale_by_lion", "scale_by_amsgrad", "trace", "ema",
+                                 "scale_by_rss", "scale_by_belief", "scale_by_adamax", "scale_by_yogi")
+)  # fmt: skip
 _DEPTH = 6
 
 
 def late(context: Context, event: CallEvent) -> str:
     """Return what a chain clips or adds behind its optimizer, as a message; empty for nothing of the kind."""
     stepped = ""
+    step: Bound | None = None
     for part in _parts(context, event) or ():
         word = _late(context, part) if stepped else ""
-        if word and word != _DECAY and stepped == _MEMORYLESS:
+        if word and word != _DECAY and stepped == _MEMORYLESS and not (step and _of_gradients(context, part, step)):
             return ""
         if word == _DECAY:
             return f"`{word}` behind `{stepped}` adds the weights to steps that are added to them: they grow"
         if word:
             return f"`{word}` behind `{stepped}` clips the updates, and not the gradients that the optimizer reads"
-        stepped = _stepping(context, part) or stepped
+        named = _stepping(context, part)
+        if named:
+            stepped, step = named, part
+        elif not stepped and _negative(context, part):
+            stepped, step = "scale" if step else _MEMORYLESS, part
+        elif _name(context, part) in _REMEMBERING:
+            step = part
     return ""
+
+
+def _of_gradients(context: Context, part: Bound, step: Bound) -> bool:
+    """Say whether a limit is meant for gradients, by its name or as it is far above what the steps can be."""
+    sources = list(context.sources.originals(part))
+    source = sources[0] if len(sources) == 1 else None
+    if source is None or not isinstance(source.value, Call):
+        return False
+    word = last(_name(context, source))
+    given = source.value.argument(0, _CLIPPING.get(word, ""))
+    if _called_gradients(source.value, word):
+        return True
+    sizes, rates = _numbers(context, source, given), _rates(context, step)
+    return word != "clip" and bool(sizes and rates) and min(sizes) >= _FAR * max(rates)
+
+
+def _called_gradients(made: Call, word: str) -> bool:
+    """Say whether the size that a call clips by has a name that speaks of gradients, as ``max_grad_norm``."""
+    node = argument(made.node, 0, _CLIPPING.get(word, ""))
+    return node is not None and any("grad" in last_word(n).lower() for n in ast.walk(node) if isinstance(n, _NAMES))
+
+
+def _rates(context: Context, step: Bound) -> frozenset[int | float]:
+    """Return the learning rates of plain gradient descent; none if one is not known."""
+    found: set[int | float] = set()
+    for source in context.sources.originals(step):
+        if not isinstance(source.value, Call):
+            return frozenset()
+        rates = _numbers(context, source, source.value.argument(0, "learning_rate"))
+        if not rates:
+            return frozenset()
+        found |= {abs(rate) for rate in rates}
+    return frozenset(found)
+
+
+def _numbers(context: Context, source: Bound, value: Value | None) -> frozenset[int | float]:
+    assert isinstance(source.value, Call)
+    home = context.bodies.home(source.value.node)
+    return numbers(context, value, home) if home is not None else frozenset()
+
+
+def _negative(context: Context, part: Bound) -> bool:
+    """Say whether a part scales what comes from before by negative numbers, as the last step of an optimizer does."""
+    sources = [*context.sources.originals(part)]
+    known = [
+        _numbers(context, one, one.value.argument(0, "step_size"))
+        for one in sources
+        if isinstance(one.value, Call) and _name(context, one) == "optax.scale"
+    ]
+    return (
+        bool(known) and len(known) == len(sources) and all(one and -_WHOLE < min(one) <= max(one) < 0 for one in known)
+    )
 
 
 def _parts(context: Context, event: CallEvent) -> list[Bound] | None:
@@ -83,11 +151,13 @@ def _late(context: Context, part: Bound) -> str:
     for source in sources if size is not None or word == _DECAY else ():
         assert isinstance(source.value, Call)
         given = source.value.argument(0, size or "weight_decay")
-        home = context.bodies.home(source.value.node)
-        known = numbers(context, given, home) if home is not None else frozenset()
+        known = _numbers(context, source, given)
         if size is None and not (known and min(known) > 0):
             return ""
-        if size is not None and ((known and min(known) < _SMALL) or (word == "clip" and not known)):
+        if size is not None and (
+            (known and min(known) < _SMALL)
+            or (word == "clip" and not known and not _called_gradients(source.value, word))
+        ):
             return ""
     return word if size is not None or word == _DECAY else ""
 

@@ -31,11 +31,21 @@ CASES: dict[str, Cases] = {
             "tx = optax.multi_transform({'a': optax.adam(1e-3)}, {'w': 'a', 'b': 'c'})  # NNX837\n",
             "tx = optax.multi_transform({'a': optax.adam(1e-3)}, lambda p: {k: 'b' for k in p})  # NNX837\n",
             "tx = optax.chain(optax.adam(1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
+            "def make(rate, norm=5.0):\n    parts = (optax.sgd(rate), optax.clip_by_global_norm(norm))\n"
+            "    return optax.chain(*parts)  # NNX837\ntx = make(0.01)\n",
+            "def make(hp):\n    tx = optax.sgd(hp['rate'])\n"
+            "    return optax.chain(tx, optax.clip(hp.max_grad))  # NNX837\n",
+            "tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3), optax.clip_by_global_norm(1.0))  # NNX837\n",
         ),
         clean=(
             "tx = optax.multi_transform({'a': optax.adam(1e-3), 'c': optax.set_to_zero()}, {'w': 'a', 'b': 'c'})\n",
             "tx = optax.multi_transform({'b': optax.adam(1e-3)}, lambda p: {k: 'b' for k in p})\n",
             "tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))\n",
+            "tx = optax.chain(optax.sgd(0.1), optax.clip_by_global_norm(0.5))  # no step is longer\n",
+            "tx = optax.chain(optax.sgd(0.01), optax.clip(1.0))  # a largest change, as its argument is called\n",
+            "tx = optax.chain(\n    optax.scale_by_adam(), optax.scale(-1.0), optax.clip_by_global_norm(1.0), optax.scale(0.1))\n",
+            "def make(rate, norm):\n    return optax.chain(optax.sgd(rate), optax.clip_by_global_norm(norm))\n",
+            "tx = optax.chain(optax.clip_by_global_norm(1.0), optax.scale(-0.01))\n",
             "loss_tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3))\n",
         ),
     ),
