@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codemods.nnx.lint import (
     abstract_called,
+    accumulated,
     appended,
     appended_array,
     argument_kinds,
@@ -193,9 +194,9 @@ from codemods.nnx.speedup import cached_partial, split_merge
 RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
-        abstract_called, appended, appended_array, argument_kinds, array_mutator, ascending, attention_mode,
-        attribute_state, axes_length, batch_shapes, boolean_mask, bound_method, branch, cached_tracer, callback_shape,
-        captured, captured_key, carry_order, carry_type, checkpoint_again, collection_names, concretize,
+        abstract_called, accumulated, appended, appended_array, argument_kinds, array_mutator, ascending,
+        attention_mode, attribute_state, axes_length, batch_shapes, boolean_mask, bound_method, branch, cached_tracer,
+        callback_shape, captured, captured_key, carry_order, carry_type, checkpoint_again, collection_names, concretize,
         derivative_rule, discarded_at, discarded_result, discarded_split, donated, donation, double_precision,
         double_softmax, dropped_update, dynamic_result, dynamic_shape, eager_model, eager_update, edited_copy,
         equal_nan, filter_order, fixed_schedule, flat_loss, float_for_integer, foreign_habits, foreign_methods,

@@ -1,0 +1,236 @@
+"""Cases of rules about values that a model sows."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_GATED = """\
+class Gated(nnx.Module):
+    def __init__(self, rngs):
+        self.gate = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, x):
+        gate = nnx.sigmoid(self.gate(x))
+        self.sow(nnx.Intermediate, "openness", jnp.mean(gate))
+        return x * gate
+class Stack(nnx.Module):
+    def __init__(self, rngs):
+        self.first, self.last = Gated(rngs), Gated(rngs)
+    def __call__(self, x):
+        return self.last(self.first(x))
+"""
+_SUMMED = _GATED.replace(
+    "jnp.mean(gate))",
+    "jnp.mean(gate), init_fn=lambda: jnp.zeros(()), reduce_fn=lambda a, b: a + b)",
+)
+_STEP = """\
+@nnx.jit
+def step(net, tx, x):
+    def loss_fn(net):
+        y = net(x)
+        return jnp.mean(y**2) + PENALTY
+    loss, grads = nnx.value_and_grad(loss_fn)(net)
+    tx.update(net, grads)
+    return loss
+"""
+_LOOP = """\
+net = Stack(nnx.Rngs(0))
+tx = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+for data in (x, 2 * x):
+    step(net, tx, data)  # NNX901
+"""
+_EAGER = _STEP.replace("@nnx.jit\n", "").replace("    tx.update(net, grads)\n", "")
+_PLAIN = _LOOP.replace("  # NNX901", "")
+_MARKED = _GATED.replace("jnp.mean(gate))", "jnp.mean(gate))  # NNX919")
+
+
+def _program(penalty: str, *, model: str = _MARKED, step: str = _STEP, loop: str = _LOOP) -> str:
+    """Return a program with a penalty in its loss."""
+    return model + step.replace("PENALTY", penalty) + loop
+
+
+CASES = {
+    "NNX793": Cases(
+        bad=(
+            _program("sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))  # NNX793"),
+            _program("jax.tree.reduce(lambda a, b: a + b, nnx.state(net, nnx.Intermediate))  # NNX793"),
+            _program(
+                "penalty",
+                step=_STEP.replace(
+                    "        return",
+                    "        sown = nnx.state(net, nnx.Intermediate)  # NNX793\n"
+                    "        leaves = jax.tree_util.tree_leaves(sown)\n"
+                    "        penalty = jnp.mean(jnp.stack(leaves))\n"
+                    "        return",
+                ),
+            ),
+            _program(
+                "penalty",
+                step=_STEP.replace(
+                    "        return",
+                    "        penalty = 0.0\n"
+                    "        for leaf in jax.tree.leaves(nnx.state(net, nnx.Intermediate)):  # NNX793\n"
+                    "            penalty += leaf.mean()\n"
+                    "        return",
+                ),
+            ),
+            _program(
+                "sum(jnp.mean(v) for v in jax.tree.leaves(sown_by(net)))",
+                step="def sown_by(net):\n    return nnx.state(net, nnx.Intermediate)  # NNX793\n" + _STEP,
+            ),
+            _program(
+                "sum(jax.tree.leaves(sown))",
+                step=_STEP.replace(
+                    "        return jnp",
+                    "        _, sown, _ = nnx.split(net, nnx.Intermediate, ...)  # NNX793\n        return jnp",
+                ),
+            ),
+            _program("net.last.openness.value[0]  # NNX793"),
+            _program("sum(net.last.openness.value)  # NNX793"),
+            # a loop in a method of a class that has the model
+            _GATED.replace("jnp.mean(gate))", "jnp.mean(gate))  # NNX919")
+            + _STEP.replace("PENALTY", "sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))  # NNX793")
+            + """\
+class Trainer:
+    def __init__(self):
+        self.net = Stack(nnx.Rngs(0))
+        self.tx = nnx.Optimizer(self.net, optax.sgd(0.1), wrt=nnx.Param)
+    def fit(self, batches):
+        for x in batches:
+            step(self.net, self.tx, x)  # NNX901
+Trainer().fit(batches)
+""",
+            # sums stay, too
+            _program(
+                "sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))  # NNX793",
+                model=_SUMMED,
+            ),
+            # no compiled code
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate))))  # NNX793
+""",
+            # a Variable of its own
+            _program(
+                "sum(jax.tree.leaves(nnx.state(net, Loss)))  # NNX793",
+                model="class Loss(nnx.Variable):\n    pass\n" + _MARKED.replace("nnx.Intermediate", "Loss"),
+            ),
+        ),
+        clean=(
+            _program("sum(jax.tree.leaves(nnx.pop(net, nnx.Intermediate)))", model=_GATED, step=_EAGER, loop=_PLAIN),
+            # taken away later
+            _program(
+                "sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))",
+                model=_GATED,
+                step=_EAGER,
+                loop=_PLAIN + "    nnx.pop(net, nnx.Intermediate)\n",
+            ),
+            # the last one alone
+            _program(
+                "sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))",
+                model=_GATED.replace(
+                    "jnp.mean(gate))", "jnp.mean(gate), init_fn=lambda: 0.0, reduce_fn=lambda a, b: b)"
+                ),
+                step=_EAGER,
+                loop=_PLAIN,
+            ),
+            # a new model for every round
+            _GATED
+            + _STEP.replace("PENALTY", "sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))").replace(
+                "@nnx.jit\n", ""
+            )
+            + """\
+def once(x):
+    net = Stack(nnx.Rngs(0))
+    return step(net, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param), x)
+print(once(x))
+""",
+            # what jax.jit is given is a copy
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+graphdef, state = nnx.split(net)
+@jax.jit
+def penalty(state, x):
+    net = nnx.merge(graphdef, state)
+    net(x)
+    return sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))
+for data in (x, 2 * x):
+    print(penalty(state, data))
+""",
+            # parameters
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(y + sum(w.sum() for w in jax.tree.leaves(nnx.state(net, nnx.Param))))
+""",
+            # the newest of each
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(net.first.openness.value[-1] + net.last.openness.value[-1])
+    print(jax.tree.leaves(nnx.state(net, nnx.Intermediate))[-1])
+""",
+            # begun anew
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate))))
+    del net.first.openness, net.last.openness
+""",
+            # one call of the model, looked at often
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+y = net(x)
+for scale in (1.0, 2.0):
+    print(scale * sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate))))
+""",
+            # a model that sows nothing
+            _GATED
+            + """\
+class Plain(nnx.Module):
+    def __init__(self, rngs):
+        self.dense = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, x):
+        return self.dense(x)
+net = Plain(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate))))
+""",
+            # a model for each round
+            _GATED
+            + """\
+for data in (x, 2 * x):
+    net = Stack(nnx.Rngs(0))
+    y = net(data)
+    print(sum(jax.tree.leaves(nnx.state(net, nnx.Intermediate))))
+""",
+            # each layer's own list, of which the caller takes the newest
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+    print(sum(v[-1] for v in (net.first.openness.value, net.last.openness.value)))
+""",
+            # as many as there are steps, for their mean
+            _GATED
+            + """\
+net = Stack(nnx.Rngs(0))
+for data in (x, 2 * x):
+    y = net(data)
+print(jnp.mean(jnp.stack(jax.tree.leaves(nnx.state(net, nnx.Intermediate)))))
+""",
+        ),
+    )
+}
