@@ -11,12 +11,13 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test, kinds_of, passed
+from codemods.nnx.lint.places import callers_of, foreign, in_test, kinds_of, passed
 from codemods.nnx.lint.traced import root_param
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Item, Value
+from codemods.nnx.values import Attr, Call, Item, Param, Sequence, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
+_HELPERS = 3  # functions that hand on an optimizer
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -24,8 +25,11 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True):
         if name in _OPTIMIZERS and event.value.args and not event.value.starred:
             made.setdefault(event.scope, []).append((event, event.value.args[0]))
+    for event, model in _of_optax(context):
+        made.setdefault(event.scope, []).append((event, model))
     if not made:
         return
+    helped = _through_helpers(context, made)
     stores = [e for e in context.project.attributes() if isinstance(e.stored, Call) and not _own(e)]
     replacing: dict[FunctionFacts, list[AttrEvent]] = {}
     for store in stores:
@@ -35,7 +39,9 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for event, model in made.get(store.scope, ()):
             if event.node.lineno < store.node.lineno and _inside(store.base, model) and not in_test(store.scope):
-                if not _made_again(made, store.scope, model, store.node.lineno):
+                if (event in helped or event.loops) and not _goes_on(context, event, store.statement):
+                    continue
+                if not _made_again(context, made, store.scope, model, store.node.lineno):
                     yield _found(store.scope, store.node, event)
                     break
         first = _made_in_constructor(context, made, store)
@@ -44,20 +50,27 @@ def _check(context: Context) -> Iterator[Finding]:
         param = root_param(store.base)
         if param is not None and param.function is store.scope.function:
             replacing.setdefault(param.function, []).append(store)
+    for store in _of_methods(context):
+        assert store.scope.function is not None
+        replacing.setdefault(store.scope.function, []).append(store)
     for function, changes in replacing.items():
-        for caller in context.flow.sites.callers(function):
+        for caller in callers_of(context, function):
             first = _made_elsewhere(context, made, caller, _given(caller, changes[0]))
             if first is not None:
                 yield _found(caller.scope, caller.node, first)
             for event, model in made.get(caller.scope, ()):
                 if event.node.lineno >= caller.node.lineno or in_test(caller.scope) or event.scope is not caller.scope:
                     continue
+                if (event in helped or event.loops or _own(changes[0])) and not _goes_on(
+                    context, event, caller.statement
+                ):
+                    continue
                 given = _given(caller, changes[0])
                 paths = context.bodies.paths(caller.scope)
                 if (
                     given is not None
                     and _inside(given, model)
-                    and not _made_again(made, caller.scope, model, caller.node.lineno)
+                    and not _made_again(context, made, caller.scope, model, caller.node.lineno)
                 ):
                     if not apart(paths.get(event.node, ()), paths.get(caller.node, ()), caller.scope.node):
                         yield _found(caller.scope, caller.node, event)
@@ -168,15 +181,95 @@ def _inside(base: Value, model: Value) -> bool:
         base = base.base
 
 
-def _made_again(made: dict[Scope, list[tuple[CallEvent, Value]]], scope: Scope, model: Value, line: int) -> bool:
-    return any(event.node.lineno > line and other == model for event, other in made.get(scope, ()))
+def _made_again(
+    context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]], scope: Scope, model: Value, line: int
+) -> bool:
+    """Say whether a scope makes another optimizer of a model, or of what a function gave back for it, behind a line."""
+    flow = context.flow
+    later = [other for event, other in made.get(scope, ()) if event.node.lineno > line]
+    if any(other == model for other in later):
+        return True
+    first = {one.value for one in context.sources.originals(flow.here(model, scope))} if later else set()
+    return any(first & {one.value for one in context.sources.originals(flow.here(other, scope))} for other in later)
+
+
+def _of_optax(context: Context) -> Iterator[tuple[CallEvent, Value]]:
+    """Yield where optax makes its state for what ``nnx.state`` selects of a model, with the model."""
+    for event in context.bodies.named("init"):
+        callee = event.value.callee
+        given = event.value.args[0] if len(event.value.args) == 1 else None
+        if not isinstance(given, Call) or last_word(given.node.func) != "state" or not isinstance(callee, Attr):
+            continue
+        if not given.args or context.flow.calls.callee_name(context.flow.here(given, event.scope)) != "flax.nnx.state":
+            continue
+        if kinds_of(context, callee.base, event.scope) == {Kind.TRANSFORM}:
+            yield event, given.args[0]
+
+
+def _through_helpers(context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]]) -> frozenset[CallEvent]:
+    """Add the calls of functions that give back an optimizer of the model that they are given, and return them."""
+    found: set[CallEvent] = set()
+    pending = [one for several in made.values() for one in several]
+    for _ in range(_HELPERS):
+        calls: list[tuple[CallEvent, Value]] = []
+        for event, model in pending:
+            function = event.scope.function
+            if function is None or not isinstance(model, Param) or model.function is not function:
+                continue
+            if model is function.self_param or not any(_gives(one, event.value) for one in function.returns):
+                continue
+            for caller in callers_of(context, function):
+                given = None if caller.value.starred else passed(caller, model)
+                if given is not None and caller not in found:
+                    calls.append((caller, given))
+        for caller, given in calls:
+            found.add(caller)
+            made.setdefault(caller.scope, []).append((caller, given))
+        pending = calls
+    return frozenset(found)
+
+
+def _gives(returned: Value, made: Value) -> bool:
+    """Say whether a function returns what was made in it, also as a part of a tuple."""
+    return returned is made or (isinstance(returned, Sequence) and any(one is made for one in returned.items))
+
+
+def _of_methods(context: Context) -> Iterator[AttrEvent]:
+    """Yield where a method always replaces a layer that the constructor of its class makes."""
+    for store in context.project.attributes():
+        function = store.scope.function
+        if not isinstance(store.stored, Call) or not _own(store) or function is None or function.owner is None:
+            continue
+        if function.name.startswith("__") or store.context != "store" or not _constructed(store):
+            continue
+        first = [value for method, value in function.owner.stores.get(store.node.attr, ()) if method.name == "__init__"]
+        if not first or context.bodies.paths(store.scope).get(store.statement):
+            continue
+        if (
+            Kind.MODULE in kinds_of(context, store.stored, store.scope)
+            and "flax.nnx.Module" in (context.flow.classes.mro(function.owner)[1])
+        ):
+            yield store
+
+
+def _goes_on(context: Context, event: CallEvent, change: ast.stmt) -> bool:
+    """Say whether the optimizer that a call gives is used behind a statement, where it has a name."""
+    statement = event.statement
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return False
+    names = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    attributes = any(isinstance(n, ast.Attribute) for target in statement.targets for n in ast.walk(target))
+    uses = (use for name in names for use in context.bodies.names(event.scope).get(name, ()))
+    return attributes or any(isinstance(n.ctx, ast.Load) and n.lineno > change.lineno for n in uses)
 
 
 def _given(caller: CallEvent, change: AttrEvent) -> Value | None:
     """Return what a call gives for the parameter whose layer the function replaces."""
     param = root_param(change.base)
-    if param is None or param is param.function.self_param or caller.value.starred:
+    if param is None or caller.value.starred:
         return None
+    if param is param.function.self_param:
+        return caller.value.callee.base if _own(change) and isinstance(caller.value.callee, Attr) else None
     return passed(caller, param)
 
 

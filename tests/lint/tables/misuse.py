@@ -725,6 +725,58 @@ class Trainer:
         self.opt = nnx.Optimizer(self.net, optax.sgd(0.1), wrt=nnx.Param)
         self.net.head = nnx.Linear(3, 5, rngs=rngs)  # NNX861
 """,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+def swap(net, rngs):
+    net.head = nnx.Linear(3, 5, rngs=rngs)
+def optimizer_of(net, rate):
+    tx = optax.adam(rate)
+    return nnx.Optimizer(net, tx, wrt=nnx.Param)
+def run(rngs):
+    net = Net(rngs)
+    opt = optimizer_of(net, 0.1)
+    swap(net, rngs)  # NNX861
+    return net, opt
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def begin_anew(self, classes, rngs):
+        self.head = nnx.Linear(3, classes, rngs=rngs)
+def run(rngs):
+    net = Net(rngs)
+    opt = nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)
+    net.begin_anew(5, rngs)  # NNX861
+    return net, opt
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+def setup(net):
+    tx = optax.adam(0.1)
+    opt = nnx.Optimizer(net, tx, wrt=nnx.Param)
+    return opt, tx
+def run(rngs):
+    net = Net(rngs)
+    opt, tx = setup(net)
+    net.head = nnx.Linear(3, 5, rngs=rngs)  # NNX861
+    return net, opt, tx
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+def run(rngs):
+    net = Net(rngs)
+    tx = optax.adam(0.1)
+    moments = tx.init(nnx.state(net, nnx.Param))
+    net.head = nnx.Linear(3, 5, rngs=rngs)  # NNX861
+    return net, tx, moments
+""",
         ),
         clean=(
             """\
@@ -765,6 +817,85 @@ def swap(net, rngs):
 net = Net(nnx.Rngs(1))
 swap(net, nnx.Rngs(2))
 opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+""",
+            # used up before
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+def optimizer_of(net):
+    return nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)
+def run(rngs):
+    net = Net(rngs)
+    opt = optimizer_of(net)
+    print(opt.step)
+    net.head = nnx.Linear(3, 5, rngs=rngs)
+    return net
+run(nnx.Rngs(1))
+""",
+            # made again of what the function gives back
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+def swap(net, rngs):
+    net.head = nnx.Linear(3, 5, rngs=rngs)
+    return net
+def optimizer_of(net):
+    return nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)
+def run(rngs):
+    net = Net(rngs)
+    opt = optimizer_of(net)
+    print(opt.step)
+    net = swap(net, rngs)
+    opt = optimizer_of(net)
+    return net, opt
+run(nnx.Rngs(1))
+""",
+            # another model's
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def begin_anew(self, classes, rngs):
+        self.head = nnx.Linear(3, classes, rngs=rngs)
+def optimizer_of(net):
+    return nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)
+def run(rngs):
+    net, other = Net(rngs), Net(rngs)
+    opt = optimizer_of(net)
+    other.begin_anew(5, rngs)
+    return net, other, opt
+run(nnx.Rngs(1))
+""",
+            # before the optimizer, by a method
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+    def begin_anew(self, classes, rngs):
+        self.head = nnx.Linear(3, classes, rngs=rngs)
+def run(rngs):
+    net = Net(rngs)
+    net.begin_anew(5, rngs)
+    tx = optax.adam(0.1)
+    return tx.init(nnx.state(net, nnx.Param)), nnx.Optimizer(net, tx, wrt=nnx.Param)
+run(nnx.Rngs(1))
+""",
+            # at the end of each stage
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(3, 3, rngs=rngs)
+def swap(net, rngs):
+    net.head = nnx.Linear(3, 5, rngs=rngs)
+def run(rngs):
+    net = Net(rngs)
+    for stage in range(3):
+        opt = nnx.Optimizer(net, optax.adam(0.1), wrt=nnx.Param)
+        print(stage, opt.step)
+        swap(net, rngs)
+run(nnx.Rngs(1))
 """,
         ),
     ),
