@@ -13,6 +13,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.straight_through import blocked
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Param
@@ -30,6 +31,8 @@ NONE, STEP, SMOOTH = 0, 1, 2
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _latents(context)
+    for scope, node, what, way in blocked(context, lambda part, home: _stepping(context, part, home)):
+        yield finding(RULE.code, scope, node, what, way)
     seen: set[FunctionFacts] = set()
     for event, name in foreign(context, "grad", "value_and_grad"):
         if name not in GRADIENTS or not event.value.args or in_test(event.scope):
@@ -60,6 +63,15 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"{shown(function)} depends on `{params[place]}` {how} only: its gradient is zero everywhere",
                     way,
                 )
+
+
+def _stepping(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression depends on parameters of its function, and on all of them in steps only."""
+    function = scope.function
+    if function is None or isinstance(function.node, ast.Lambda):
+        return False
+    found = [_Depends(context, function, name).of(node) for name in function.params]
+    return max(found, default=NONE) == STEP
 
 
 def _returned(function: FunctionFacts) -> ast.expr | None:
@@ -185,8 +197,9 @@ RULE = lint_rule(
     why="""\
 What goes in steps has the derivative zero: with the accuracy, or anything of `argmax`, `round` or a comparison for a
 loss, all gradients are zero and nothing is learned, without an error. So are they if `stop_gradient` stands around the
-parameters as well as around the target. The same holds for the layers in front of outputs
-that are rounded without an estimator of the gradient.
+parameters as well as around the target. The same holds for the layers in front of outputs that are rounded without an
+estimator of the gradient, and for estimators written wrong: `stop_gradient(x + q - x)`, `x + stop_gradient(q) - x` and
+`q + stop_gradient(x - q)`. Right is `x + stop_gradient(q - x)`.
 """,
     source="jax issues 17555 and others; Stack Overflow; measured: gradients of zero",
     check=_check,

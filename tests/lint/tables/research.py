@@ -165,6 +165,15 @@ CASES: dict[str, Cases] = {
             "step = jax.value_and_grad(loss)\n",
             "def loss(p, v):\n    return jnp.mean(jax.lax.stop_gradient(p * v - 1) ** 2)  # NNX884\n"
             "g = jax.grad(loss)\n",
+            "def quantize(w):\n    q = jnp.round(4 * w) / 4\n    return jax.lax.stop_gradient(w + q - w)  # NNX884\n",
+            "def quantize(w):\n    q = jnp.sign(w)\n    return w + jax.lax.stop_gradient(q) - w  # NNX884\n",
+            "from jax.lax import stop_gradient as sg\ndef quantize(w, step):\n"
+            "    return sg(w) + sg(step * jnp.floor(w / step) - w)  # NNX884\n",
+            "def quantize(w):\n    q = jnp.round(w)\n    return q + jax.lax.stop_gradient(w - q)  # NNX884\n",
+            "def quantize(w):\n    q = jnp.round(w)\n    return w + (q - w)  # NNX884\n",
+            "class Codes(nnx.Module):\n    def __call__(self, z):\n        soft = jax.nn.softmax(z)\n"
+            "        hard = jax.nn.one_hot(jnp.argmax(soft, -1), z.shape[-1])\n        out = soft + hard - soft\n"
+            "        return jax.lax.stop_gradient(out)  # NNX884\n",
         ),
         clean=(
             "def loss(w, v):\n    return jnp.mean((w * v) ** 2)\nstep = jax.grad(loss)\n",
@@ -176,6 +185,20 @@ CASES: dict[str, Cases] = {
             "    return jnp.mean((q - 1) ** 2)\ng = jax.grad(loss)\n",
             "def loss(p, v):\n    lp = p * v\n    return jnp.sum(jnp.exp(lp - jax.lax.stop_gradient(lp)))\n"
             "g = jax.grad(loss)\n",
+            "def quantize(w):\n    q = jnp.round(4 * w) / 4\n    return w + jax.lax.stop_gradient(q - w)\n"
+            "print(jax.grad(lambda w: quantize(w).sum())(x))\n",
+            "from jax.lax import stop_gradient as sg\ndef quantize(w):\n    q = jnp.sign(w)\n"
+            "    return sg(q) + w - sg(w)\nprint(quantize(x))\n",
+            "def pick(z):\n    soft = jax.nn.softmax(z)\n"
+            "    hard = jax.nn.one_hot(jnp.argmax(soft, -1), z.shape[-1])\n"
+            "    return jax.lax.stop_gradient(hard - soft) + soft\nprint(pick(x))\n",
+            "def nearest(z, codes):\n    q = codes[jnp.argmin((codes - z) ** 2)]\n"
+            "    return q + jax.lax.stop_gradient(z - q)\nprint(nearest(x[0], x))\n",
+            "def advantage(r, v):\n    return jax.lax.stop_gradient(r + 0.9 * v - v)\nprint(advantage(x, 2 * x))\n",
+            "def smooth(w, v):\n    q = 0.5 * w + v\n    return w + (q - w)\nprint(smooth(x, x))\n",
+            "def target(w):\n    return jax.lax.stop_gradient(jnp.round(w))\nprint(target(x))\n",
+            "def surrogate(w):\n    s = jax.nn.sigmoid(w)\n"
+            "    return jax.lax.stop_gradient((w > 0) * 1.0) + s - jax.lax.stop_gradient(s)\nprint(surrogate(x))\n",
         ),
     ),
     "NNX885": Cases(

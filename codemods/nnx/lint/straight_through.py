@@ -1,0 +1,155 @@
+"""Straight-through estimators that let no gradient through; part of NNX884."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.values import Ref
+
+_STOP = "jax.lax.stop_gradient"
+_DEPTH = 4  # through how many variables a term is followed
+
+
+@dataclass(frozen=True)
+class _Term:
+    """One term of a sum.
+
+    Attributes:
+        node: the term, without its sign.
+        sign: 1 or -1.
+        stopped: whether ``stop_gradient`` stands around it.
+    """
+
+    node: ast.expr
+    sign: int
+    stopped: bool
+
+    @property
+    def text(self) -> str:
+        """What is the same for the same term."""
+        return ast.unparse(self.node)
+
+
+def blocked(context: Context, flat: Callable[[ast.expr, Scope], bool]) -> Iterator[tuple[Scope, ast.expr, str, str]]:
+    """Yield the sums ``x + q - x`` that are equal to ``q`` and pass no gradient on, with what is wrong and the way out.
+
+    Args:
+        context: the analysis.
+        flat: says whether an expression of a function depends on something, and on all of it in steps only.
+    """
+    inner: set[ast.AST] = set()
+    found: list[tuple[Scope, ast.expr, list[_Term]]] = []
+    for scope, node in each(context, ast.BinOp, ast.Call):
+        if scope.function is None or in_test(scope):
+            continue
+        stops = scope.module.source.mentions(b"stop_gradient")
+        if isinstance(node, ast.Call) and not (stops and len(node.args) == 1 and not node.keywords):
+            continue
+        terms = list(_terms(context, scope, node, 1, False, inner))
+        if len(terms) > 2:
+            found.append((scope, node, terms))
+    for scope, node, terms in found:
+        if node in inner:
+            continue
+        told = _wrong(context, scope, terms, flat)
+        if told is not None:
+            yield (scope, node, *told)
+
+
+def _terms(
+    context: Context, scope: Scope, node: ast.expr, sign: int, stopped: bool, inner: set[ast.AST], depth: int = 0
+) -> Iterator[_Term]:
+    """Yield the terms of a sum; those within ``stop_gradient`` too, and of a variable that stands there for a sum."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        inner |= {node.left, node.right}
+        yield from _terms(context, scope, node.left, sign, stopped, inner, depth)
+        right = -sign if isinstance(node.op, ast.Sub) else sign
+        yield from _terms(context, scope, node.right, right, stopped, inner, depth)
+    elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and _stops(context, scope, node):
+        inner.add(node.args[0])
+        yield from _terms(context, scope, node.args[0], sign, True, inner, depth)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner.add(node.operand)
+        yield from _terms(context, scope, node.operand, -sign, stopped, inner, depth)
+    elif stopped and depth == 0 and isinstance(node, ast.Name) and _is_sum(bound := _bound(context, scope, node)):
+        assert bound is not None
+        inner.add(bound)
+        yield from _terms(context, scope, bound, sign, stopped, inner, 1)
+    else:
+        yield _Term(node, sign, stopped)
+
+
+def _is_sum(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+
+
+def _stops(context: Context, scope: Scope, call: ast.Call) -> bool:
+    """Say whether a call is one of ``stop_gradient``, by whatever name."""
+    value = scope.module.values.get(call.func)
+    if value is None:
+        return False
+    found = context.flow.resolve(context.flow.here(value, scope)).value
+    return isinstance(found, Ref) and found.name == _STOP
+
+
+def _bound(context: Context, scope: Scope, name: ast.Name) -> ast.expr | None:
+    """Return what the only assignment of a variable gives it."""
+    names = [n for n in context.bodies.names(scope).get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
+    if len(names) != 1 or scope.function is None or name.id in scope.function.params:
+        return None
+    nodes = context.bodies.nodes(scope)
+    return next((n.value for n in nodes if isinstance(n, ast.Assign) and n.targets == names), None)
+
+
+def _wrong(
+    context: Context, scope: Scope, terms: list[_Term], flat: Callable[[ast.expr, Scope], bool]
+) -> tuple[str, str] | None:
+    """Return what is wrong with a sum of which one term cancels another; None if nothing is."""
+    same = next((a for a in terms for b in terms if a.sign > 0 > b.sign and a.text == b.text and _variable(a)), None)
+    if same is None:
+        return None
+    equal = [one for one in terms if one.text == same.text]
+    rest = [one for one in terms if one.text != same.text]
+    if sum(one.sign for one in equal) != 0 or len(rest) != 1:
+        return None
+    other = rest[0]
+    passed = sum(one.sign for one in equal if not one.stopped)
+    stopped = any(one.stopped for one in terms)
+    x, q = same.text, other.text
+    if passed == 0 and _reaches(context, scope, other.node, x, 0):
+        if other.stopped or flat(other.node, scope):
+            what = "stop_gradient stands around all of it" if all(one.stopped for one in terms) else "nothing is left"
+            return (
+                f"this is `{q}`, and no gradient passes to `{x}`: {what if stopped else 'that of steps is zero'}",
+                f"let the gradient of `{x}` pass: {x} + jax.lax.stop_gradient({q} - {x})",
+            )
+    if passed == 1 and stopped and other.stopped and _reaches(context, scope, same.node, q, 0):
+        if flat(same.node, scope):
+            return (
+                f"this is `{q}` with the gradient of `{x}`, which is zero, as that of all that goes in steps",
+                f"exchange the two: {q} + jax.lax.stop_gradient({x} - {q})",
+            )
+    return None
+
+
+def _variable(term: _Term) -> bool:
+    return isinstance(term.node, ast.Name | ast.Attribute | ast.Subscript)
+
+
+def _reaches(context: Context, scope: Scope, node: ast.expr, text: str, depth: int) -> bool:
+    """Say whether an expression is made of another one, through variables of the function too."""
+    for part in ast.walk(node):
+        if not isinstance(part, ast.expr):
+            continue
+        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and ast.unparse(part) == text:
+            return True
+        if isinstance(part, ast.Name) and depth < _DEPTH:
+            bound = _bound(context, scope, part)
+            if bound is not None and _reaches(context, scope, bound, text, depth + 1):
+                return True
+    return False
