@@ -15,12 +15,12 @@ from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
-from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, last
+from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Unknown, Value
 
 #: Where a file speaks of these, the mode of a model may be set elsewhere
 MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
@@ -359,20 +359,28 @@ def _draws_with(context: Context, key: Value, function: FunctionFacts, depth: in
     """Say whether a function draws with a key, or with what it splits of it, itself or by other functions."""
     for event in context.bodies.calls.get(function.scope, ()):
         given = (*event.value.args, *(value for _, value in event.value.keywords))
-        if not any(value == key for value in given):
+        if not any(_is_key(value, key) for value in given):
             continue
         name = context.flow.calls.callee_name(context.flow.here(event.value, function.scope))
         if name:
-            if name.startswith("jax.random.") and event.value.argument(0, "key") == key:
+            first = event.value.argument(0, "key")
+            if name.startswith("jax.random.") and first is not None and _is_key(first, key):
                 return True
             continue
         for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, function.scope)):
             for param in callee.function.params.values():
                 argument = context.flow.argument(frame, param.name)
-                if argument is not None and argument.value == key and depth < _HELPERS:
+                if argument is not None and _is_key(argument.value, key) and depth < _HELPERS:
                     if _draws_with(context, param, callee.function, depth + 1):
                         return True
     return False
+
+
+def _is_key(value: Value, key: Value) -> bool:
+    """Say whether a value is a key, in the first round at least of a loop that splits it."""
+    while isinstance(value, Loop):
+        value = value.before
+    return value == key
 
 
 _HELPERS = 3  # functions that hand a key on
@@ -397,6 +405,15 @@ def _alike(context: Context, source: Bound, depth: int) -> bool:
             for side in arrays
         )
     name = context.flow.calls.callee_name(source)
+    if isinstance(made, Call) and name in TREE_MAPS and not made.starred:
+        leaves = context.flow.calls.callables(context.flow.with_value(source, made.args[0])) if made.args else []
+        given = leaves[0].function if len(leaves) == 1 else None
+        return given is not None and len(given.returns) == 1 and depth < _HELPERS and _alike(
+            context, context.flow.here(given.returns[0], given.scope), depth + 1
+        )  # fmt: skip
+    if isinstance(made, Call) and not name and isinstance(made.callee, Attr) and made.callee.name == "repeat":
+        func = made.node.func
+        return made.argument(1, "axis") == Const(0) and isinstance(func, ast.Attribute) and _one_row(func.value)
     if not isinstance(made, Call) or made.starred or not name.startswith(("jax.numpy.", "numpy.")):
         return False
     word, first = last(name), made.node.args[0] if made.node.args else None
@@ -406,12 +423,15 @@ def _alike(context: Context, source: Bound, depth: int) -> bool:
         fill = made.argument(1, "fill_value")
         return fill is not None and isinstance(context.flow.follow(source, fill).value, Const)
     if word in {"array", "asarray", "stack"}:  # [x] * n
+        if word == "stack" and isinstance(first, ast.ListComp) and len(first.generators) == 1:  # [x for _ in range(n)]
+            target = first.generators[0].target
+            same = isinstance(first.elt, ast.Name) and isinstance(target, ast.Name) and first.elt.id != target.id
+            return same and len(made.args) == 1 and not made.keywords
         return isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult) and any(
             isinstance(side, ast.List) and len(side.elts) == 1 for side in (first.left, first.right)
         )  # fmt: skip
-    if word == "repeat" and isinstance(first, ast.Subscript):  # x[None], n, axis=0
-        index = first.slice.elts[0] if isinstance(first.slice, ast.Tuple) else first.slice
-        return made.argument(2, "axis") == Const(0) and isinstance(index, ast.Constant) and index.value is None
+    if word == "repeat" and first is not None:  # x[None], n, axis=0
+        return made.argument(2, "axis") == Const(0) and _one_row(first)
     if word == "tile" and len(made.args) == 2:  # x, (n, 1)
         times = made.node.args[1]
         if not isinstance(times, ast.Tuple) or any(constant(part) != 1 for part in times.elts[1:]):
@@ -426,6 +446,21 @@ def _alike(context: Context, source: Bound, depth: int) -> bool:
             return last_word(shape.right) == "shape"
         return isinstance(shape, ast.Tuple) and len(shape.elts) == 2 and isinstance(shape.elts[1], ast.Starred)
     return False
+
+
+def _one_row(node: ast.expr) -> bool:
+    """Say whether an array has one row for certain: ``x[None]``, ``jnp.expand_dims(x, 0)``, ``x.reshape(1, -1)``."""
+    if isinstance(node, ast.Subscript):
+        index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+        return (isinstance(index, ast.Constant) and index.value is None) or last_word(index) == "newaxis"
+    if not isinstance(node, ast.Call):
+        return False
+    if last_word(node.func) == "expand_dims":
+        return constant(argument(node, 1, "axis")) == 0
+    shape = node.args[0] if node.args else None
+    if isinstance(shape, ast.Tuple) and shape.elts:
+        shape = shape.elts[0]
+    return last_word(node.func) == "reshape" and isinstance(node.func, ast.Attribute) and constant(shape) == 1
 
 
 def _shape_of(node: ast.Attribute, names: set[str]) -> bool:
@@ -591,8 +626,8 @@ def _noise(context: Context, key: Param, function: FunctionFacts, mapped: set[st
                 if argument is not None and isinstance(argument.value, Param) and argument.value.name in mapped
                 and argument.value.function is function
             }  # fmt: skip
-            for param, argument in given.items() if parts else ():
-                if argument is not None and argument.value in keys:
+            for param, held in given.items() if parts else ():
+                if held is not None and held.value in keys:
                     if _noise(context, param, callee.function, parts, depth + 1):
                         return True
     return False

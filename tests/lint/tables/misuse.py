@@ -6,6 +6,14 @@ from tests.lint.tables import Cases
 
 _DONATED = "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\n"
 
+_DROPPING = """\
+def predict(v, key):
+    for _ in range(2):
+        key, sub = jax.random.split(key)
+        v = v * jax.random.bernoulli(sub, 0.5, v.shape)
+    return v.sum()
+"""
+
 CASES = {
     "NNX836": Cases(
         bad=(
@@ -29,6 +37,30 @@ y = jax.vmap(noisy)(x)
 def make(rngs, width):
     return nnx.Linear(2, 2, rngs=rngs)
 ensemble = nnx.vmap(make, in_axes=(None, 0))(nnx.Rngs(0), x)  # NNX836
+""",
+            _DROPPING
+            + """\
+def samples(v, key, n):
+    rows = jnp.broadcast_to(v, (n,) + v.shape)
+    return jax.vmap(predict, in_axes=(0, None))(rows, key)  # NNX836
+""",
+            _DROPPING
+            + """\
+def samples(v, key, n):
+    rows = v[None].repeat(n, axis=0)
+    return jax.jit(jax.vmap(predict, in_axes=(0, None)))(rows, key)  # NNX836
+""",
+            _DROPPING
+            + """\
+def samples(v, key, n):
+    rows = jax.tree.map(lambda a: jnp.repeat(jnp.expand_dims(a, 0), n, axis=0), v)
+    return jax.vmap(predict, in_axes=(0, None))(rows, key)  # NNX836
+""",
+            _DROPPING
+            + """\
+many = jax.vmap(predict, in_axes=(0, None))  # NNX836
+def samples(v, key, n):
+    return many(jnp.stack([v for _ in range(n)]), key)
 """,
         ),
         clean=(
@@ -77,6 +109,41 @@ y = jax.vmap(table)(jax.random.normal(jax.random.key(0), (3,)))
 def apply(net, v):
     return net(v)
 apply(model, jnp.ones((4, 3)))
+""",
+            _DROPPING
+            + """\
+def samples(v, key, n):
+    keys = jax.random.split(key, n)
+    return jax.vmap(predict, in_axes=(None, 0))(v, keys)
+print(samples(x, key, 4))
+""",
+            _DROPPING
+            + """\
+def samples(rows, key):
+    return jax.vmap(predict, in_axes=(0, None))(rows, key)
+print(samples(jnp.arange(12.0).reshape(4, 3), key))
+""",
+            _DROPPING
+            + """\
+def samples(v, key, n):
+    rows = jnp.stack([v * i for i in range(n)])
+    return jax.vmap(predict, in_axes=(0, None))(rows, key)
+print(samples(x, key, 4))
+""",
+            _DROPPING
+            + """\
+def samples(v, key, n):
+    rows = jnp.repeat(v[:, None], n, axis=0)
+    return jax.vmap(predict, in_axes=(0, None))(rows, key)
+print(samples(x, key, 4))
+""",
+            """\
+def predict(v, key):
+    for _ in range(2):
+        v = v * 0.5
+    return v
+rows = jnp.broadcast_to(x, (4,) + x.shape)
+print(jax.vmap(predict, in_axes=(0, None))(rows, key))
 """,
         ),
     ),
