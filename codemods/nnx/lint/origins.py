@@ -47,6 +47,21 @@ def made(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
     return context.flow.resolve(context.flow.here(value, scope)) if value is not None else None
 
 
+def bound_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | None:
+    """Return what the only assignment of a variable of a function gives it; None if there is none, or are others.
+
+    Args:
+        context: the analysis.
+        scope: the scope of the function.
+        name: the variable.
+    """
+    names = [n for n in context.bodies.names(scope).get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
+    if len(names) != 1 or scope.function is None or name.id in scope.function.params:
+        return None
+    nodes = context.bodies.nodes(scope)
+    return next((n.value for n in nodes if isinstance(n, ast.Assign) and n.targets == names), None)
+
+
 def originals_that(context: Context, bound: Bound, serves: Callable[[Value], bool]) -> OrderedSet[Bound]:
     """Return where a value comes from, copies replaced by what they are of; nothing if one of these does not serve.
 

@@ -13,6 +13,7 @@ from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.origins import made_by_calls, named, origin, own_stores
+from codemods.nnx.lint.padding_index import negative_padding
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
@@ -20,6 +21,15 @@ from codemods.nnx.values import Attr, Call, Item, Loop, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for scope, node, mode in negative_padding(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`{scope.module.source.text(node)}` is filled up with a negative number, which counts from the end: "
+            f'mode="{mode}" leaves out only what is past the end',
+            "fill up with the length of the array, which is out of bounds",
+        )
     for scope, node in each(context, ast.Subscript):
         if in_test(scope):
             continue
@@ -166,9 +176,12 @@ def _indices(node: ast.expr) -> list[int | None]:
 RULE = lint_rule(
     "NNX847",
     "index-out-of-bounds",
-    "a literal index beyond the end of an array",
-    why="JAX raises no IndexError: reading gives the last element, and a value that is written there is dropped.",
-    source="JAX tutorial; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
+    "a literal index beyond the end of an array, or negative padding that is meant to be",
+    why="""\
+JAX raises no IndexError: reading gives the last element, and a value that is written there is dropped. With
+`mode="drop"` and `mode="fill"` too a negative index counts from the end: padding of -1 writes to the last element.
+""",
+    source="JAX tutorial; jax issues 14095 and 10063; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
     check=_check,
     bad=(
         """\

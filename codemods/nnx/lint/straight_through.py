@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
+from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.values import Ref
 
@@ -76,7 +77,7 @@ def _terms(
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner.add(node.operand)
         yield from _terms(context, scope, node.operand, -sign, stopped, inner, depth)
-    elif stopped and depth == 0 and isinstance(node, ast.Name) and _is_sum(bound := _bound(context, scope, node)):
+    elif stopped and depth == 0 and isinstance(node, ast.Name) and _is_sum(bound := bound_once(context, scope, node)):
         assert bound is not None
         inner.add(bound)
         yield from _terms(context, scope, bound, sign, stopped, inner, 1)
@@ -95,15 +96,6 @@ def _stops(context: Context, scope: Scope, call: ast.Call) -> bool:
         return False
     found = context.flow.resolve(context.flow.here(value, scope)).value
     return isinstance(found, Ref) and found.name == _STOP
-
-
-def _bound(context: Context, scope: Scope, name: ast.Name) -> ast.expr | None:
-    """Return what the only assignment of a variable gives it."""
-    names = [n for n in context.bodies.names(scope).get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
-    if len(names) != 1 or scope.function is None or name.id in scope.function.params:
-        return None
-    nodes = context.bodies.nodes(scope)
-    return next((n.value for n in nodes if isinstance(n, ast.Assign) and n.targets == names), None)
 
 
 def _wrong(
@@ -149,7 +141,7 @@ def _reaches(context: Context, scope: Scope, node: ast.expr, text: str, depth: i
         if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and ast.unparse(part) == text:
             return True
         if isinstance(part, ast.Name) and depth < _DEPTH:
-            bound = _bound(context, scope, part)
+            bound = bound_once(context, scope, part)
             if bound is not None and _reaches(context, scope, bound, text, depth + 1):
                 return True
     return False

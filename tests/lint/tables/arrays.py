@@ -316,6 +316,31 @@ class Net(nnx.Module):
             "y = jnp.arange(4)\nz = y.at[5].set(1)  # NNX847\n",
             "def f():\n    y = jnp.array([1, 2])\n    return y[-3]  # NNX847\n",
             "y = jnp.zeros((2, 3))\nz = y[0, 3]  # NNX847\n",
+            """\
+table = np.full((4, 2), -1)
+table[0, 0] = 2
+rows = jnp.asarray(table)
+def spread(rows, v):
+    return jnp.zeros(4).at[rows].add(v, mode="drop")  # NNX847
+y = spread(rows, 1.0)
+""",
+            """\
+def place(v, ids, valid):
+    ids = jnp.where(valid, ids, -1)
+    return jnp.zeros(4).at[ids].set(v, mode="drop")  # NNX847
+""",
+            """\
+def place(v):
+    ids, = jnp.nonzero(v > 0, size=4, fill_value=-1)
+    return jnp.zeros(4).at[ids].set(v[ids], mode="drop")  # NNX847
+""",
+            """\
+PAD = -1
+lists = [[0, 1], [2]]
+ids = jnp.array([row + [-1] * (3 - len(row)) for row in lists])
+y = jnp.take(x, ids, mode="fill", fill_value=0)  # NNX847
+z = x.at[jnp.full(3, PAD)].get(mode="fill")  # NNX847
+""",
         ),
         clean=(
             "y = jnp.zeros(3)\nz = y[2] + y[-3]\n",
@@ -323,6 +348,45 @@ class Net(nnx.Module):
             "y = jnp.zeros((5, 3))\nz = y[4]\n",
             "y = [1, 2]\ny.append(3)\nz = y[2]\n",
             "y = jnp.zeros((2, 3))\nz = y[1, 2]\n",
+            """\
+table = np.full((4, 2), 4)
+table[0, 0] = 2
+rows = jnp.asarray(table)
+def spread(rows, v):
+    return jnp.zeros(4).at[rows].add(v, mode="drop")
+y = spread(rows, 1.0)
+""",
+            """\
+table = np.full((4, 2), -1)
+table[0, 0] = 2
+rows = jnp.asarray(table)
+def spread(rows, v):
+    ids = jnp.where(rows < 0, 4, rows)
+    return jnp.zeros(4).at[ids].add(v, mode="drop")
+y = spread(rows, 1.0)
+""",
+            """\
+def spread(rows, v):
+    shares = jnp.where(rows >= 0, v, 0.0)
+    return jnp.zeros(4).at[rows].add(shares, mode="drop")
+y = spread(jnp.full(3, -1), 1.0)
+""",
+            """\
+def spread(rows, v):
+    return jnp.zeros(5).at[rows].add(v, mode="drop")[:-1]
+y = spread(jnp.full(3, -1), 1.0)
+""",
+            """\
+def read(rows, mask):
+    return jnp.take(x, rows, mode="fill", fill_value=0) * mask
+y = read(jnp.full(3, -1), jnp.zeros(3))
+""",
+            "y = x.at[jnp.full(2, -1)].set(0.0)\n",
+            "y = jax.ops.segment_sum(x, jnp.full(3, -1), 4, mode='drop')\n",
+            """\
+ids = jnp.array([0, -1])
+y = x.at[ids].set(0.0, mode="drop")
+""",
         ),
     ),
 }

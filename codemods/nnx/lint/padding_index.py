@@ -1,0 +1,179 @@
+"""Negative numbers as padding of indices, which count from the end; part of NNX847."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import bound_once
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant, keyword, names_in
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Ref, Unknown, Value
+
+_UPDATES = ("add", "apply", "divide", "get", "max", "min", "mul", "multiply", "power", "set", "subtract")
+# functions that take indices, with the position of these
+_TAKING = {"jax.numpy.take": 1, "jax.numpy.take_along_axis": 1}
+_COPYING = frozenset({"array", "asarray", "device_put", "ravel", "reshape", "astype", "copy", "flatten", "squeeze"})
+# what is filled up with a number to a fixed size, by the name of that argument
+_FILLING = {"full": (1, "fill_value"), "full_like": (1, "fill_value"), "pad": (9, "constant_values"),
+            "nonzero": (9, "fill_value"), "flatnonzero": (9, "fill_value"), "argwhere": (9, "fill_value"),
+            "unique": (9, "fill_value"), "union1d": (9, "fill_value"), "intersect1d": (9, "fill_value"),
+            "setdiff1d": (9, "fill_value")}  # fmt: skip
+_MASKS = re.compile(r"mask|valid|keep|is_pad|weights?$", re.I)
+_DEPTH = 8
+
+
+def negative_padding(context: Context) -> Iterator[tuple[Scope, ast.expr, str]]:
+    """Yield the indices that hold negative padding where padding is meant to be dropped, with what is done there.
+
+    Args:
+        context: the analysis.
+    """
+    modules = [m for m in context.asked.modules if m.source.mentions(b"drop") or m.source.mentions(b"fill")
+               or m.source.mentions(b"FILL_OR_DROP")]  # fmt: skip
+    if not modules:
+        return
+    for event in context.bodies.named(*_UPDATES, *(last(name) for name in _TAKING)):
+        if event.scope.module not in modules or in_test(event.scope):
+            continue
+        mode = _mode(context, event)
+        if not mode or keyword(event.node, "wrap_negative_indices") is not None:
+            continue
+        for index in _indices(context, event):
+            value = event.scope.module.values.get(index)
+            if value is None or not _padded(context, context.flow.here(value, event.scope), 0):
+                continue
+            if not _masked(context, event, index):
+                yield event.scope, index, mode
+                break
+
+
+def _mode(context: Context, event: CallEvent) -> str:
+    """Return the mode of a call that is said to leave out what is out of bounds; empty for another one."""
+    value = event.value.keyword("mode")
+    found = context.flow.resolve(context.flow.here(value, event.scope)).value if value is not None else None
+    if isinstance(found, Const) and found.value in {"drop", "fill"}:
+        return str(found.value)
+    return "fill" if isinstance(found, Ref) and last(found.name) == "FILL_OR_DROP" else ""
+
+
+def _indices(context: Context, event: CallEvent) -> list[ast.expr]:
+    """Return the indices of ``x.at[...].add(...)``, or those that are given to a function."""
+    func = event.node.func
+    name = context.flow.calls.name(event)
+    if name in _TAKING:
+        given = keyword(event.node, "indices")
+        place = _TAKING[name]
+        return [given] if given is not None else event.node.args[place : place + 1]
+    place_of = func.value if isinstance(func, ast.Attribute) else None
+    if not isinstance(place_of, ast.Subscript) or not isinstance(place_of.value, ast.Attribute):
+        return []
+    if place_of.value.attr != "at":
+        return []
+    parts = place_of.slice.elts if isinstance(place_of.slice, ast.Tuple) else [place_of.slice]
+    return [part for part in parts if isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Call)]
+
+
+def _padded(context: Context, bound: Bound, depth: int) -> bool:
+    """Say whether an array is filled up with a negative number, by one of the ways in which it is made."""
+    if depth > _DEPTH:
+        return False
+    return any(_source(context, one, depth + 1) for one in context.sources.originals(bound))
+
+
+def _source(context: Context, bound: Bound, depth: int) -> bool:
+    value = bound.value
+    if isinstance(value, Changed | Loop):
+        return depth <= _DEPTH and _source(context, context.flow.with_value(bound, value.before), depth + 1)
+    if isinstance(value, Indexed | Round | Item):  # a row of a table
+        base = context.flow.with_value(bound, value.base)
+        return not isinstance(base.value, Param) and depth <= _DEPTH and _padded(context, base, depth + 1)
+    if isinstance(value, Choice):
+        return any(_source(context, context.flow.with_value(bound, way), depth + 1) for way in value.options)
+    if not isinstance(value, Call) or value.starred:
+        return False
+    name = context.flow.calls.callee_name(bound)
+    word = last(name)
+    if not name and isinstance(value.callee, Attr) and value.callee.name in _COPYING:
+        return _padded(context, context.flow.with_value(bound, value.callee.base), depth + 1)
+    if not name.startswith(("jax.numpy.", "numpy.", "jax.device_put")):
+        return False
+    if word in _FILLING:
+        place, keyword_name = _FILLING[word]
+        fill = value.argument(place, keyword_name)
+        return fill is not None and _negative(context, bound, fill)
+    if word == "where":
+        if fill := value.keyword("fill_value"):
+            return _negative(context, bound, fill)
+        return len(value.args) == 3 and any(_negative(context, bound, one) for one in value.args[1:])
+    if word in _COPYING and value.args:
+        given = value.args[0]
+        node = value.node.args[0] if value.node.args else None
+        return (node is not None and _filled_rows(node)) or _padded(
+            context, context.flow.with_value(bound, given), depth + 1
+        )
+    return False
+
+
+def _negative(context: Context, bound: Bound, fill: Value) -> bool:
+    """Say whether a number is a negative one."""
+    found = context.flow.follow(bound, fill).value
+    if isinstance(found, Const):
+        return type(found.value) is int and found.value < 0
+    number = constant(found.node) if isinstance(found, Unknown) and isinstance(found.node, ast.expr) else None
+    return type(number) is int and number < 0
+
+
+def _filled_rows(node: ast.expr) -> bool:
+    """Say whether lists are filled up with a negative number, as in ``row + [-1] * (n - len(row))``."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and isinstance(part.left, ast.List):
+            number = constant(part.left.elts[0]) if len(part.left.elts) == 1 else None
+            if type(number) is int and number < 0:
+                return True
+    return False
+
+
+def _masked(context: Context, event: CallEvent, index: ast.expr) -> bool:
+    """Say whether what is done with padding may be of no effect: zeros are written there, or it is taken out again."""
+    names = names_in(index) - {"jnp", "np", "jax"}
+    if last_word(event.node.func) in {"get", "take", "take_along_axis"}:
+        parts: list[ast.AST] = [event.statement]
+    else:
+        parts = [one for given in event.node.args for one in _chain(context, event.scope, given, 0)]
+    if any(_chooses(node, names) for part in parts for node in ast.walk(part) if not _within(node, index)):
+        return True
+    end = event.statement.end_lineno or 0
+    later = [n for n in context.bodies.nodes(event.scope) if getattr(n, "lineno", 0) > end]
+    cut = [*ast.walk(event.statement), *later]
+    if any(isinstance(n, ast.Slice) and n.lower is None and n.upper is not None for n in cut):
+        return True  # a row more than there are, which is left out again
+    return any(_chooses(node, names) for node in later)
+
+
+def _within(node: ast.AST, index: ast.expr) -> bool:
+    return any(part is node for part in ast.walk(index))
+
+
+def _chain(context: Context, scope: Scope, node: ast.expr, depth: int) -> Iterator[ast.expr]:
+    """Yield an expression, and those that the variables in it stand for."""
+    yield node
+    for part in ast.walk(node) if depth < 4 else ():
+        bound = bound_once(context, scope, part) if isinstance(part, ast.Name) else None
+        if bound is not None:
+            yield from _chain(context, scope, bound, depth + 1)
+
+
+def _chooses(node: ast.AST, names: frozenset[str]) -> bool:
+    """Say whether something asks which indices are padding, or chooses by a mask."""
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _MASKS.search(node.id if isinstance(node, ast.Name) else node.attr) is not None
+    if isinstance(node, ast.Compare):
+        return bool(names & names_in(node))
+    return isinstance(node, ast.Call) and last_word(node.func) in {"where", "select", "nan_to_num", "isnan"}
