@@ -9,81 +9,95 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test, written
-from codemods.nnx.lint.syntax import constant, keyword, names_in
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import in_test, written
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Param
+from codemods.nnx.values import Call, Param
 
 # what makes a value one for all devices, or one of its own for each, so that it is not known what a gradient is
 _OVER_DEVICES = frozenset(
     {"psum", "pmean", "pvary", "pcast", "all_gather", "psum_scatter", "ppermute", "all_to_all", "axis_index"}
 )
 
+_REDUCING = frozenset({"pmean", "psum"})
+
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in foreign(context, "shard_map", everywhere=True):
-        if name != "jax.shard_map" or in_test(event.scope) or event.value.starred:
+    for root in context.traced.roots:
+        if root.transform != "jax.shard_map" or root.partial or in_test(root.scope):
             continue
-        if keyword(event.node, "check_vma") is not None or not event.value.args:
+        specs = option(root, "in_specs")
+        specs = written(context, specs, root.scope) if specs is not None else None
+        if option(root, "check_vma") is not None or not isinstance(specs, ast.Tuple):
             continue
-        specs = keyword(event.node, "in_specs")
-        specs = written(context, specs, event.scope) if specs is not None else None
-        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
-        if len(callees) != 1 or callees[0].args or callees[0].keywords or not isinstance(specs, ast.Tuple):
-            continue
-        function = callees[0].function
-        names = [*function.params][int(callees[0].receiver is not None) :]
-        whole = {one for one, spec in zip(names, specs.elts, strict=False) if _replicated(context, event, spec)}
+        function = root.function
+        names = [*function.params][int(root.bound) :]
+        whole = {one for one, spec in zip(names, specs.elts, strict=False) if _replicated(context, root, spec)}
         if function.scope.module in context.asked and len(names) == len(specs.elts):
             yield from _averaged(context, function, whole)
 
 
-def _replicated(context: Context, event: CallEvent, spec: ast.expr) -> bool:
+def _replicated(context: Context, root: Root, spec: ast.expr) -> bool:
     """Say whether a spec is that of what every device has as a whole: ``P()``."""
-    made = written(context, spec, event.scope)
+    made = written(context, spec, root.scope)
     return isinstance(made, ast.Call) and not made.args and last_word(made.func) in {"P", "PartitionSpec"}
 
 
 def _averaged(context: Context, function: FunctionFacts, whole: set[str]) -> Iterator[Finding]:
-    """Yield the means over devices of gradients with respect to replicated parameters."""
-    grads: set[str] = set()
+    """Yield the means and sums over devices of gradients with respect to replicated parameters."""
+    grads: dict[str, bool] = {}
+    plain: dict[ast.AST, bool] = {}
     for event in context.bodies.calls.get(function.scope, ()):
-        statement = event.statement
-        if not isinstance(event.node.func, ast.Call) or not isinstance(statement, ast.Assign):
+        maker, averaged = _local(context, event, whole)
+        if not maker:
             continue
-        if statement.value is event.node and _local(context, event, whole):
-            target = statement.targets[0]
-            if last_word(event.node.func.func) == "value_and_grad":
-                target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
-            if isinstance(target, ast.Name):
-                grads.add(target.id)
-    for node in context.bodies.nodes(function.scope) if grads else ():
-        if isinstance(node, ast.Call) and _mean_of(node, grads):
-            yield finding(
-                RULE.code,
-                function.scope,
-                node,
-                "the gradients of what all devices share are summed over them already: the mean divides nothing",
-                "take the mean of the loss, before the gradient: jax.lax.pmean(loss, axis) in the function of the loss",
-            )
+        if maker == "grad":
+            plain[event.node] = averaged
+        statement = event.statement
+        if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+            continue
+        target = statement.targets[0]
+        if maker == "value_and_grad":
+            target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
+        if isinstance(target, ast.Name):
+            grads[target.id] = averaged
+    divides = any(isinstance(n, ast.Div) for n in ast.walk(function.node))
+    for node in context.bodies.nodes(function.scope) if grads or plain else ():
+        word, given = _over_devices(node)
+        known = {grads[n.id] for n in given if isinstance(n, ast.Name) and n.id in grads}
+        known |= {plain[n] for n in given if n in plain}
+        if not known or (not all(known) and (word == "pmean" or divides)):
+            continue
+        yield finding(
+            RULE.code,
+            function.scope,
+            node,
+            "the gradients of what all devices share are summed over them already: "
+            + ("the mean divides nothing" if word == "pmean" else "here they are summed once more"),
+            "take the mean of the loss, before the gradient: jax.lax.pmean(loss, axis) in the function of the loss",
+        )
 
 
-def _local(context: Context, event: CallEvent, whole: set[str]) -> bool:
-    """Say whether a call gives gradients of a loss of one device's batch with respect to a replicated parameter."""
-    made = event.node.func
-    assert isinstance(made, ast.Call)
-    maker = next((one for one in context.bodies.calls.get(event.scope, ()) if one.node is made), None)
-    if maker is None or context.flow.calls.name(maker) not in GRADIENTS or not maker.value.args:
-        return False
+def _local(context: Context, event: CallEvent, whole: set[str]) -> tuple[str, bool]:
+    """Return what gives gradients of a loss of one device's batch with respect to a replicated parameter, and whether
+    the loss is a mean; an empty name for all other calls."""
     given = event.value.args[0] if event.value.args else None
-    number = constant(keyword(made, "argnums"))
-    if number not in (None, 0) or not isinstance(given, Param) or given.name not in whole:
-        return False
-    callees = context.flow.calls.callables(context.flow.here(maker.value.args[0], maker.scope))
+    if not isinstance(given, Param) or given.name not in whole or event.value.starred:
+        return "", False
+    maker = context.flow.follow(context.flow.here(event.value, event.scope), event.value.callee)
+    name = context.flow.calls.callee_name(maker) if isinstance(maker.value, Call) else ""
+    if name not in GRADIENTS or not isinstance(maker.value, Call) or not maker.value.args:
+        return "", False
+    if constant(keyword(maker.value.node, "argnums")) not in (None, 0):
+        return "", False
+    callees = context.flow.calls.callables(context.flow.with_value(maker, maker.value.args[0]))
     if len(callees) != 1 or not _silent(context, callees[0].function, 0):
-        return False
-    return _averages(context, callees[0].function, 0)
+        return "", False
+    return last(name), _averages(context, callees[0].function, 0)
 
 
 def _averages(context: Context, function: FunctionFacts, depth: int) -> bool:
@@ -112,30 +126,40 @@ def _silent(context: Context, function: FunctionFacts, depth: int) -> bool:
     return True
 
 
-def _mean_of(node: ast.Call, grads: set[str]) -> bool:
-    """Say whether a call is ``pmean`` of gradients, or a map over their tree that takes it of each."""
+def _over_devices(node: ast.AST) -> tuple[str, list[ast.expr]]:
+    """Return ``pmean`` or ``psum`` with the expressions that a call takes it of, also of each leaf of a tree."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return "", []
     word = last_word(node.func)
-    if word == "pmean":
-        return bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id in grads
-    if word not in {"map", "tree_map"} or len(node.args) != 2 or not isinstance(node.args[0], ast.Lambda):
-        return False
-    body, params = node.args[0].body, node.args[0].args.args
-    each = isinstance(body, ast.Call) and last_word(body.func) == "pmean" and len(params) == 1
-    if not each or not isinstance(body, ast.Call) or not body.args or names_in(body.args[0]) != {params[0].arg}:
-        return False
-    return isinstance(body.args[0], ast.Name) and isinstance(node.args[1], ast.Name) and node.args[1].id in grads
+    if word in _REDUCING:
+        given = node.args[0]
+        return word, list(given.elts) if isinstance(given, ast.Tuple | ast.List) else [given]
+    if word not in {"map", "tree_map"} or len(node.args) != 2:
+        return "", []
+    each, whole = node.args
+    parts = list(whole.elts) if isinstance(whole, ast.Tuple | ast.List) else [whole]
+    if isinstance(each, ast.Call) and last_word(each.func) == "partial" and len(each.args) == 1:
+        word = last_word(each.args[0])
+        return (word, parts) if word in _REDUCING else ("", [])
+    if not isinstance(each, ast.Lambda) or not isinstance(each.body, ast.Call) or not each.body.args:
+        return "", []
+    word, params, first = last_word(each.body.func), each.args.args, each.body.args[0]
+    if word not in _REDUCING or len(params) != 1 or not isinstance(first, ast.Name) or first.id != params[0].arg:
+        return "", []
+    return word, parts
 
 
 RULE = lint_rule(
     "NNX787",
     "gradients-summed-twice",
-    "pmean of gradients of replicated parameters in shard_map, which has summed them already",
+    "pmean or psum of gradients of replicated parameters in shard_map, which has summed them already",
     why="""\
 With `check_vma`, the default of `jax.shard_map`, a parameter with the spec `P()` is one value for all devices, and its
-gradient is the sum over them. `pmean` of that sum changes nothing: the gradients are as many times too large as there
-are devices. Take `jax.lax.pmean` of the loss within the function that is differentiated.
+gradient is the sum over them. `pmean` of that sum changes nothing, so that the gradients of a mean are as many times
+too large as there are devices; `psum` makes them so many times larger in any case. Take
+`jax.lax.pmean` of the loss within the function that is differentiated.
 """,
-    source="JAX documentation of shard_map; measured on 4 devices: gradients 4 times as large, without an error",
+    source="JAX documentation of shard_map; measured on 4 devices: gradients 4 or 16 times as large, without an error",
     check=_check,
     bad=(
         """\

@@ -43,7 +43,8 @@ CASES: dict[str, Cases] = {
             "tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))\n",
             "tx = optax.chain(optax.sgd(0.1), optax.clip_by_global_norm(0.5))  # no step is longer\n",
             "tx = optax.chain(optax.sgd(0.01), optax.clip(1.0))  # a largest change, as its argument is called\n",
-            "tx = optax.chain(\n    optax.scale_by_adam(), optax.scale(-1.0), optax.clip_by_global_norm(1.0), optax.scale(0.1))\n",
+            "tx = optax.chain(\n    optax.scale_by_adam(), optax.scale(-1.0),\n"
+            "    optax.clip_by_global_norm(1.0), optax.scale(0.1))\n",
             "def make(rate, norm):\n    return optax.chain(optax.sgd(rate), optax.clip_by_global_norm(norm))\n",
             "tx = optax.chain(optax.clip_by_global_norm(1.0), optax.scale(-0.01))\n",
             "loss_tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3))\n",

@@ -36,7 +36,7 @@ class Net(nnx.Module):
 
 _MESH = """\
 from jax.sharding import PartitionSpec as P
-mesh = jax.make_mesh((1,), ("data",))
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
 """
 
 CASES = {
@@ -71,8 +71,78 @@ def step(w, x):
     return w - 0.1 * jax.lax.pmean(grads, axis_name="data")  # NNX787
 f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
 """,
+            _MESH
+            + """\
+@jax.jit
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data"), P("data")), out_specs=(P(), P()))
+def gradients(w, x, y):
+    def local(w):
+        return jnp.mean((x @ w - y) ** 2)
+    value, grads = jax.value_and_grad(local)(w)
+    value = jax.lax.pmean(value, "data")
+    grads = jax.lax.pmean(grads, "data")  # NNX787
+    return value, grads
+""",
+            _MESH
+            + """\
+slopes = jax.value_and_grad(lambda w, x: jnp.mean((x @ w) ** 2))
+@jax.shard_map(mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+def step(w, x):
+    value, grads = slopes(w, x)
+    value, grads = jax.lax.pmean((value, grads), "data")  # NNX787
+    return grads
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.sum((x @ w) ** 2)
+def step(w, x):
+    grads = jax.grad(loss)(w, x)
+    return jax.tree.map(partial(jax.lax.psum, axis_name="data"), grads)  # NNX787
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def step(w, x):
+    return jax.lax.psum(jax.grad(loss)(w, x), "data")  # NNX787
+f = jax.shard_map(step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+""",
         ),
         clean=(
+            _MESH
+            + """\
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data")), out_specs=(P(), P()))
+def gradients(w, x):
+    value, grads = jax.value_and_grad(lambda w: jax.lax.pmean(jnp.mean((x @ w) ** 2), "data"))(w)
+    return value, grads
+gradients(jnp.ones(3), jnp.ones((4, 3)))
+""",
+            _MESH
+            + """\
+def loss(w, x):
+    return jnp.sum((x @ w) ** 2)
+def step(w, x):
+    grads = jax.grad(loss)(w, x)
+    return jax.lax.psum(grads, "data") / jax.lax.axis_size("data")  # as it was
+""",
+            _MESH
+            + """\
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P("data")), out_specs=P())
+def step(w, x):
+    grads = jax.grad(lambda w: jnp.mean((x * w) ** 2))(w)
+    return jax.lax.pmean(grads, "data")
+step(jnp.ones(4), jnp.ones(4))
+""",
+            _MESH
+            + """\
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+def step(w, x):
+    grads = jax.grad(lambda w: jnp.sum((x @ w) ** 2))(w)
+    return jax.lax.pmean(grads, "data")  # of a sum, the mean leaves it
+step(jnp.ones(3), jnp.ones((4, 3)))
+""",
             _MESH
             + """\
 def loss(w, x):
