@@ -36,7 +36,41 @@ _UNFLATTEN = (
     "read = jax.jit(lambda table: table.a.sum() + table.m[0])\n"
 )
 
+_WEIGHTS = "weights = {'w': x, 'b': 2.0 * x}\nleaves, structure = jax.tree.flatten(weights)\n"
+
 CASES = {
+    "NNX797": Cases(
+        bad=(
+            _WEIGHTS + "for name, leaf in zip(weights, leaves):  # NNX797\n    print(name, leaf.sum())\n",
+            _WEIGHTS + "half = [v / 2 for v in weights.values()]\n"
+            "again = jax.tree.unflatten(structure, half)  # NNX797\n",
+            "def init():\n    return {'w': jnp.ones(3), 'b': jnp.zeros(3)}\n"
+            "from jax import tree_util\ndef halved(p):\n    parts = tuple(v / 2 for v in p.values())\n"
+            "    return tree_util.tree_unflatten(tree_util.tree_structure(p), parts)  # NNX797\nhalved(init())\n",
+            _WEIGHTS + "sizes = dict(zip(weights.keys(), [v.size for v in jax.tree.leaves(weights)]))  # NNX797\n",
+            "import io\ndef init():\n    return {'w': jnp.ones(3), 'b': jnp.zeros(3)}\n"
+            "def save(p):\n    buffer = io.BytesIO()\n"
+            "    np.savez(buffer, *[np.asarray(v) for v in p.values()])  # NNX797\n"
+            "    buffer.seek(0)\n    return buffer\n"
+            "def load(buffer, like):\n    found = np.load(buffer)\n"
+            "    parts = [found[f'arr_{i}'] for i in range(len(found.files))]\n"
+            "    return jax.tree.unflatten(jax.tree.structure(like), parts)\nload(save(init()), init())\n",
+        ),
+        clean=(
+            "weights = {'b': x, 'w': 2.0 * x}\nfor name, leaf in zip(weights, jax.tree.leaves(weights)):\n"
+            "    print(name, leaf.sum())\n",
+            _WEIGHTS + "for name, leaf in zip(sorted(weights), leaves):\n    print(name, leaf.sum())\n",
+            _WEIGHTS + "again = jax.tree.unflatten(structure, [v / 2 for v in leaves])\n",
+            "@jax.jit\ndef init():\n    return {'w': jnp.ones(3), 'b': jnp.zeros(3)}\nweights = init()\n"
+            "for name, leaf in zip(weights, jax.tree.leaves(weights)):  # jit has sorted them\n    print(name, leaf)\n",
+            _WEIGHTS + "weights = jax.tree.map(jnp.abs, weights)\nleaves = jax.tree.leaves(weights)\n"
+            "for name, leaf in zip(weights, leaves):\n    print(name, leaf)\n",
+            "import collections\nweights = collections.OrderedDict(w=x, b=2.0 * x)\n"
+            "for name, leaf in zip(weights, jax.tree.leaves(weights)):  # it keeps its order\n    print(name)\n",
+            _WEIGHTS + "for name, value in zip(weights.keys(), weights.values()):\n    print(name, value)\n",
+            _WEIGHTS + "import io\nnp.savez(io.BytesIO(), *leaves)\nnp.savez(io.BytesIO(), **weights)\n",
+        ),
+    ),
     "NNX739": Cases(
         bad=(
             _MESH + "net = Net(nnx.Rngs(0))  # NNX739\nwith jax.set_mesh(mesh):\n    print(net)\n",

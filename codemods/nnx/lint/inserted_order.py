@@ -1,0 +1,239 @@
+"""NNX797: entries of a dict in the order of their insertion, taken for the leaves of a tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.syntax import argument
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Const, Item, Mapping, Value
+
+_LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves"})
+_FLATTEN = frozenset({"jax.tree.flatten", "jax.tree_util.tree_flatten"})
+_STRUCTURE = frozenset({"jax.tree.structure", "jax.tree_util.tree_structure"})
+_UNFLATTEN = frozenset({"jax.tree.unflatten", "jax.tree_util.tree_unflatten"})
+_SAVING = frozenset({"numpy.savez", "numpy.savez_compressed", "jax.numpy.savez"})
+_VIEWS = frozenset({"keys", "values", "items"})
+_COPYING = frozenset({"list", "tuple", "iter", "enumerate"})
+_COMPREHENSIONS = (ast.ListComp, ast.DictComp)
+_DEPTH = 8
+_Keys = tuple[str, ...]
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "zip"):
+        if name == "builtins.zip" and len(event.node.args) > 1 and not in_test(event.scope):
+            yield from _zipped(context, event)
+    for event, name in foreign(context, "unflatten", "tree_unflatten"):
+        leaves = argument(event.node, 1, "leaves")
+        if name in _UNFLATTEN and leaves is not None and not in_test(event.scope):
+            keys = _inserted(context, leaves, event.scope, 0)
+            if keys is not None and _of_structure(context, event, keys):
+                yield _found(event, leaves, keys)
+    for event, name in foreign(context, "savez", "savez_compressed"):
+        if name in _SAVING and not in_test(event.scope):
+            for node in event.node.args[1:]:
+                keys = _inserted(context, node.value, event.scope, 0) if isinstance(node, ast.Starred) else None
+                if keys is not None and _loaded(context, keys):
+                    yield _found(event, node, keys)
+
+
+def _found(event: CallEvent, node: ast.AST, keys: _Keys) -> Finding:
+    return finding(
+        RULE.code,
+        event.scope,
+        node,
+        f"the entries come as they were put into the dict, {', '.join(keys[:3])} first, and the leaves of a tree by "
+        f"their sorted keys, {', '.join(sorted(keys)[:3])}",
+        "take both from jax.tree.leaves, or go through the keys",
+    )
+
+
+def _zipped(context: Context, event: CallEvent) -> Iterator[Finding]:
+    """Yield the calls of zip that go through the entries of a dict and the leaves of one with the same keys."""
+    leaves = [one for node in event.node.args if (one := _leafwise(context, node, event.scope, 0)) is not None]
+    for node in event.node.args if leaves else ():
+        keys = _inserted(context, node, event.scope, 0, whole=True)
+        if keys is not None and any(sorted(keys) == sorted(one) for one in leaves):
+            yield _found(event, node, keys)
+            return
+
+
+def _inserted(context: Context, node: ast.expr, scope: Scope, depth: int, whole: bool = False) -> _Keys | None:
+    """Return the keys of the dict whose entries an expression goes through in their order, if they are not sorted.
+
+    Args:
+        context: the analysis.
+        node: the expression.
+        scope: the scope that it stands in.
+        depth: how many expressions this one was followed from.
+        whole: whether a dict itself counts, as where it is iterated over.
+    """
+    node = _written(context, node, scope)
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+        return _unsorted(context, node.func.value, scope, depth) if not node.args else None
+    if isinstance(node, ast.Call) and last_word(node.func) in _COPYING and len(node.args) == 1:
+        return _inserted(context, node.args[0], scope, depth + 1, whole=True)
+    if isinstance(node, ast.ListComp | ast.GeneratorExp) and _plain(node.generators):
+        return _inserted(context, node.generators[0].iter, scope, depth + 1, whole=True)
+    return _unsorted(context, node, scope, depth) if whole else None
+
+
+def _written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return the expression of which a variable is the name, also a comprehension if nothing else is assigned to it."""
+    if not isinstance(node, ast.Name):
+        return node
+    stores = [n for n in context.bodies.names(scope).get(node.id, ()) if not isinstance(n.ctx, ast.Load)]
+    for one in context.bodies.nodes(scope) if len(stores) == 1 else ():
+        if isinstance(one, ast.Assign) and one.targets == stores and isinstance(one.value, _COMPREHENSIONS):
+            return one.value
+    return written(context, node, scope)
+
+
+def _plain(generators: list[ast.comprehension]) -> bool:
+    return len(generators) == 1 and not generators[0].ifs
+
+
+def _unsorted(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Keys | None:
+    """Return the keys of a dict in the order of their insertion, if that is another than the sorted one."""
+    node = _written(context, node, scope)
+    if isinstance(node, ast.DictComp):
+        each = node.generators[0]
+        items = isinstance(each.iter, ast.Call) and last_word(each.iter.func) == "items"
+        first = each.target.elts[0] if isinstance(each.target, ast.Tuple) and each.target.elts else None
+        same = isinstance(first, ast.Name) and isinstance(node.key, ast.Name) and node.key.id == first.id
+        if not items or not same or not _plain(node.generators):
+            return None
+        return _inserted(context, each.iter, scope, depth + 1)
+    keys = _keys(context, node, scope)
+    return keys if keys is not None and list(keys) != sorted(keys) else None
+
+
+def _keys(context: Context, node: ast.expr, scope: Scope) -> _Keys | None:
+    """Return the keys of a dict that is written as one, and that no transformation has rebuilt."""
+    value = scope.module.values.get(node)
+    return _keys_of(context, context.flow.here(value, scope)) if value is not None else None
+
+
+def _keys_of(context: Context, bound: Bound) -> _Keys | None:
+    found: set[_Keys] = set()
+    for source in context.sources.originals(bound):
+        if not isinstance(source.value, Mapping):
+            return None
+        if source.frame is not None and context.traced.get(source.frame.function) is not None:
+            return None  # what jit gives back has its keys sorted
+        keys = [key.value for key, _ in source.value.items if isinstance(key, Const) and isinstance(key.value, str)]
+        if len(keys) != len(source.value.items):
+            return None
+        found.add(tuple(keys))
+    return found.pop() if len(found) == 1 else None
+
+
+def _leafwise(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Keys | None:
+    """Return the keys of a dict through whose leaves an expression goes."""
+    node = _written(context, node, scope)
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, ast.Call) and last_word(node.func) in _COPYING and len(node.args) == 1:
+        return _leafwise(context, node.args[0], scope, depth + 1)
+    if isinstance(node, ast.ListComp | ast.GeneratorExp) and _plain(node.generators):
+        return _leafwise(context, node.generators[0].iter, scope, depth + 1)
+    value = scope.module.values.get(node)
+    if value is None:
+        return None
+    found = context.flow.resolve(context.flow.here(value, scope))
+    whole = _part(found, 0)
+    if whole is not None and _called(context, whole, _FLATTEN):
+        found = whole
+    elif not _called(context, found, _LEAVES):
+        return None
+    assert isinstance(found.value, Call)
+    if len(found.value.args) != 1 or found.value.keywords:
+        return None
+    return _keys_of(context, context.flow.with_value(found, found.value.args[0]))
+
+
+def _part(found: Bound, place: int) -> Bound | None:
+    """Return the pair of which a value is a part."""
+    value: Value = found.value
+    if isinstance(value, Item) and value.index == Const(place):
+        return Bound(value.base, found.frame, found.stale)
+    if isinstance(value, Indexed) and value.index.value == Const(place):
+        return Bound(value.base, found.frame, found.stale)
+    return None
+
+
+def _called(context: Context, found: Bound, names: frozenset[str]) -> bool:
+    return isinstance(found.value, Call) and context.flow.calls.callee_name(found) in names
+
+
+def _of_structure(context: Context, event: CallEvent, keys: _Keys) -> bool:
+    """Say whether the structure that leaves are put into is that of a dict with some keys."""
+    given = event.value.argument(0, "treedef")
+    if given is None:
+        return False
+    found = context.flow.resolve(context.flow.here(given, event.scope))
+    whole = _part(found, 1)
+    if whole is not None and _called(context, whole, _FLATTEN):
+        found = whole
+    elif not _called(context, found, _STRUCTURE):
+        return False
+    assert isinstance(found.value, Call)
+    if len(found.value.args) != 1 or found.value.keywords:
+        return False
+    others = _keys_of(context, context.flow.with_value(found, found.value.args[0]))
+    return others is not None and sorted(others) == sorted(keys)
+
+
+def _loaded(context: Context, keys: _Keys) -> bool:
+    """Say whether what ``savez`` wrote without names is put into a dict with some keys as its leaves."""
+    for event, name in foreign(context, "unflatten", "tree_unflatten", everywhere=True):
+        leaves = argument(event.node, 1, "leaves")
+        if name not in _UNFLATTEN or leaves is None:
+            continue
+        made = _written(context, leaves, event.scope)
+        unnamed = any(isinstance(n, ast.Constant) and n.value == "arr_" for n in ast.walk(made))
+        if unnamed and _of_structure(context, event, keys):
+            return True
+    return False
+
+
+RULE = lint_rule(
+    "NNX797",
+    "entries-for-leaves",
+    "the entries of a dict in the order of their insertion, taken for the leaves of a tree",
+    why="""\
+JAX goes through dicts in the order of their sorted keys: `jax.tree.leaves(d)` and `list(d.values())` are two orders,
+unless the keys were put in sorted. Zipped, each name gets another entry's leaf; given to `jax.tree.unflatten`, the
+weights change their places. Where the shapes are the same nothing raises.
+""",
+    source="JAX documentation of pytrees; measured: other outputs after saving and loading",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+params = {"w": jnp.ones(3), "b": jnp.zeros(3)}
+norms = dict(zip(params.keys(), [jnp.sum(leaf) for leaf in jax.tree.leaves(params)]))
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+params = {"w": jnp.ones(3), "b": jnp.zeros(3)}
+norms = {name: jnp.sum(leaf) for name, leaf in params.items()}
+""",
+    ),
+)
