@@ -115,11 +115,14 @@ def _injected(context: Context, source: Bound, callee: Call) -> bool:
 _DEPTH = 4
 _EPOCHS = re.compile(r"(^|_)(num_)?epochs?$|(^|_)n_epochs$")
 _BATCHES = re.compile(r"(^|_)(batches|steps|iters|iterations)_(per|in)_epoch$|^(num|n)_batches$")
+_SMALL = re.compile(r"(^|_)micro_?(batches|steps)$")
 _LARGE = re.compile(r"accum|update|macro|effective|optim")
 
 
 def _per_batch(context: Context, node: ast.expr, every: str) -> bool:
     """Say whether a number is that of all batches of all epochs, undivided, and a loop takes these singly."""
+    if isinstance(node, ast.Name | ast.Attribute) and _SMALL.search(last_word(node).lower()):
+        return last_word(node) != every and _taken_singly(context, last_word(node))
     nodes = [*ast.walk(node)]
     if any(isinstance(n, ast.Div | ast.FloorDiv) for n in nodes) or not any(isinstance(n, ast.Mult) for n in nodes):
         return False

@@ -419,11 +419,23 @@ CASES = {
             "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_steps=100, decay_steps=50)  # NNX766\n",
             "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, 100, 100)  # NNX766\n",
             "warm, rest = 200, 100\ns = optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, rest)  # NNX766\n",
+            "def run(hp, step, tree):\n"
+            "    rate = optax.linear_schedule(0.1, 0.0, hp.num_micro_batches)  # NNX766\n"
+            "    tx = optax.MultiSteps(optax.sgd(rate), hp.every)\n    state = tx.init(tree)\n"
+            "    for i in range(hp.num_micro_batches):\n        tree, state = step(tree, state, i)\n    return tree\n",
         ),
         clean=(
             "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_steps=100, decay_steps=150)\n",
             "warm, rest = 200, 100\ns = optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, warm + rest)\n",
             "s = optax.warmup_constant_schedule(0.0, 0.1, 100)\n",
+            "def run(hp, step, tree):\n"
+            "    rate = optax.linear_schedule(0.1, 0.0, hp.num_micro_batches // hp.every)\n"
+            "    tx = optax.MultiSteps(optax.sgd(rate), hp.every)\n    state = tx.init(tree)\n"
+            "    for i in range(hp.num_micro_batches):\n        tree, state = step(tree, state, i)\n    return tree\n",
+            "def run(hp, step, tree):\n    rate = optax.linear_schedule(0.1, 0.0, hp.updates)\n"
+            "    tx = optax.MultiSteps(optax.sgd(rate), hp.micro_batches)\n    state = tx.init(tree)\n"
+            "    for i in range(hp.updates * hp.micro_batches):\n        tree, state = step(tree, state, i)\n"
+            "    return tree\n",
             "def made(warm, steps):\n    return optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, steps)\n",
         ),
     ),
