@@ -15,6 +15,7 @@ from codemods.nnx.rule import Kind
 from tests.batch import execute_all
 from tests.lint.tables import (
     Cases,
+    adapters,
     arrays,
     gradients,
     habits,
@@ -58,6 +59,7 @@ CASES: dict[str, Cases] = {
     **purity.CASES,
     **tracing.CASES,
     **randomness.CASES,
+    **adapters.CASES,
     **arrays.CASES,
     **gradients.CASES,
     **habits.CASES,

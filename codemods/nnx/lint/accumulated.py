@@ -10,13 +10,14 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.lax_control_flow import parts
 from codemods.nnx.lint.owners import plain_module
 from codemods.nnx.lint.places import callers_of, in_test
 from codemods.nnx.lint.syntax import constant, inside
-from codemods.nnx.nodes import children, last_word
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Class, Const, Free, Item, Param, Ref, Value
 
 # where a project says one of these, sown values may be taken away
@@ -192,15 +193,15 @@ def _direct(context: Context, sown: list[_Sown], event: AttrEvent) -> Iterator[_
 
 def _variable(context: Context, event: AttrEvent) -> tuple[ast.expr, ast.AST | None]:
     """Return the expression of a Variable's value, as ``v.value`` or ``v[...]``, and what stands around it."""
-    around = _around(context, event.scope)
+    above_of = around(context, event.scope)
     node: ast.expr = event.node
-    above = around.get(node)
+    above = above_of.get(node)
     if isinstance(above, ast.Attribute) and above.attr in {"value", "raw_value", "get_value"}:
-        node, above = above, around.get(above)
+        node, above = above, above_of.get(above)
         if isinstance(above, ast.Call) and above.func is node:
-            node, above = above, around.get(above)
+            node, above = above, above_of.get(above)
     elif isinstance(above, ast.Subscript) and constant(above.slice) is Ellipsis:
-        node, above = above, around.get(above)
+        node, above = above, above_of.get(above)
     return node, above
 
 
@@ -236,27 +237,6 @@ def _layers(context: Context, held: Bound) -> Iterator[Bound]:
             yield part
 
 
-def _around(context: Context, scope: Scope) -> dict[ast.AST, ast.AST]:
-    """Return what each node of a body stands in."""
-    return context.shared(_parents).of(scope)
-
-
-class _Parents:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._found: dict[Scope, dict[ast.AST, ast.AST]] = {}
-
-    def of(self, scope: Scope) -> dict[ast.AST, ast.AST]:
-        if scope not in self._found:
-            nodes = self._context.bodies.nodes(scope)
-            self._found[scope] = {child: node for node in nodes for child in children(node)}
-        return self._found[scope]
-
-
-def _parents(context: Context) -> _Parents:
-    return _Parents(context)
-
-
 def _joined(context: Context, node: ast.expr, scope: Scope, added: bool, depth: int = 0) -> bool:
     """Say whether all values in a tree are made one, in some use of it.
 
@@ -267,14 +247,14 @@ def _joined(context: Context, node: ast.expr, scope: Scope, added: bool, depth: 
         added: whether the tree holds sums, so that any of its leaves is one over all steps.
         depth: through how many variables and functions the tree went.
     """
-    around = _around(context, scope)
+    above_of = around(context, scope)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         uses = context.bodies.names(scope).get(node.id, ())
         if depth > _DEPTH or sum(isinstance(one.ctx, ast.Store) for one in uses) != 1:
             return False
         return any(_joined(context, one, scope, added, depth + 1) for one in uses if isinstance(one.ctx, ast.Load))
     child: ast.AST = node
-    above = around.get(child)
+    above = above_of.get(child)
     while above is not None:
         if isinstance(above, ast.Call):
             word = last_word(above.func)
@@ -304,7 +284,7 @@ def _joined(context: Context, node: ast.expr, scope: Scope, added: bool, depth: 
             return depth <= _DEPTH and _given_back(context, scope, added, depth)
         elif not isinstance(above, ast.Attribute | ast.keyword):
             return False
-        child, above = above, around.get(above)
+        child, above = above, above_of.get(above)
     return False
 
 
@@ -340,8 +320,8 @@ def _in_loop(context: Context, read: _Read) -> bool:
     makers = [one.frame.function.scope for one in read.models if one.frame is not None]
     if not all(isinstance(one, Call) for one in made) or any(map(_copies, (read.scope, *makers))):
         return False
-    around, above = _around(context, read.scope), read.node
-    while (outer := around.get(above)) is not None:
+    above_of, above = around(context, read.scope), read.node
+    while (outer := above_of.get(above)) is not None:
         if isinstance(outer, ast.For | ast.While) and above is not getattr(outer, "iter", None):
             return any(
                 outer in call.loops and call.node is not read.node and _runs(context, call, made)
