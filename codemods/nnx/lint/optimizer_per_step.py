@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.places import callers_of, foreign, given_to, in_test, passed, receiver, unchanged
 from codemods.nnx.lint.syntax import innermost_loop, inside
@@ -18,7 +19,6 @@ from codemods.nnx.values import Attr, Call, Const, Free, Param, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
 _PART = re.compile(r"(^|_)(epoch|step|batch|iteration)($|_)", re.I)
-_EPOCH = re.compile(r"(^|_)(epoch|ep)($|_)", re.I)
 _DEEP = 3  # functions that hand an optimizer on
 _STATELESS = frozenset({"optax.sgd", "optax.scale", "optax.identity", "optax.set_to_zero"})
 
@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "Optimizer", "ModelAndOptimizer"):
         if name not in _OPTIMIZERS or len(event.value.args) < 1 or event.value.starred or in_test(event.scope):
             continue
-        if event.loops and _in_attribute(context, event) and _remembers(context, event):
+        if (_in_attribute if event.loops else _in_method)(context, event) and _remembers(context, event):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -38,11 +38,12 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for site, model in _itself(event) or _through_helper(context, event):
             if _again(context, site, model) and _remembers(context, event):
+                part = "epoch" if any(u.loops != site.loops for u in _updates(context, site)) else "step"
                 yield finding(
                     RULE.code,
                     site.scope,
                     site.node,
-                    "a new optimizer for every step: what it remembers of the steps before is lost",
+                    f"a new optimizer for every {part}: what it remembers of the steps before is lost",
                     "make it once, before the loop, and pass it on",
                 )
             elif _every_epoch(context, site, model) and _remembers(context, event):
@@ -73,6 +74,33 @@ def _in_attribute(context: Context, event: CallEvent) -> bool:
     return any(len(c.loops) == len(event.loops) and _once(context, c, me, target.attr) for c in steps) and not any(
         len(c.loops) > len(event.loops) for c in steps
     )
+
+
+def _in_method(context: Context, event: CallEvent) -> bool:
+    """Say whether a method binds an attribute of its object anew in every epoch, of one model, and takes its steps."""
+    statement, function = event.statement, event.scope.function
+    model = event.value.args[0]
+    me = function.self_param if function is not None else None
+    if not isinstance(statement, ast.Assign) or statement.value is not event.node or function is None or me is None:
+        return False
+    target = statement.targets[0]
+    if not isinstance(target, ast.Attribute) or not isinstance(model, Attr) or model.base is not me:
+        return False
+    if event.scope.module.values.get(target.value) is not me or context.bodies.paths(event.scope).get(statement):
+        return False
+    if _stored(model.name, function.node) or function.name == "__init__" or not _an_epoch(context, event):
+        return False
+    own = ast.unparse(target)
+    steps = any(
+        call.loops
+        and (
+            any(ast.unparse(given) == own for given in call.node.args)
+            or ast.unparse(call.node.func) == f"{own}.update"
+            or _once(context, call, me, target.attr)
+        )
+        for call in context.bodies.calls.get(event.scope, ())
+    )
+    return steps and _called_in_loop(context, event, model)
 
 
 def _once(context: Context, event: CallEvent, me: Param, name: str) -> bool:
@@ -150,7 +178,7 @@ def _again(context: Context, event: CallEvent, model: Value) -> bool:
         if any(_loops(context, u, event.value) for u in updates):
             return False  # a function that trains from beginning to end
         return all(u.loops and u.loops[-1] is inner for u in updates) and _from_outside(model, inner)
-    if any(u.loops or _loops(context, u, event.value) for u in updates) and not _an_epoch(event):
+    if any(u.loops or _loops(context, u, event.value) for u in updates) and not _an_epoch(context, event):
         return False  # a function that trains from beginning to end
     return _called_in_loop(context, event, model)
 
@@ -158,7 +186,7 @@ def _again(context: Context, event: CallEvent, model: Value) -> bool:
 def _every_epoch(context: Context, event: CallEvent, model: Value) -> bool:
     """Say whether every round of a loop over epochs makes an optimizer of one model, which takes its steps therein."""
     loop = event.loops[-1] if event.loops else None
-    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name) or not _EPOCH.search(loop.target.id):
+    if loop is None or not over_epochs(loop):
         return False
     if context.bodies.sometimes(event.node, event.scope, loop) or not _from_outside(unchanged(model), loop):
         return False
@@ -171,10 +199,16 @@ def _every_epoch(context: Context, event: CallEvent, model: Value) -> bool:
     return several and not _kept(context, event, _target(event), updates)
 
 
-def _an_epoch(event: CallEvent) -> bool:
-    """Say whether a function calls itself a part of the training: an epoch, or a step of several updates."""
+def _an_epoch(context: Context, event: CallEvent) -> bool:
+    """Say whether a function calls itself a part of the training: an epoch, or a step of several updates; or all that
+    call it do so once in every epoch."""
     function = event.scope.function
-    return function is not None and _PART.search(function.name) is not None
+    if function is None:
+        return False
+    if _PART.search(function.name) is not None:
+        return True
+    callers = [c for c in callers_of(context, function) if not in_test(c.scope)]
+    return bool(callers) and all(over_epochs(innermost_loop(c)) for c in callers)
 
 
 def _updates(context: Context, event: CallEvent) -> list[CallEvent]:

@@ -187,11 +187,13 @@ def given_to(context: Context, event: CallEvent, value: Value) -> Iterator[Param
     """
     if not any(given is value for given in (*event.value.args, *(one for _, one in event.value.keywords))):
         return
+    made = context.flow.resolve(context.flow.here(value, event.scope)).value  # by a helper
     for callee, frame in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
         for name, param in callee.function.params.items():
             argument = context.flow.argument(frame, name)
             inner = argument.value if argument is not None else None
-            if (inner.of.value if isinstance(inner, Part) else inner) is value:
+            held = inner.of.value if isinstance(inner, Part) else inner
+            if held is value or (held is made and isinstance(made, Call)):
                 yield param
 
 

@@ -10,8 +10,9 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import callers_of, in_test, kinds_of, position
+from codemods.nnx.lint.places import callers_of, in_test, kinds_of, position, unchanged
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.values import Attr, Call, Loop, Param, Value
 
@@ -24,14 +25,26 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.module not in context.asked or not isinstance(callee, Attr) or len(event.value.args) < 2:
             continue
         state = event.value.args[1]
+        again = state.node if isinstance(state, Loop) and state.again is not None else None
+        if isinstance(state, Loop):
+            state = state.before
         if not isinstance(state, Call) or not isinstance(state.callee, Attr) or state.callee.name != "init":
             continue
-        if in_test(event.scope) or state.callee.base != callee.base or not state.args:
+        if in_test(event.scope) or unchanged(state.callee.base) != unchanged(callee.base) or not state.args:
             continue
         if kinds_of(context, callee.base, event.scope) != {Kind.TRANSFORM} or not _keeps(context, event, callee.base):
             continue
         made = next((e for e in context.bodies.calls.get(event.scope, ()) if e.value is state), None)
-        if made is not None and (_in_round(made, event) or _in_step(context, event, state)):
+        if made is not None and again is not None:
+            if _in_epoch(made, event, again):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    state.node,
+                    "the state of the optimizer is made anew in every epoch: its moments and its count begin again",
+                    "make it once before the loop over the epochs",
+                )
+        elif made is not None and (_in_round(made, event) or _in_step(context, event, state)):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -49,6 +62,15 @@ def _in_round(made: CallEvent, update: CallEvent) -> bool:
         return False
     params = made.value.args[0]
     return isinstance(params, Loop) and params.node is loops[-1] and params.again is not None
+
+
+def _in_epoch(made: CallEvent, update: CallEvent, steps: ast.AST) -> bool:
+    """Say whether a state is made in every epoch for the parameters of the one before, and kept in a loop of steps."""
+    loops = made.loops
+    if not loops or not over_epochs(loops[-1]) or update.loops[: len(loops) + 1] != (*loops, steps):
+        return False
+    params = made.value.args[0]
+    return isinstance(params, Loop) and params.node is loops[-1] and isinstance(params.again, Value)
 
 
 def _in_step(context: Context, update: CallEvent, state: Call) -> bool:

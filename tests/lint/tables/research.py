@@ -51,17 +51,32 @@ CASES: dict[str, Cases] = {
         ),
     ),
     "NNX838": Cases(
-        bad=tuple(
-            _LOSS + _PARAMS + f"tx = optax.{tx}\nfor _ in range(2):\n    state = tx.init(params)  # NNX838\n"
-            "    updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
-            "    params = optax.apply_updates(params, updates)\n"
-            for tx in ("adam(1e-2)", "rmsprop(1e-2)", "sgd(1e-2, momentum=0.9)")
+        bad=(
+            *(
+                _LOSS + _PARAMS + f"tx = optax.{tx}\nfor _ in range(2):\n    state = tx.init(params)  # NNX838\n"
+                "    updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
+                "    params = optax.apply_updates(params, updates)\n"
+                for tx in ("adam(1e-2)", "rmsprop(1e-2)", "sgd(1e-2, momentum=0.9)")
+            ),
+            _LOSS + _PARAMS + "tx = optax.adam(1e-2)\nfor epoch in range(2):\n    state = tx.init(params)  # NNX838\n"
+            "    for x in batches:\n        updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
+            "        params = optax.apply_updates(params, updates)\n",
         ),
-        clean=tuple(
-            _LOSS + _PARAMS + f"tx = optax.{tx}\nstate = tx.init(params)\n"
-            "updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
-            "params = optax.apply_updates(params, updates)\n"
-            for tx in ("adam(1e-2)", "rmsprop(1e-2)", "sgd(1e-2, momentum=0.9)", "adamw(1e-2)")
+        clean=(
+            *(
+                _LOSS + _PARAMS + f"tx = optax.{tx}\nstate = tx.init(params)\n"
+                "updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
+                "params = optax.apply_updates(params, updates)\n"
+                for tx in ("adam(1e-2)", "rmsprop(1e-2)", "sgd(1e-2, momentum=0.9)", "adamw(1e-2)")
+            ),
+            _LOSS
+            + _PARAMS
+            + "tx = optax.adam(1e-2)\nfor epoch in range(2):\n    now = params\n    state = tx.init(now)\n"
+            "    for x in batches:\n        updates, state = tx.update(jax.grad(loss)(now, x), state, now)\n"
+            "        now = optax.apply_updates(now, updates)\n",
+            _LOSS + _PARAMS + "tx = optax.adam(1e-2)\nfor part in (batches, batches):\n    state = tx.init(params)\n"
+            "    for x in part:\n        updates, state = tx.update(jax.grad(loss)(params, x), state, params)\n"
+            "        params = optax.apply_updates(params, updates)\n",
         ),
     ),
     "NNX839": Cases(

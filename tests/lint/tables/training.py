@@ -596,6 +596,48 @@ class Trainer:
             self.step(batch)
 Trainer(model).fit()
 """,
+            """\
+def optimizer_of(net):
+    return nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+@nnx.jit
+def step(net, opt, batch):
+    opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+def fit(net):
+    opt = optimizer_of(net)  # NNX894
+    for batch in batches:
+        step(net, opt, batch)  # NNX901
+def run(net):
+    for epoch in range(3):
+        fit(net)
+run(model)
+""",
+            """\
+@nnx.jit
+def step(net, opt, batch):
+    opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+def run(net, num_epochs):
+    for i in range(num_epochs):
+        opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)  # NNX894
+        for batch in batches:
+            step(net, opt, batch)  # NNX901
+run(model, 2)
+""",
+            """\
+@nnx.jit
+def step(net, opt, batch):
+    opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+    def one_epoch(self):
+        self.opt = nnx.Optimizer(self.net, optax.adam(1e-3), wrt=nnx.Param)  # NNX894
+        for batch in batches:
+            step(self.net, self.opt, batch)  # NNX901
+    def fit(self):
+        for _ in range(3):
+            self.one_epoch()
+Trainer(model).fit()
+""",
         ),
         clean=(
             """\
@@ -636,6 +678,48 @@ def make(net):
     print(opt.step)
     return opt
 opts = [make(net) for net in (model, nnx.clone(model))]
+""",
+            # a new model for each of them
+            """\
+def fit(net):
+    opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+    for batch in batches:
+        opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+@nnx.jit
+def run(rngs):
+    for epoch in range(2):
+        net = nnx.Linear(3, 3, rngs=rngs)
+        fit(net)
+run(nnx.Rngs(0))
+""",
+            # a stage of the training, with another part of the data
+            """\
+def fit(net, part):
+    opt = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)
+    for batch in part:
+        opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+@nnx.jit
+def run(net):
+    for part in (batches, batches):
+        fit(net, part)
+run(model)
+""",
+            # a trainer that begins anew
+            """\
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+    def begin(self):
+        self.opt = nnx.Optimizer(self.net, optax.adam(1e-3), wrt=nnx.Param)
+    def run(self):
+        self.begin()
+        for epoch in range(2):
+            for batch in batches:
+                self.opt.update(self.net, nnx.grad(lambda m: m(batch).sum())(self.net))
+@nnx.jit
+def run(net):
+    Trainer(net).run()
+run(model)
 """,
         ),
     ),

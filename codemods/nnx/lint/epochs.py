@@ -1,0 +1,20 @@
+"""Which loops go over the epochs of a training."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+_EPOCH = re.compile(r"(^|_)(epochs?|ep)($|_)", re.I)
+
+
+def over_epochs(loop: ast.AST | None) -> bool:
+    """Say whether a loop calls its variable an epoch, or counts up to a number of epochs."""
+    if not isinstance(loop, ast.For):
+        return False
+    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+    if isinstance(first, ast.Name) and _EPOCH.search(first.id):
+        return True
+    ranges = (n for n in ast.walk(loop.iter) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "range")
+    words = (getattr(part, "id", "") or getattr(part, "attr", "") for one in ranges for part in ast.walk(one))
+    return any(_EPOCH.search(word) for word in words)
