@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Const
 
 _CELLS = frozenset(f"flax.nnx.{name}" for name in ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell"))
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _paired(context)
+    yield from _reversed(context)
     texts = [module.source.data for module in context.project.modules]
     if not any(word in text for text in texts for word in (b"LSTMCell", b"GRUCell", b"SimpleCell")):
         return
@@ -131,6 +136,108 @@ def _paired(context: Context) -> Iterator[Finding]:
             )
 
 
+def _reversed(context: Context) -> Iterator[Finding]:
+    """Yield the pairs of a carry and outputs that are taken apart as if the outputs came first."""
+    for event in context.bodies.unpacked:
+        if (
+            event.scope.module not in context.asked
+            or event.value.starred
+            or context.bodies.guarded(event.node, event.scope)
+        ):
+            continue
+        assert isinstance(event.statement, ast.Assign)
+        target = event.statement.targets[0]
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+            continue
+        first, second = target.elts
+        nested = isinstance(second, ast.Tuple) and len(second.elts) == 2 and not isinstance(first, ast.Tuple)
+        named = bool(_OUTPUTS.search(last_word(first)) and _CARRIES.search(last_word(second)))
+        if not nested and not named and not any(_wrongly_used(context, event, first, second, True)):
+            continue
+        kind = _pair_of(context, event)
+        if not kind or ast.unparse(event.node.args[0]) == ast.unparse(second):
+            continue
+        if nested or named or any(_wrongly_used(context, event, first, second, kind == "tuple")):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the carry comes first and the outputs second",
+                f"write {ast.unparse(second)}, {ast.unparse(first)} = ...",
+            )
+
+
+_OUTPUTS = re.compile(r"^(all_|the_)?(outputs?|outs?|ys?|seqs?|sequences?|hs|encoded|features)(_seq)?$")
+_CARRIES = re.compile(r"^((new|final|last|next)_?)?(carry|carries|states?|hidden|memory|h_?n|c_?n|hc)$|^final$")
+
+
+def _wrongly_used(context: Context, event: CallEvent, first: ast.expr, second: ast.expr, pair: bool) -> Iterator[bool]:
+    """Yield True for each use of a part as what only the other part can be.
+
+    Args:
+        context: the analysis.
+        event: the call that gives both.
+        first: the variable that gets the carry.
+        second: the variable that gets the outputs.
+        pair: whether the carry is a tuple.
+    """
+    above = around(context, event.scope)
+    for part, carry in ((first, True), (second, False)):
+        uses = context.bodies.names(event.scope).get(part.id, []) if isinstance(part, ast.Name) else []
+        if sum(isinstance(use.ctx, ast.Store) for use in uses) != 1:
+            continue
+        for use in uses:
+            user = above.get(use)
+            if carry and isinstance(user, ast.Subscript) and user.value is use:
+                yield _last_step(user.slice)
+            elif carry and pair and isinstance(user, ast.Call) and user.args[:1] == [use]:
+                callee = event.scope.module.values.get(user.func)
+                yield callee is not None and owner_class(context, callee, event.scope) in _DENSE
+            elif not carry and isinstance(user, ast.keyword):
+                yield user.arg == "initial_carry"
+
+
+_DENSE = frozenset({"flax.nnx.Linear", "flax.nnx.LayerNorm", "flax.nnx.Dropout", "flax.nnx.BatchNorm"})
+
+
+def _last_step(index: ast.expr) -> bool:
+    """Say whether an index takes the last step of each sequence: ``[:, -1]`` or ``[:, -1, :]``."""
+    if not isinstance(index, ast.Tuple) or len(index.elts) not in {2, 3}:
+        return False
+    whole = [isinstance(one, ast.Slice) and ast.unparse(one) == ":" for one in (index.elts[0], *index.elts[2:])]
+    return all(whole) and ast.unparse(index.elts[1]) == "-1"
+
+
+def _pair_of(context: Context, event: CallEvent) -> str:
+    """Return what carry a call gives before the outputs: ``tuple``, ``array`` or ``any``; empty if it gives none, or
+    the same as the output."""
+    sources = list(context.sources.originals(context.flow.here(event.value.callee, event.scope)))
+    found = {_carry_of(context, event, one) for one in sources}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _carry_of(context: Context, event: CallEvent, made: Bound) -> str:
+    name, call = context.flow.calls.callee_name(made), made.value
+    if not isinstance(call, Call) or call.starred:
+        return ""
+    if name in _PAIRS:
+        return "tuple" if len(event.value.args) == 2 else ""
+    if name not in {"flax.nnx.RNN", "flax.nnx.Bidirectional"}:
+        return ""
+    asked = event.value.keyword("return_carry") or call.keyword("return_carry")
+    if not isinstance(asked, Const) or asked.value is not True:
+        return ""
+    if name == "flax.nnx.Bidirectional":
+        return "tuple"
+    inner = call.argument(0, "cell")
+    cells = context.sources.originals(context.flow.with_value(made, inner)) if inner is not None else ()
+    names = {context.flow.calls.callee_name(one) for one in cells}
+    return "tuple" if names and names <= _PAIRS else "any"
+
+
+_PAIRS = frozenset({"flax.nnx.LSTMCell", "flax.nnx.OptimizedLSTMCell"})
+
+
 def _cell(context: Context, event: CallEvent) -> bool:
     """Say whether what is called is a cell of NNX in every case."""
     sources = list(context.sources.originals(context.flow.here(event.value.callee, event.scope)))
@@ -142,7 +249,8 @@ RULE = lint_rule(
     "carry-order",
     "the carry and the output of a recurrent cell taken the wrong way round, or as one",
     why="""\
-A cell of NNX gives `(carry, output)`, as the body of a scan does; PyTorch gives the output first. Where the two are
+A cell of NNX gives `(carry, output)`, as the body of a scan does, and so do `nnx.RNN` and `nnx.Bidirectional` with
+`return_carry=True`; PyTorch gives the output first. Where the two are
 exchanged, the next step unpacks an array as its carry: it raises, or with a fitting size goes on with rubbish.
 """,
     source="measured on Flax 0.10.7 and 0.12.8: ValueError, or other shapes",

@@ -216,6 +216,55 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
             "        self.cell = nnx.SimpleCell(3, 3, rngs=rngs)\n"
             "    def __call__(self, xs, h):\n        for v in xs:\n"
             "            h = self.cell(h, v)  # NNX713\n        return h\n",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 3, rngs=rngs), return_carry=True)
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, x):
+        outputs, carry = self.rnn(x)  # NNX713
+        return self.out(outputs), carry
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.LSTMCell(3, 3, rngs=rngs), return_carry=True)
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, x):
+        a, (h, c) = self.rnn(x)  # NNX713
+        return self.out(a) + h + c
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 3, rngs=rngs), return_carry=True)
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, x):
+        a, b = self.rnn(x)  # NNX713
+        return self.out(a[:, -1]), b
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.OptimizedLSTMCell(3, 3, rngs=rngs), return_carry=True)
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, x):
+        a, _ = self.rnn(x)  # NNX713
+        return self.out(a)
+""",
+            """\
+def encode(x, rngs):
+    encoder = nnx.RNN(nnx.GRUCell(3, 3, rngs=rngs))
+    decoder = nnx.RNN(nnx.GRUCell(3, 3, rngs=rngs))
+    a, b = encoder(x, return_carry=True)  # NNX713
+    return decoder(x, initial_carry=b)
+""",
+            """\
+def step(x, state, rngs):
+    cell = nnx.LSTMCell(3, 3, rngs=rngs)
+    y, (h, c) = cell(state, x)  # NNX713
+    return y, h, c
+""",
         ),
         clean=(
             "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))\ncarry = jnp.zeros((1, 3))\nfor v in (x[None], x[None]):\n"
@@ -226,6 +275,61 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
             "state = x\nfor v in (x, x):\n    out, state = cell(state, v)\nprint(state)\n",
             "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))\nh = jnp.zeros((1, 3))\nfor v in (x[None], x[None]):\n"
             "    h = cell(h, v)\n    h = h[0]\nprint(h.shape)\n",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 3, rngs=rngs), return_carry=True)
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, x):
+        carry, outputs = self.rnn(x)
+        return self.out(outputs), carry
+Tagger(nnx.Rngs(0))(jnp.ones((2, 5, 3)))
+""",
+            # the last state, of which classes are told
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 3, rngs=rngs), return_carry=True)
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, x):
+        last, _ = self.rnn(x)
+        return self.out(last)
+Tagger(nnx.Rngs(0))(jnp.ones((2, 5, 3)))
+""",
+            """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.LSTMCell(3, 3, rngs=rngs), return_carry=True)
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, x):
+        (c, h), outputs = self.rnn(x)
+        return self.out(outputs[:, -1]) + self.out(h) + c.sum()
+Tagger(nnx.Rngs(0))(jnp.ones((2, 5, 3)))
+""",
+            # outputs alone
+            """\
+rnn = nnx.RNN(nnx.GRUCell(3, 3, rngs=nnx.Rngs(0)))
+outputs = rnn(jnp.ones((2, 5, 3)))
+first, second = outputs
+print(outputs[:, -1], first + second)
+""",
+            # a class that gives its outputs first
+            """\
+class Turned(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 3, rngs=rngs), return_carry=True)
+    def __call__(self, x):
+        carry, outputs = self.rnn(x)
+        return outputs, carry
+outputs, carry = Turned(nnx.Rngs(0))(jnp.ones((2, 5, 3)))
+print(outputs[:, -1] - carry)
+""",
+            """\
+encoder = nnx.RNN(nnx.LSTMCell(3, 3, rngs=nnx.Rngs(0)))
+decoder = nnx.RNN(nnx.LSTMCell(3, 3, rngs=nnx.Rngs(1)))
+a, b = encoder(jnp.ones((2, 5, 3)), return_carry=True)
+print(decoder(b, initial_carry=a)[:, -1])
+""",
         ),
     ),
     "NNX714": Cases(
