@@ -1,0 +1,101 @@
+"""Cases of rules about optimizers for parts of a model."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_AGENT = """\
+class Agent(nnx.Module):
+    def __init__(self, rngs):
+        self.actor = nnx.Linear(3, 2, rngs=rngs)
+        self.critic = nnx.Linear(5, 1, rngs=rngs)
+def critic_loss(agent, obs):
+    return (agent.critic(jnp.concatenate([obs, jnp.zeros((4, 2))], -1)) ** 2).mean()
+def actor_loss(agent, obs):
+    return -agent.critic(jnp.concatenate([obs, agent.actor(obs)], -1)).mean()
+def update_critic(agent, opt, obs):
+    only = nnx.DiffState(0, nnx.All(nnx.Param, nnx.PathContains("critic")))
+    opt.update(agent, nnx.grad(critic_loss, argnums=only)(agent, obs))
+def update_actor(agent, opt, obs):
+    grads = nnx.grad(actor_loss)(agent, obs)
+    opt.update(agent, grads)
+"""
+_RUN = """\
+@nnx.jit
+def train(agent, critic_opt, actor_opt):
+    for obs in (jnp.ones((4, 3)), jnp.zeros((4, 3))):
+        update_critic(agent, critic_opt, obs)
+        update_actor(agent, actor_opt, obs)
+agent = Agent(nnx.Rngs(0))
+critic_opt = nnx.Optimizer(agent, optax.adam(1e-3), wrt=nnx.All(nnx.Param, nnx.PathContains("critic")))
+actor_opt = nnx.Optimizer(agent, optax.adam(1e-3), wrt=nnx.Param)  # NNX795
+train(agent, critic_opt, actor_opt)
+"""
+_CLEAN = _RUN.replace("  # NNX795", "")
+_ONLY_ACTOR = _AGENT.replace("nnx.grad(actor_loss)", "nnx.grad(actor_loss, argnums=nnx.DiffState(0, ACTOR))")
+
+CASES = {
+    "NNX795": Cases(
+        bad=(
+            _AGENT + _RUN,
+            # filters with names, and a function as the other one
+            "ALL = nnx.Param\n"
+            + _AGENT.replace(
+                "nnx.grad(actor_loss)", "nnx.value_and_grad(actor_loss, argnums=nnx.DiffState(0, ALL))"
+            ).replace("    grads = ", "    _, grads = ")
+            + _RUN.replace("wrt=nnx.Param)", "wrt=ALL)"),
+            # attributes of a trainer
+            _AGENT
+            + """\
+class Trainer:
+    def __init__(self):
+        self.agent = Agent(nnx.Rngs(0))
+        self.opt_critic = nnx.Optimizer(self.agent, optax.adam(1e-3), wrt=nnx.PathContains("critic"))
+        self.opt_actor = nnx.Optimizer(self.agent, optax.adam(1e-3), wrt=nnx.Param)  # NNX795
+    def step(self, obs):
+        update_critic(self.agent, self.opt_critic, obs)
+        update_actor(self.agent, self.opt_actor, obs)
+""",
+            # the filter of the other one does not say it either
+            _AGENT.replace("nnx.grad(critic_loss, argnums=only)", "nnx.grad(critic_loss)")
+            + _RUN.replace('nnx.All(nnx.Param, nnx.PathContains("critic"))', "nnx.Param"),
+        ),
+        clean=(
+            'ACTOR = nnx.All(nnx.Param, nnx.PathContains("actor"))\n'
+            + _ONLY_ACTOR
+            + _CLEAN.replace("wrt=nnx.Param)", "wrt=ACTOR)"),
+            # the loss stops at the critic
+            _AGENT.replace(
+                "-agent.critic(jnp.concatenate([obs, agent.actor(obs)], -1)).mean()",
+                "(jax.lax.stop_gradient(agent.critic(jnp.zeros((4, 5)))) * agent.actor(obs)).mean()",
+            )
+            + _CLEAN,
+            # under another name
+            "sg = jax.lax.stop_gradient\n"
+            + _AGENT.replace(
+                "-agent.critic(jnp.concatenate([obs, agent.actor(obs)], -1)).mean()",
+                "(sg(agent.critic(jnp.zeros((4, 5)))) * agent.actor(obs)).mean()",
+            )
+            + _CLEAN,
+            # the loss of the actor alone
+            _AGENT.replace(
+                "-agent.critic(jnp.concatenate([obs, agent.actor(obs)], -1)).mean()", "agent.actor(obs).mean()"
+            )
+            + _CLEAN,
+            # one part first, then everything
+            _AGENT + _CLEAN.replace("actor_opt", "joint_opt"),
+            # an optimizer of the part itself
+            _AGENT.replace(
+                "    grads = nnx.grad(actor_loss)(agent, obs)\n    opt.update(agent, grads)",
+                """\
+    def loss(actor):
+        return -agent.critic(jnp.concatenate([obs, actor(obs)], -1)).mean()
+    opt.update(agent.actor, nnx.grad(loss)(agent.actor))""",
+            )
+            + _CLEAN.replace(
+                "nnx.Optimizer(agent, optax.adam(1e-3), wrt=nnx.Param)",
+                "nnx.Optimizer(agent.actor, optax.adam(1e-3), wrt=nnx.Param)",
+            ),
+        ),
+    )
+}
