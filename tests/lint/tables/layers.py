@@ -816,6 +816,51 @@ class Tied(nnx.Module):
         self.out.kernel.value = self.embed.embedding.value.T  # NNX738
 Tied(nnx.Rngs(0))
 """,
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.unembed = nnx.Param(self.embed.embedding[...])  # NNX738
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return h @ self.unembed[...].T
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.unembed = nnx.Param(jnp.array(self.embed.embedding.value))  # NNX738
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return jnp.einsum("nd,vd->nv", h, self.unembed[...])
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.unembed = nnx.Param(jnp.asarray(self.embed.embedding[...].T))  # NNX738
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return h @ self.unembed[...]
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.unembed = self.embed.embedding[...]  # NNX738
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return jnp.dot(h, self.unembed.T)
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.unembed = self.embed.embedding[...].T  # NNX738
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return h @ self.unembed
+""",
         ),
         clean=(
             """\
@@ -858,6 +903,68 @@ class Logits(nnx.Module):
         table = self.embed.embedding[...].T
         return h @ table
 Logits(nnx.Rngs(0))
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.unembed = self.embed.embedding
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return h @ self.unembed[...].T
+Tied(nnx.Rngs(0))(jnp.arange(4))
+""",
+            # another table, that begins alike
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.values = nnx.Param(self.embed.embedding[...])
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return h + self.values[...][tokens]
+Tied(nnx.Rngs(0))(jnp.arange(4))
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.unembed = nnx.Param(self.embed.embedding[...])  # a copy: the two are trained apart
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return h @ self.unembed[...].T
+Tied(nnx.Rngs(0))(jnp.arange(4))
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.mixed = nnx.Param(jnp.ones((5, 3)) + self.embed.embedding[...])
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return h @ self.mixed[...].T
+Tied(nnx.Rngs(0))(jnp.arange(4))
+""",
+            # products of the rows among themselves
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.rows = nnx.Param(self.embed.embedding[...])
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return self.rows[...] @ self.rows[...][0]
+Tied(nnx.Rngs(0))(jnp.arange(4))
+""",
+            """\
+class Tied(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+        self.size = self.embed.embedding[...].shape
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return h.reshape(-1, self.size[1])
+Tied(nnx.Rngs(0))(jnp.arange(4))
 """,
         ),
     ),
