@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
@@ -20,10 +20,6 @@ _TURNING = frozenset({"transpose", "swapaxes", "matrix_transpose"})
 _APART = re.compile(r"unti|not tie|independ|separate|cop(y|ies)|initiali|start|beg[iau]n", re.I)
 
 _UNTIED = re.compile(r"unti(e|ed)\b|unti(e|ed)(?=[A-Z_])|not (be )?tied", re.I)
-
-
-def _docstring(cls: ClassFacts) -> str | None:
-    return ast.get_docstring(cls.node) if isinstance(cls.node, ast.ClassDef) else None
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -51,7 +47,9 @@ def _check(context: Context) -> Iterator[Finding]:
 def _said(function: FunctionFacts, node: ast.Assign) -> bool:
     """Say whether the lines of a statement, the one above, or the class say that the matrices are to be two."""
     source = function.scope.module.source
-    if function.owner is not None and _UNTIED.search(function.owner.name + (_docstring(function.owner) or "")):
+    if function.owner is not None and _UNTIED.search(
+        function.owner.name + (ast.get_docstring(function.owner.node) or "")
+    ):
         return True
     lines = range(max(node.lineno - 1, 1), (node.end_lineno or node.lineno) + 1)
     return any(_APART.search(source.line(number).partition("#")[2]) for number in lines)
