@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.dropped_state import dropped_states, unwritten_parameters, unwritten_states
 from codemods.nnx.lint.lax_control_flow import draws as keeps_statistics
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
+from codemods.nnx.lint.pure_states import may_be_pure
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.unmapped_statistics import averages
 from codemods.nnx.nodes import last_word
@@ -176,7 +177,10 @@ def _shared(context: Context, event: CallEvent, function: FunctionFacts) -> bool
     roots = [root for root in context.traced.gradients if root.function is function]
     if not roots or event.value.starred or event.value.keyword("copy") is not None or len(event.value.args) < 3:
         return False
-    return any(_outer(value, function, roots) for value in event.value.args[1:])
+    return any(
+        _outer(value, function, roots) and not may_be_pure(context, value, event.scope)
+        for value in event.value.args[1:]
+    )
 
 
 def _outer(value: Value, function: FunctionFacts, roots: list[Root]) -> bool:
@@ -312,7 +316,7 @@ def _makes_state(node: ast.AST) -> bool:
         return False
     func = node.func
     word = last_word(func)
-    return word in {"state", "split", "pop", "to_tree", "pure", "variables"}
+    return word in {"state", "split", "pop", "to_tree", "pure", "as_pure", "to_pure_dict", "variables"}
 
 
 RULE = lint_rule(

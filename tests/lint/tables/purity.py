@@ -1280,6 +1280,36 @@ def f(x):
     "NNX811": Cases(
         bad=(
             """\
+class Norm(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+graphdef, params, rest = nnx.split(Norm(nnx.Rngs(0)), nnx.Param, ...)
+params, rest = nnx.to_pure_dict(params), nnx.to_pure_dict(rest)
+def loss_fn(params, rest, v):
+    merged = nnx.merge(graphdef, params, rest)
+    return (merged(v) ** 2).mean(), rest  # NNX811
+@jax.jit
+def step(params, rest, v):
+    (loss, rest), grads = jax.value_and_grad(loss_fn, has_aux=True)(params, rest, v)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), rest, loss
+params, rest, loss = step(params, rest, jnp.ones((4, 3)))
+""",
+            """\
+class Norm(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+graphdef, params, rest = nnx.split(Norm(nnx.Rngs(0)), nnx.Param, ...)
+print(nnx.to_pure_dict(params))
+def loss_fn(params, rest, v):
+    merged = nnx.merge(graphdef, params, rest)  # NNX811
+    return (merged(v) ** 2).mean(), nnx.state(merged, nnx.BatchStat)
+(loss, rest), grads = jax.value_and_grad(loss_fn, has_aux=True)(params, rest, jnp.ones((4, 3)))
+""",
+            """\
 graphdef, state = nnx.split((model, optimizer))
 @jax.jit
 def step(state, x):
@@ -1307,6 +1337,80 @@ def step(state, x, n):
 """,
         ),
         clean=(
+            """\
+class Norm(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+graphdef, params, rest = nnx.split(Norm(nnx.Rngs(0)), nnx.Param, ...)
+params, rest = nnx.to_pure_dict(params), nnx.to_pure_dict(rest)
+def loss_fn(params, rest, v):
+    merged = nnx.merge(graphdef, params, rest)
+    return (merged(v) ** 2).mean(), nnx.to_pure_dict(nnx.state(merged, nnx.Not(nnx.Param)))
+@jax.jit
+def step(params, rest, v):
+    (loss, rest), grads = jax.value_and_grad(loss_fn, has_aux=True)(params, rest, v)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), rest, loss
+for _ in range(2):
+    params, rest, loss = step(params, rest, jnp.ones((4, 3)))
+""",
+            """\
+class Norm(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+graphdef, params, rest = nnx.split(Norm(nnx.Rngs(0)), nnx.Param, ...)
+rest = nnx.pure(rest)
+def loss_fn(params, rest, v):
+    merged = nnx.merge(graphdef, params, rest)
+    return (merged(v) ** 2).mean(), nnx.pure(nnx.state(merged, nnx.Not(nnx.Param)))
+@jax.jit
+def step(params, rest, v):
+    (loss, rest), grads = jax.value_and_grad(loss_fn, has_aux=True)(params, rest, v)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), rest, loss
+for _ in range(2):
+    params, rest, loss = step(params, rest, jnp.ones((4, 3)))
+""",
+            """\
+class Norm(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+graphdef, params, rest = nnx.split(Norm(nnx.Rngs(0)), nnx.Param, ...)
+def arrays(state):
+    return jax.tree.map(lambda v: v[...], state, is_leaf=lambda v: isinstance(v, nnx.Variable))
+rest = arrays(rest)
+def loss_fn(params, rest, v):
+    merged = nnx.merge(graphdef, params, rest)
+    return (merged(v) ** 2).mean(), arrays(nnx.state(merged, nnx.Not(nnx.Param)))
+@jax.jit
+def step(params, rest, v):
+    (loss, rest), grads = jax.value_and_grad(loss_fn, has_aux=True)(params, rest, v)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), rest, loss
+for _ in range(2):
+    params, rest, loss = step(params, rest, jnp.ones((4, 3)))
+""",
+            """\
+class Norm(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(v)
+graphdef, params, rest = nnx.split(Norm(nnx.Rngs(0)), nnx.Param, ...)
+rest = rest.to_pure_dict()
+def loss_fn(params, rest, v):
+    merged = nnx.merge(graphdef, params, rest)
+    return (merged(v) ** 2).mean(), nnx.split(merged, nnx.Param, ...)[2].to_pure_dict()
+@jax.jit
+def step(params, rest, v):
+    (loss, rest), grads = jax.value_and_grad(loss_fn, has_aux=True)(params, rest, v)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), rest, loss
+for _ in range(2):
+    params, rest, loss = step(params, rest, jnp.ones((4, 3)))
+""",
             """\
 tx = optax.adam(0.1)
 def step(graphdef, params, opt_state):
