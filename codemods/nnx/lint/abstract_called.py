@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.abstract_filled import Filling, filling
 from codemods.nnx.lint.bridged import bridged
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.partial_split import held_besides
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Const, Function, Item, Mapping, Sequence, Value
@@ -31,55 +33,86 @@ def _check(context: Context) -> Iterator[Finding]:
         if not isinstance(callee, Call | Item | Attr) or not isinstance(event.node.func, _CALLED):
             continue
         maker = made.get((event.scope, callee)) if isinstance(callee, Call) else None
-        if maker is None and event.node.args and _abstract(context, callee, event.scope, 0):
+        partly: list[Value] = []
+        if maker is None and event.node.args and _abstract(context, callee, event.scope, partly):
             site: Value = callee
             while isinstance(site, Item):
                 site = site.base
             maker = events.get(site) if isinstance(site, Call) else event
         if maker is None or maker.scope is not event.scope or context.bodies.guarded(event.node, event.scope):
             continue
-        if not _handed_on(context, maker, event):
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"`{ast.unparse(event.node.func)}` is abstract: nnx.eval_shape gives shapes in the place of weights",
-                "give it weights first, with nnx.update(model, state), or merge its graph definition with a state",
-            )
+        filled = _filling(context, maker.scope, maker.value, leaving=False) if maker is not event else Filling.NOTHING
+        if filled is Filling.PARAMETERS and _keeps_averages(context, maker.value, maker.scope):
+            partly.append(maker.value)
+        elif filled is not Filling.NOTHING or _handed_on(context, maker, event):
+            continue
+        name = ast.unparse(event.node.func)
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"of `{name}` only the parameters have values: the averages of BatchNorm are the shapes of nnx.eval_shape"
+            if partly
+            else f"`{name}` is abstract: nnx.eval_shape gives shapes in the place of weights",
+            "fill the rest of its state too, such as nnx.BatchStat"
+            if partly
+            else "give it weights first, with nnx.update(model, state), or merge its graph definition with a state",
+        )
 
 
 _CALLED = (ast.Name, ast.Attribute, ast.Subscript)
 
 
-def _abstract(context: Context, value: Value | None, scope: Scope, depth: int) -> bool:
-    """Say whether a value is abstract for certain: made by nnx.eval_shape, or split and merged of such."""
+def _filling(context: Context, scope: Scope, model: Value, leaving: bool) -> Filling:
+    return filling(context, scope, model, lambda event, value: _looks(context, event, value), leaving)
+
+
+def _keeps_averages(context: Context, model: Value, scope: Scope) -> bool:
+    return "nnx.BatchStat" in held_besides(context, context.flow.here(model, scope))
+
+
+def _abstract(context: Context, value: Value | None, scope: Scope, partly: list[Value], depth: int = 0) -> bool:
+    """Say whether a value is abstract for certain: made by nnx.eval_shape, or split and merged of such.
+
+    Args:
+        context: the analysis.
+        value: the value.
+        scope: the body that it is a value of.
+        partly: gets the models that have their parameters, and no other values.
+        depth: how many values it was followed through.
+    """
     flow = context.flow
     if value is None or depth > 8:
         return False
     if isinstance(value, Item) and isinstance(value.base, Changed):  # an entry of a dict
         made = flow.resolve(flow.here(value, scope)).value
         home = context.bodies.home(made.node) if isinstance(made, Call) else None
-        return home is scope and _abstract(context, made, scope, depth + 1)
+        return home is scope and _abstract(context, made, scope, partly, depth + 1)
     if isinstance(value, Item):
-        return _abstract_part(context, value, scope, depth)
+        return _abstract_part(context, value, scope, partly, depth)
     if isinstance(value, Attr):
-        return _abstract_field(context, value, scope, depth)
+        return _abstract_field(context, value, scope, partly, depth)
     if not isinstance(value, Call) or value.starred:
         return False
     name = flow.calls.callee_name(flow.here(value, scope))
     if name == "flax.nnx.eval_shape":
-        return True
+        filled = _filling(context, scope, value, leaving=depth > 0)
+        if filled is Filling.PARAMETERS and _keeps_averages(context, value, scope):
+            partly.append(value)
+            return True
+        return filled is Filling.NOTHING
     if name == "flax.nnx.merge":
         return len(value.args) > 1 and all(
-            _abstract(context, one, scope, depth + 1) and not _filled(context, one, scope) for one in value.args[1:]
+            _abstract(context, one, scope, partly, depth + 1) and not _filled(context, one, scope)
+            for one in value.args[1:]
         )
     if name == "flax.nnx.state":
-        return bool(value.args) and _abstract(context, value.args[0], scope, depth + 1)
+        return bool(value.args) and _abstract(context, value.args[0], scope, partly, depth + 1)
     function = None if name else _function(context, value, scope)
     return (
         function is not None
         and len(function.returns) == 1
-        and _abstract(context, function.returns[0], function.scope, depth + 1)
+        and _abstract(context, function.returns[0], function.scope, partly, depth + 1)
     )
 
 
@@ -104,7 +137,7 @@ def _function(context: Context, value: Call, scope: Scope) -> FunctionFacts | No
     return method if method is not None and not method.generator and not method.decorators else None
 
 
-def _abstract_part(context: Context, value: Item, scope: Scope, depth: int) -> bool:
+def _abstract_part(context: Context, value: Item, scope: Scope, partly: list[Value], depth: int) -> bool:
     """Say whether a part of what a call gives is abstract."""
     index = value.index.value if isinstance(value.index, Const) else None
     if not isinstance(value.base, Call) or not isinstance(index, int | str) or value.base.starred:
@@ -115,7 +148,7 @@ def _abstract_part(context: Context, value: Item, scope: Scope, depth: int) -> b
             isinstance(index, int)
             and index > 0
             and bool(value.base.args)
-            and _abstract(context, value.base.args[0], scope, depth + 1)
+            and _abstract(context, value.base.args[0], scope, partly, depth + 1)
         )
     function = None if name else _function(context, value.base, scope)
     if function is None or len(function.returns) != 1:
@@ -123,16 +156,16 @@ def _abstract_part(context: Context, value: Item, scope: Scope, depth: int) -> b
     given = function.returns[0]
     if isinstance(given, Mapping):
         held = [item for key, item in given.items if isinstance(key, Const) and key.value == index]
-        return len(held) == 1 and _abstract(context, held[0], function.scope, depth + 1)
+        return len(held) == 1 and _abstract(context, held[0], function.scope, partly, depth + 1)
     return (
         isinstance(given, Sequence)
         and isinstance(index, int)
         and 0 <= index < len(given.items)
-        and _abstract(context, given.items[index], function.scope, depth + 1)
+        and _abstract(context, given.items[index], function.scope, partly, depth + 1)
     )
 
 
-def _abstract_field(context: Context, value: Attr, scope: Scope, depth: int) -> bool:
+def _abstract_field(context: Context, value: Attr, scope: Scope, partly: list[Value], depth: int) -> bool:
     """Say whether an attribute of ``self`` only ever gets something abstract, which no method fills in."""
     function = scope.function
     if function is None or function.owner is None or value.base is not function.self_param:
@@ -140,7 +173,12 @@ def _abstract_field(context: Context, value: Attr, scope: Scope, depth: int) -> 
     stores = function.owner.stores.get(value.name, [])
     if not stores or len(stores) != len(context.flow.fields.stores().get(value.name, ())):
         return False
-    if not all(_abstract(context, stored, method.scope, depth + 1) for method, stored in stores):
+    if not all(_abstract(context, stored, method.scope, partly, depth + 1) for method, stored in stores):
+        return False
+    if any(
+        isinstance(event.base, Attr) and event.base.name == value.name and event.node.attr not in _MODES
+        for event in context.project.attributes()
+    ):
         return False
     return not any(
         isinstance(node, ast.Attribute) and node.attr == value.name and not _looks(context, call, given)
@@ -160,7 +198,7 @@ def _handed_on(context: Context, maker: CallEvent, call: CallEvent) -> bool:
             if not name.startswith("flax.nnx.") or name == "flax.nnx.update":
                 return True
         func = event.node.func
-        if isinstance(func, ast.Attribute) and func.attr in _FILLING:
+        if event is not maker and isinstance(func, ast.Attribute) and func.attr in _FILLING:
             return True
     return any(
         isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
@@ -185,6 +223,7 @@ def _looks(context: Context, event: CallEvent, model: Value) -> bool:
     )
 
 
+_MODES = frozenset({"eval", "train"})
 _READING = frozenset({"state", "split", "graphdef", "tabulate", "display", "print", "len", "leaves", "variables"})
 
 

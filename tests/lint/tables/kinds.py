@@ -109,12 +109,332 @@ CASES = {
     ),
     "NNX877": Cases(
         bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    params = nnx.state(net, nnx.Param)
+    for path, variable in nnx.to_flat_state(params):
+        variable.value = leaf(path)
+    nnx.update(net, params)
+    return net
+net = load()
+print(net(x[None]))  # NNX877
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+params = nnx.state(net, nnx.Param)
+nnx.update(net, jax.tree.map(lambda v: jnp.zeros(v.shape), params))
+print(net(x[None]))  # NNX877
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+class Loader:
+    def load(self):
+        net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+        graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+        print(rest)
+        nnx.update(net, jax.tree.map(jnp.zeros_like, params))
+        return net
+net = Loader().load()
+print(net(x[None]))  # NNX877
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    print(nnx.state(net))
+    net.eval()
+    return net
+def run(v):
+    net = load()
+    return net(v)  # NNX877
+""",
             "net = nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\nprint(net(x))  # NNX877\n",
             _NET + "net = nnx.eval_shape(Net, nnx.Rngs(0))\nnet.eval()\nprint(net(x))  # NNX877\n",
             _NET + "def shapes():\n    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))\n    state = nnx.state(net)\n"
             "    return net(x), state  # NNX877\n",
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    state = nnx.state(net)
+    for path, variable in nnx.to_flat_state(state):
+        variable.value = leaf(path)
+    nnx.update(net, state)
+    return net
+print(load()(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def fill(variables):
+    for path, variable in variables:
+        variable.value = leaf(path)
+net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+fill(nnx.to_flat_state(nnx.state(net)))
+print(net(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    for path, node in nnx.iter_graph(net):
+        if isinstance(node, nnx.Variable):
+            node.value = leaf(path)
+    return net
+encoder = load()
+print(encoder(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    state = nnx.state(net)
+    nnx.replace_by_pure_dict(state, saved)
+    nnx.update(net, state)
+    return net
+print(load()(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    flat = [(path, variable.replace(leaf(path))) for path, variable in nnx.to_flat_state(nnx.state(net))]
+    nnx.update(net, nnx.from_flat_state(flat))
+    return net
+print(load()(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    params, rest = nnx.state(net, nnx.Param), nnx.state(net, nnx.BatchStat)
+    nnx.update(net, jax.tree.map(lambda v: jnp.zeros(v.shape), params))
+    nnx.update(net, jax.tree.map(lambda v: jnp.ones(v.shape), rest))
+    return net
+print(load()(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+    for path, variable in [*nnx.to_flat_state(params), *nnx.to_flat_state(rest)]:
+        variable.value = leaf(path)
+    return net
+print(load()(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    params = nnx.state(net, nnx.Param)
+    nnx.update(net, jax.tree.map(lambda v: jnp.zeros(v.shape), params))
+    net.norm.mean.value = jnp.zeros(4)
+    net.norm.var.value = jnp.ones(4)
+    return net
+print(load()(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    given = nnx.state(Net(nnx.Rngs(1)))
+    def put(path, variable):
+        variable.value = leaf(path)
+        return variable
+    nnx.map_state(put, nnx.state(net))
+    nnx.update(net, given)
+    return net
+print(load()(x[None]))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: nnx.Linear(3, 4, rngs=nnx.Rngs(0)))
+    params = nnx.state(net, nnx.Param)
+    nnx.update(net, jax.tree.map(lambda v: jnp.zeros(v.shape), params))
+    return net
+print(load()(x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.a = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+    def __call__(self, v):
+        return self.norm(self.a(v))
+saved = nnx.to_pure_dict(nnx.state(Net(nnx.Rngs(0))))
+def leaf(path):
+    found = saved
+    for part in path:
+        found = found[part]
+    return found
+def load():
+    net = nnx.eval_shape(lambda: Net(nnx.Rngs(0)))
+    return net, nnx.state(net)
+net, state = load()
+for path, variable in nnx.to_flat_state(state):
+    variable.value = leaf(path)
+print(net(x[None]))
+""",
             "net = nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\nprint(nnx.state(net))\n",
             "net = nnx.eval_shape(lambda: nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\n"
             "nnx.update(net, nnx.state(model))\nprint(net(x))\n",
