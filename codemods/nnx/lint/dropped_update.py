@@ -1,4 +1,4 @@
-"""NNX816: ``jax.jit`` or a branch or loop of JAX of a step that changes its NNX arguments."""
+"""NNX816: ``jax.jit``, or another transform, branch or loop of JAX, of a step that changes its NNX arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.imports import spell
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.lax_control_flow import draws, holds_state
+from codemods.nnx.lint.lax_control_flow import SETTING, draws, holds_state, method_changes
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import by_reference, foreign, kinds_of, shown
 from codemods.nnx.lint.syntax import constant, root_of
@@ -24,8 +24,10 @@ _JIT = Ref("jax.jit")
 _STATES = frozenset({"split", "state", "variables", "clone", "pure", "to_tree"})
 # what calls a function with copies of its arguments
 _COPYING = frozenset(
-    {"jax.jit", "jax.lax.cond", "jax.lax.switch", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.scan"}
-)
+    {"jax.jit", "jax.lax.cond", "jax.lax.switch", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.scan", "jax.vmap",
+     "jax.checkpoint", "jax.remat"}
+)  # fmt: skip
+_OWN = {"checkpoint": "remat"}  # of the transforms that NNX calls otherwise
 
 # with these the Variables hold references, which jax.jit changes in place
 _SHARING = ("use_mutable_arrays", "use_refs", "use_hijax", "to_refs", "as_hijax_vars")
@@ -42,7 +44,8 @@ def _check(context: Context) -> Iterator[Finding]:
         lost = sorted({param.name for param in _changed(context, root)})
         if lost:
             names = " and ".join(f"`{name}`" for name in lost)
-            own = f"nnx.{last(root.transform)}"
+            word = last(root.transform)
+            own = f"nnx.{_OWN.get(word, word)}"
             yield finding(
                 RULE.code,
                 root.scope,
@@ -58,8 +61,15 @@ def _changed(context: Context, root: Root) -> Iterator[Param]:
     params = changed(context, root.function)
     returned = _returned(context, root.function) if params else set()
     for param in params:
-        if param.name not in returned and param.name not in root.static:
+        if param.name not in returned and not _left_alone(root, param):
             yield param
+
+
+def _left_alone(root: Root, param: Param) -> bool:
+    """Say whether a transform hands a parameter on as it is: a copy is what an axis of None gets, too."""
+    if root.transform == "jax.vmap" and not root.partial and not root.bound:
+        return param is root.function.self_param
+    return param.name in root.static
 
 
 def changed(context: Context, function: FunctionFacts, depth: int = 0) -> set[Param]:
@@ -78,11 +88,28 @@ def changed(context: Context, function: FunctionFacts, depth: int = 0) -> set[Pa
                         found.add(model)
         elif isinstance(func, ast.Name):
             param = event.value.callee
-            if isinstance(param, Param) and param.function is function and _trains(context, event, param):
+            if isinstance(param, Param) and param.function is function:
+                if _trains(context, event, param) or _method(context, event, param, "__call__"):
+                    found.add(param)
+        elif isinstance(func, ast.Attribute) and isinstance(param := scope.module.values.get(root_of(func)), Param):
+            if param.function is function and param is not function.self_param and _sets(context, event, func, param):
                 found.add(param)
         if depth < 3:
             found |= _handed(context, event, function, depth)
     return found
+
+
+def _sets(context: Context, event: CallEvent, func: ast.Attribute, param: Param) -> bool:
+    """Say whether a method is called that gives a Variable of a parameter a new value, whatever the callers give."""
+    if isinstance(func.value, ast.Name):
+        return _method(context, event, param, func.attr)
+    held = event.scope.module.values.get(func.value) if func.attr in SETTING else None
+    return held is not None and kinds_of(context, held, event.scope) == {Kind.VARIABLE}
+
+
+def _method(context: Context, event: CallEvent, param: Param, name: str) -> bool:
+    """Say whether a method of the project's own module, which a parameter is for certain, changes the module."""
+    return method_changes(context, context.flow.here(param, event.scope), name)
 
 
 def _stored(context: Context, function: FunctionFacts) -> Iterator[Param]:
@@ -127,6 +154,7 @@ def _returned(context: Context, function: FunctionFacts) -> set[str]:
             apart |= {
                 root_of(n.value) for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Attribute)
             }
+            apart |= {root_of(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr == "value"}
             found |= {node.id for node in nodes if isinstance(node, ast.Name) and node not in apart}
     for node in context.bodies.nodes(function.scope):  # _, state = nnx.split(model)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and last_word(node.value.func) in _STATES:
@@ -183,9 +211,9 @@ RULE = lint_rule(
     "jax-jit-drops-updates",
     "jax.jit or jax.lax control flow over a function that updates its NNX arguments",
     why="""\
-`jax.jit`, and `jax.lax.cond` and the loops, work on copies of their arguments. On Flax 0.10 modules and optimizers are
-refused with a TypeError; since 0.11 they are pytrees, the call succeeds, and every update is dropped silently: the loss
-never falls. `nnx.jit` and `nnx.cond` carry the changes back.
+`jax.jit`, `jax.vmap`, `jax.checkpoint`, `jax.lax.cond` and the loops work on copies of their arguments. On Flax 0.10
+modules and optimizers are refused with a TypeError; since 0.11 they are pytrees, the call succeeds, and every update is
+dropped silently: the loss never falls. `nnx.jit` and `nnx.cond` carry the changes back.
 """,
     source='talk "Introducing Flax NNX (Part 2)", section 5; measured: loss 0.6131 before and after training',
     check=_check,

@@ -46,7 +46,8 @@ _CHAINS = frozenset({"flax.nnx.Sequential", "flax.nnx.List", "flax.nnx.Dict", "f
 _NESTED = 4  # lists in chains of lists
 _OF_RNGS = frozenset({"fork", "split", "items", "keys", "values", "copy"})
 _DEEP = 3  # methods that call methods
-_SETTING = frozenset({"set_value", "copy_from", "update_from_state"})  # methods of Variables
+#: Methods of Variables that give them new values.
+SETTING = frozenset({"set_value", "copy_from", "update_from_state"})
 _OFF = frozenset({"deterministic", "use_running_average"})  # nothing changes where a call says so
 _UPDATED = ({Kind.OPTIMIZER}, {Kind.METRIC})
 _CHANGING = {"flax.nnx.Optimizer": "update", "flax.nnx.ModelAndOptimizer": "update", "flax.nnx.MultiMetric": "update"}
@@ -207,7 +208,7 @@ def _changed(context: Context, scope: Scope, own: Param | None = None, depth: in
             inner = _changed(context, made.value.facts.scope, None, depth + 1)
             if inner:
                 return inner
-        if _always(context, node, scope) and _method_changes(context, made, method or "__call__"):
+        if _always(context, node, scope) and method_changes(context, made, method or "__call__"):
             return func.id
         if not method and _drawing(context, made, scope) and (node.keywords or not _off_by_default(context, made)):
             return func.id
@@ -226,8 +227,14 @@ def _always(context: Context, node: ast.AST, scope: Scope) -> bool:
     )
 
 
-def _method_changes(context: Context, made: Bound, name: str) -> bool:
-    """Say whether a method of a module of the project changes its Variables or draws from its streams, always."""
+def method_changes(context: Context, made: Bound, name: str) -> bool:
+    """Say whether a method of a module of the project changes its Variables or draws from its streams, always.
+
+    Args:
+        context: the analysis.
+        made: the module; of an argument it is asked whatever the callers give.
+        name: the method's name.
+    """
     param = made.value
     if isinstance(param, Param) and param is param.function.self_param and param.function.owner is not None:
         return _own_method_changes(context, param.function.owner, name)
@@ -312,7 +319,7 @@ def _effect(context: Context, cls: ClassFacts, method: FunctionFacts, depth: int
                 return True
         elif base is not None:
             kinds = context.kinds.of(context.flow.here(base, scope))
-            drawn, stored = func.attr not in _OF_RNGS, func.attr in _SETTING
+            drawn, stored = func.attr not in _OF_RNGS, func.attr in SETTING
             if (drawn and kinds == {Kind.RNGS}) or (stored and kinds == {Kind.VARIABLE}):
                 return True
     return False

@@ -1653,6 +1653,159 @@ def evaluate(graphdef, state, x):
     "NNX816": Cases(
         bad=(
             """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+def take(scale, v):
+    scale.note(v)
+    return scale(v)
+def skip(scale, v):
+    return scale(v)
+@nnx.jit
+def process(scale, v):
+    return jax.lax.cond(v.sum() > 0, take, skip, scale, v)  # NNX816
+process(scale, x)
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+def take(scale, v):
+    scale.note(v)
+    return v
+@nnx.jit
+def process(scale, i, v):
+    return jax.lax.switch(i, [take, lambda scale, v: -v], scale, v)  # NNX816
+process(scale, 1, x)
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+def noted(scale, v):
+    scale.note(v)
+    return v * 2
+print(jax.vmap(noted, in_axes=(None, 0))(scale, jnp.ones((4, 3))))  # NNX816
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+def run(counting, v):
+    return counting(v)
+fast = jax.jit(run)  # NNX816
+print(fast(counting, x))
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+@jax.jit  # NNX816
+def observed(scale, v):
+    scale.peak.set_value(jnp.abs(v).max())
+    return v / scale.peak.value
+print(observed(scale, x))
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+block = jax.checkpoint(lambda counting, v: counting(v) * 2)  # NNX816
+def loss(counting, v):
+    return block(counting, v).sum()
+print(loss(counting, x))
+""",
+            """\
 @jax.jit  # NNX816
 def step(model, optimizer, x):
     grads = nnx.grad(lambda m: m(x).sum())(model)
@@ -1685,6 +1838,166 @@ def step(model, optimizer: nnx.Optimizer, x):
 """,
         ),
         clean=(
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+def take(scale, v):
+    scale.note(v)
+    return scale(v)
+def skip(scale, v):
+    return scale(v)
+@nnx.jit
+def process(scale, v):
+    return nnx.cond(v.sum() > 0, take, skip, scale, v)
+process(scale, x)
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+def take(scale, v):
+    scale.note(v)
+    return scale, scale(v)
+def skip(scale, v):
+    return scale, scale(v)
+@jax.jit
+def process(scale, v):
+    return jax.lax.cond(v.sum() > 0, take, skip, scale, v)
+scale, result = process(scale, x)
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+def both(scale, v):
+    return scale(v) * 2
+print(jax.vmap(both, in_axes=(None, 0))(scale, jnp.ones((4, 3))))
+print(jax.jit(both)(scale, x), jax.checkpoint(both)(scale, x), jax.lax.cond(True, both, both, scale, x))
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+def read(scale, v):
+    copy = nnx.clone(scale)
+    copy.note(v)
+    return copy(v)
+print(jax.jit(read)(scale, x))
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+class Log:
+    def note(self, v):
+        return v.sum()
+def total(log, v):
+    return log.note(v)
+print(jax.jit(total, static_argnums=0)(Log(), x))
+""",
+            """\
+class Tally(nnx.Variable):
+    pass
+class Scale(nnx.Module):
+    def __init__(self):
+        self.peak = Tally(jnp.ones(()))
+        self.seen = nnx.Variable(jnp.zeros((), int))
+    def note(self, v):
+        self.peak.value = jnp.maximum(self.peak.value, jnp.abs(v).max())
+        self.seen.value = self.seen.value + 1
+    def __call__(self, v):
+        return v / self.peak.value
+class Counting(nnx.Module):
+    def __init__(self):
+        self.calls = nnx.Variable(jnp.zeros((), int))
+    def __call__(self, v):
+        self.calls.value = self.calls.value + 1
+        return v
+scale, counting = Scale(), Counting()
+class Pure(nnx.Module):
+    def note(self, v):
+        w = jnp.zeros(3)
+        return w.at[0].set(v.sum())
+def total(pure, v):
+    return pure.note(v)
+print(jax.jit(total)(Pure(), x), jax.vmap(total, in_axes=(None, 0))(Pure(), jnp.ones((2, 3))))
+""",
             """\
 @nnx.jit
 def step(model, optimizer, x):
