@@ -7,29 +7,22 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
-from codemods.nnx.facts import AttrEvent, ClassFacts
+from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Call, Param, Unknown, Value, of_display
+from codemods.nnx.lint.named_layers import asked_types, got_by_name
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.values import Attr, Call, Const, Param, Unknown, Value, of_display
 
+_ARRAYS = (Kind.ARRAY, Kind.NUMPY)
 _LIBRARY = frozenset({"kernel", "bias", "scale", "embedding"})
 _LAYERS = frozenset(
     f"flax.nnx.{name}"
-    for name in (
-        "Linear",
-        "Conv",
-        "ConvTranspose",
-        "Embed",
-        "LayerNorm",
-        "BatchNorm",
-        "GroupNorm",
-        "RMSNorm",
-        "LinearGeneral",
-    )
-)
+    for name in ("Linear", "Conv", "ConvTranspose", "Embed", "Einsum", "LayerNorm", "BatchNorm", "GroupNorm",
+                 "InstanceNorm", "RMSNorm", "LinearGeneral")
+)  # fmt: skip
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -48,6 +41,30 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"assign its value: {event.scope.module.source.text(event.node)}[...] = ...",
                 _fix(event),
             )
+    for call, name in foreign(context, "setattr"):
+        if name == "builtins.setattr" and len(call.value.args) == 3 and not in_test(call.scope):
+            yield from _set(context, call)
+
+
+def _set(context: Context, call: CallEvent) -> Iterator[Finding]:
+    """Yield a call of ``setattr`` that puts an array in the place of a layer's Variable."""
+    layer, attribute, stored = call.value.args
+    words = [one.value for one in context.sources.originals(context.flow.here(attribute, call.scope))]
+    names = [word.value for word in words if isinstance(word, Const)]
+    if not names or len(names) < len(words) or not all(one in _LIBRARY for one in names):
+        return
+    if context.kinds.only(context.flow.here(stored, call.scope)) not in _ARRAYS:
+        return
+    base = context.flow.resolve(context.flow.here(layer, call.scope))
+    types = asked_types(context, call.node.args[0], call.node, call.scope)
+    if (types and types <= _LAYERS) or all(_held(context, base, str(one)) for one in names):
+        yield finding(
+            RULE.code,
+            call.scope,
+            call.node,
+            f"an array takes the place of the Variable `{names[0]}`, lost to nnx.state and the optimizer",
+            "assign its value: variable[...] = array",
+        )
 
 
 def _whole(event: AttrEvent) -> bool:
@@ -68,7 +85,7 @@ def _first(event: AttrEvent) -> bool:
 
 
 def _array(context: Context, event: AttrEvent, stored: Value) -> bool:
-    if context.kinds.only(context.flow.here(stored, event.scope)) is Kind.ARRAY:
+    if context.kinds.only(context.flow.here(stored, event.scope)) in _ARRAYS:
         return True
     if isinstance(stored, Call):
         return _computed(context, stored, event)
@@ -132,12 +149,24 @@ def _variable(context: Context, event: AttrEvent) -> bool:
     if cls is not None:
         own = function is not None and function.name == "__init__" and isinstance(event.base, Param)
         return not own and _holds(context, cls, name)
+    types = asked_types(context, event.node.value, event.statement, event.scope) if name in _LIBRARY else set()
+    if types and types <= _LAYERS:
+        return True
+    return _held(context, base, name)
+
+
+def _held(context: Context, base: Bound, name: str) -> bool:
+    """Say whether an object is a layer that holds a Variable under a name, for certain."""
+    cls = context.flow.classes.class_of(base)
+    if cls is not None:
+        return _holds(context, cls, name)
     if name in _LIBRARY and isinstance(base.value, Call | Attr):
         callee = context.flow.calls.callee_name(base) if isinstance(base.value, Call) else ""
         if callee.startswith("flax.nnx.") and Kind.MODULE in context.kinds.of(base):
             return True
     if isinstance(base.value, Call):
-        return False
+        layers = got_by_name(context, base) if name in _LIBRARY else None
+        return layers is not None and _all_hold(context, layers, name)
     sources = context.sources.originals(base)
     if sources and all(_layer(context, source, name) for source in sources):
         return True
@@ -145,6 +174,17 @@ def _variable(context: Context, event: AttrEvent) -> bool:
         classes = [getattr(bound.value, "name", None) for bound in context.flow.classes.annotated(base.value)]
         return bool(classes) and all(c in _LAYERS for c in classes)
     return False
+
+
+def _all_hold(context: Context, layers: list[Bound], name: str) -> bool:
+    """Say whether some of the objects are layers with a Variable of a name, and no others have what is named so."""
+    kept = [one for one in layers if isinstance(one.value, Call)]
+    others = [one for one in kept if not _layer(context, one, name)]
+    return len(others) < len(kept) and not any(
+        (cls := context.flow.classes.class_of(one)) is not None
+        and any(name in parent.stores for parent in context.flow.classes.mro(cls)[0])
+        for one in others
+    )
 
 
 def _layer(context: Context, source: Bound, name: str) -> bool:

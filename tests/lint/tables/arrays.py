@@ -242,6 +242,69 @@ y = mean([x[0], x[1]])  # NNX844
     "NNX846": Cases(
         bad=(
             """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+def port(pair, weights):
+    for name in ("one", "two"):
+        layer = getattr(pair, name)
+        layer.kernel = jnp.asarray(weights[name])  # NNX846
+port(Pair(nnx.Rngs(0)), weights)
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+def port(pair, weights):
+    for name, array in weights.items():
+        getattr(pair, name).kernel = jnp.asarray(array)  # NNX846
+port(Pair(nnx.Rngs(0)), weights)
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+for path, layer in nnx.iter_graph(Pair(nnx.Rngs(0))):
+    if isinstance(layer, nnx.Linear):
+        layer.kernel = jnp.zeros(layer.kernel.shape)  # NNX846
+        setattr(layer, "bias", jnp.zeros(3))  # NNX846
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+pair = Pair(nnx.Rngs(0))
+pair.one.kernel = np.ones((3, 3))  # NNX846
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+pair = Pair(nnx.Rngs(0))
+for key, array in (("kernel", np.eye(3)), ("bias", np.ones(3))):
+    setattr(pair.one, key, jnp.asarray(array))  # NNX846
+""",
+            """\
 two = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
 for layer in (model, two):
     layer.kernel, layer.bias = layer.kernel * 0.9, jnp.zeros(3)  # NNX846 NNX846
@@ -270,6 +333,81 @@ def reset(net: nnx.Linear):
 """,
         ),
         clean=(
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+def port(pair, weights):
+    for name in ("one", "two"):
+        layer = getattr(pair, name)
+        layer.kernel[...] = jnp.asarray(weights[name])
+        layer.bias = nnx.Param(jnp.zeros(3))
+port(Pair(nnx.Rngs(0)), weights)
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+class Fixed(nnx.Module):
+    def __init__(self):
+        self.kernel = jnp.ones((3, 3))
+class Both(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.fixed = Fixed()
+def port(both, name, array):
+    layer = getattr(both, name)
+    layer.kernel = jnp.asarray(array)
+port(Both(nnx.Rngs(0)), "fixed", np.zeros((3, 3)))
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+for path, layer in nnx.iter_graph(Pair(nnx.Rngs(0))):
+    if isinstance(layer, nnx.Linear):
+        layer.kernel[...] = jnp.zeros(layer.kernel.shape)
+        setattr(layer, "seen", jnp.zeros(3))
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+class Record:
+    pass
+record = Record()
+for key, array in weights.items():
+    setattr(record, key, jnp.asarray(array))
+setattr(record, "kernel", jnp.ones(3))
+""",
+            """\
+class Pair(nnx.Module):
+    def __init__(self, rngs):
+        self.one = nnx.Linear(3, 3, rngs=rngs)
+        self.two = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.two(self.one(v))
+weights = {"one": np.ones((3, 3)), "two": np.zeros((3, 3))}
+pair = Pair(nnx.Rngs(0))
+for key, array in (("kernel", np.eye(3)), ("bias", np.ones(3))):
+    setattr(pair.one, key, nnx.Param(jnp.asarray(array)))
+""",
             """\
 two = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
 for layer in (model, two):
