@@ -92,9 +92,12 @@ _FIRST = (
     "is mended. Of the 8 that were false one now says what is wrong there, and the others are no longer made, nor are",
     "2 of the 7.",
     "",
-    "The same reader then read 22 more, 7 of them with NNX code, which are not in the table yet: 47 findings, 32",
-    "right, 3 of no use, 12 false (4 lines of one function, which a condition keeps from what is traced, and 4 of one",
-    "field that holds a tree where its annotation says a function). 11 of the 12 are no longer made.",
+    "The same reader then read 22 more, 7 of them with NNX code: 47 findings, 32 right, 3 of no use, 12 false (4",
+    "lines of one function, which a condition keeps from what is traced, and 4 of one field that holds a tree where",
+    "its annotation says a function). 11 of the 12 are no longer made.",
+    "",
+    "30 projects were read by a ninth reader after that, 16 of them with NNX code: 59 findings, 46 right, 6 of no use,",
+    "7 false (3 of them copies of one notebook). None of the 7 is made any more.",
 )
 
 

@@ -63,7 +63,7 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"pass `{text}` as an argument",
                     )
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
-                if _captured(context, function, node):
+                if _captured(context, function, node) and not _misgiven(context, function, node):
                     seen.add(node.id)
                     names.append(node)
         if names:
@@ -81,6 +81,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 help += _refused(context, function, names)
             related = [(name, "captured here") for name in names[1:]]
             yield finding(RULE.code, function.scope, names[0], message, help, related=related)
+
+
+def _misgiven(context: Context, function: FunctionFacts, node: ast.Name) -> bool:
+    """Say whether a name is given to a function of the project that does not take it: the call fails in any case."""
+    for event in context.bodies.calls.get(function.scope, ()):
+        word = next((keyword.arg for keyword in event.node.keywords if keyword.value is node), None)
+        if word is not None:
+            reached = context.flow.calls.reached(context.flow.here(event.value, event.scope))
+            return bool(reached) and all(c.function.kwarg is None and word not in c.function.params for c in reached)
+    return False
 
 
 def _unused(context: Context, function: FunctionFacts) -> str:
