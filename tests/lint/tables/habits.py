@@ -265,4 +265,37 @@ CASES: dict[str, Cases] = {
             "print(Kept().twice)\n",
         ),
     ),
+    "NNX731": Cases(
+        bad=(
+            "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.drop = nnx.Dropout(0.5, rngs=rngs)\n"
+            "    def __call__(self, x, train=True):\n        return self.drop(x, deterministic=train)  # NNX731\n",
+            "class One(nnx.Module):\n    def __init__(self, training, rngs):\n        self.training = training\n"
+            "        self.norm = nnx.BatchNorm(3, rngs=rngs)\n    def __call__(self, x):\n"
+            "        return self.norm(x, use_running_average=self.training)  # NNX731\n",
+            "def attend(layer, x, deterministic):\n"
+            "    return layer(x, use_running_average=not deterministic)  # NNX731\n",
+            "def switch(net, is_training):\n"
+            "    net.set_attributes(\n"
+            "        deterministic=is_training  # NNX731\n"
+            "    )\n",
+            "training = True\nattention = nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(7))\n"
+            "attention(jnp.ones((2, 4)), decode=False, deterministic=training)  # NNX731\n",
+        ),
+        clean=(
+            "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.drop = nnx.Dropout(0.5, rngs=rngs)\n"
+            "    def __call__(self, x, train=True):\n        return self.drop(x, deterministic=not train)\n"
+            "One(nnx.Rngs(7))(x)\n",
+            "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.norm = nnx.BatchNorm(3, rngs=rngs)\n"
+            "    def __call__(self, x, train=True):\n        train = not train\n"
+            "        return self.norm(x, use_running_average=train)\nOne(nnx.Rngs(7))(x)\n",
+            "class One(nnx.Module):\n    def __init__(self, rngs):\n        self.drop = nnx.Dropout(0.5, rngs=rngs)\n"
+            "    def __call__(self, x, deterministic=True):\n        return self.drop(x, deterministic=deterministic)\n"
+            "One(nnx.Rngs(7))(x)\n",
+            "def run(train, test):\n    return {'fit': train, 'score': test}\nrun(train=x, test=x)\n",
+            "def switch(net, inference):\n    net.set_attributes(deterministic=inference, raise_if_not_found=False)\n"
+            "switch(model, True)\n",
+            "dropout = nnx.Dropout(0.5, rngs=nnx.Rngs(7))\n"
+            "for train in (True, False):\n    dropout(x, deterministic=not train)\n",
+        ),
+    ),
 }

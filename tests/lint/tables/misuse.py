@@ -200,7 +200,7 @@ def run(p):
     best = Best()
     for i in range(4):
         p = step(p, i)
-        best.take(1.0 / (i + 1), p)  # NNX856
+        best.take(i, p)  # NNX856
     return best.params
 """,
             _DONATED
@@ -258,7 +258,7 @@ def run(p):
             _DONATED
             + """\
 def run(p):
-    best, low = None, 9.0
+    best, low = None, 99.0
     for epoch in range(3):
         for v in [1.0, 2.0]:
             p = step(p, v)
@@ -277,6 +277,7 @@ class Trainer:
         for i in range(4):
             self.params = step(self.params, i)
             if i < self.low:
+                self.low = i
                 self.best = self.params  # NNX856
     def predict(self, v):
         return v * self.best

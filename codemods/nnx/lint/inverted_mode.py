@@ -1,0 +1,122 @@
+"""NNX731: a flag of training that is handed to a switch for evaluation as it is, or the other way round."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, Fix, Safety, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import each, fix, in_test
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Const, Free, Param
+
+#: Switches of layers that are True in evaluation.
+_SWITCHES = frozenset({"deterministic", "use_running_average"})
+_TRAINING = frozenset({"in_training", "is_train", "is_training", "train", "train_mode", "training"})
+_EVALUATION = frozenset(
+    {"deterministic", "eval_mode", "evaluating", "evaluation", "inference", "is_eval", "is_inference"}
+    | {"use_running_average"}
+)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    asked = [m for m in context.asked.modules if any(m.source.mentions(word.encode()) for word in _SWITCHES)]
+    for scope, node in each(context, ast.Call) if asked else ():
+        for keyword in node.keywords:
+            if keyword.arg not in _SWITCHES or in_test(scope):
+                continue
+            right = _right(scope, keyword.value)
+            if right is not None:
+                yield finding(
+                    RULE.code,
+                    scope,
+                    keyword.value,
+                    f"`{keyword.arg}` is True in evaluation, and `{ast.unparse(keyword.value)}` is so in training",
+                    f"write {keyword.arg}={right}",
+                    _fix(scope, keyword.value, right),
+                )
+
+
+def _right(scope: Scope, given: ast.expr) -> str | None:
+    """Return what must be given in the place of a flag; None if that is right as it is, or not known."""
+    if isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.Not):
+        inner = given.operand
+        return ast.unparse(inner) if last_word(inner) in _EVALUATION and _as_named(scope, inner) else None
+    return f"not {ast.unparse(given)}" if last_word(given) in _TRAINING and _as_named(scope, given) else None
+
+
+def _as_named(scope: Scope, flag: ast.expr) -> bool:
+    """Say whether a flag is a parameter, an attribute or a constant, and nothing that was turned round before."""
+    value = scope.module.values.get(flag)
+    if isinstance(value, Free):
+        bound = value.scope.bindings.get(value.name, [])
+        return bool(bound) and all(isinstance(one, Const | Param) for one in bound)
+    if isinstance(value, Param):
+        return len(value.function.scope.bindings.get(value.name, ())) <= 1
+    if isinstance(value, Attr):
+        owner = value.base.function.owner if isinstance(value.base, Param) else None
+        stores = owner.stores.get(value.name, ()) if owner is not None else ()
+        return all(isinstance(stored, Const | Param) for _, stored in stores)
+    return isinstance(value, Const)
+
+
+def _fix(scope: Scope, given: ast.expr, right: str) -> Fix | None:
+    return fix(scope, given, right, Safety.UNSAFE)
+
+
+RULE = lint_rule(
+    "NNX731",
+    "inverted-mode",
+    "`deterministic` or `use_running_average` that gets a flag of training",
+    why="""\
+`deterministic=True` switches dropout off, and `use_running_average=True` makes BatchNorm use its stored statistics:
+both are for evaluation. PyTorch and Keras have a flag for training instead; handed on as it is, it makes a model train
+as if it were evaluated, so that its statistics never change, and evaluate with dropout and the statistics of the batch.
+""",
+    source="guide from Linen to NNX (`use_running_average=not train`); measured: running means that stay 0",
+    check=_check,
+    severity="error",
+    safety=Safety.UNSAFE,
+    mended=(
+        (
+            """\
+from flax import nnx
+
+
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+
+    def __call__(self, x, train):
+        return self.norm(x, use_running_average=train)
+""",
+            """\
+from flax import nnx
+
+
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+
+    def __call__(self, x, train):
+        return self.norm(x, use_running_average=not train)
+""",
+        ),
+    ),
+    clean=(
+        """\
+from flax import nnx
+
+
+class Block(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, x, training: bool = False):
+        return self.dropout(x, deterministic=not training)
+""",
+    ),
+)
