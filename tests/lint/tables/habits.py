@@ -298,4 +298,36 @@ CASES: dict[str, Cases] = {
             "for train in (True, False):\n    dropout(x, deterministic=not train)\n",
         ),
     ),
+    "NNX732": Cases(
+        bad=(
+            "def causal(n):\n    return jnp.triu(jnp.ones((n, n)), k=1).astype(bool)\n"
+            "q = jnp.ones((1, 4, 2, 3))\n"
+            "nnx.dot_product_attention(q, q, q, mask=causal(4)[None, None])  # NNX732\n",
+            "class One(nnx.Module):\n    def __init__(self, rngs):\n"
+            "        self.attention = nnx.MultiHeadAttention(2, 4, decode=False, rngs=rngs)\n"
+            "    def __call__(self, v):\n        seen = jnp.tril(jnp.ones((4, 4)))\n"
+            "        return self.attention(v, mask=seen == 0)  # NNX732\n"
+            "One(nnx.Rngs(7))(jnp.ones((4, 4)))\n",
+            "q = jnp.ones((1, 4, 2, 3))\nbias = jnp.where(np.tril(np.ones((4, 4))), 0.0, -jnp.inf)\n"
+            "nnx.dot_product_attention(q, q, q, mask=bias)  # NNX732\n",
+            "q = jnp.ones((1, 4, 2, 3))\nlater = jnp.triu(jnp.full((4, 4), 1), 1) > 0.5\n"
+            "jax.nn.dot_product_attention(q, q, q, mask=jnp.expand_dims(later, (0, 1)))  # NNX732\n",
+            "q = jnp.ones((1, 4, 2, 3))\nadded = (1 - jnp.tril(jnp.ones((4, 4)))) * -1e9\n"
+            "nnx.dot_product_attention(q, q, q, mask=added)  # NNX732\n",
+        ),
+        clean=(
+            "q = jnp.ones((1, 4, 2, 3))\nlater = jnp.triu(jnp.ones((4, 4), bool), k=1)\n"
+            "nnx.dot_product_attention(q, q, q, mask=~later)\n",
+            "q = jnp.ones((1, 4, 2, 3))\nseen = jnp.tril(jnp.ones((4, 4)))[None, None].astype(bool)\n"
+            "jax.nn.dot_product_attention(q, q, q, mask=seen)\n",
+            "q = jnp.ones((1, 4, 2, 3))\nlater = jnp.triu(jnp.ones((4, 4)), k=1)\n"
+            "nnx.dot_product_attention(q, q, q, mask=later == 0)\n",
+            "q = jnp.ones((1, 4, 2, 3))\nadded = jnp.where(jnp.tril(jnp.ones((4, 4))), 0.0, -1e9)\n"
+            "nnx.dot_product_attention(q, q, q, bias=added[None, None])\n",
+            "q = jnp.ones((1, 4, 2, 3))\nbehind = jnp.triu(jnp.ones((4, 4), bool))\n"
+            "nnx.dot_product_attention(q, q, q, mask=behind)  # from the end of a sequence on\n",
+            "def attend(v, mask):\n    return v.at[jnp.where(mask)].set(0)\n"
+            "attend(jnp.ones((4, 4)), mask=jnp.triu(jnp.ones((4, 4), bool), k=1))\n",
+        ),
+    ),
 }
