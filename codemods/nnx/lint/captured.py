@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind as Object
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.lint.baked_weights import baked_in
 from codemods.nnx.lint.captured_model import captured_model, static_self
 from codemods.nnx.lint.held import held
 from codemods.nnx.lint.owners import has_attribute, owner_class
@@ -42,7 +43,7 @@ def _check(context: Context) -> Iterator[Finding]:
             or by_reference(function.scope.module)
             or _tried(context, function)
             or _at_once(context, function)
-            or (_thunk(function) and not _updates(context, function))
+            or (_thunk(function) and not _updates(context, function) and not baked_in(context, function))
         ):
             continue
         seen: set[str] = set()

@@ -31,6 +31,69 @@ CASES = {
         bad=(
             """\
 @nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def make_score(net, v):
+    @nnx.jit
+    def score():
+        return net(v).mean()  # NNX801
+    return score
+score = make_score(model, x)
+for epoch in range(3):
+    train_step(model, optimizer, x)
+    print(score())
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def make_score(net, v):
+    return jax.jit(lambda: net(v).mean())  # NNX801
+def main():
+    net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    score = make_score(net, x)
+    for epoch in range(3):
+        for v in batches:
+            train_step(net, opt, v)  # NNX901
+        print(score())
+main()
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def loss(net, v):
+    return (net(v) ** 2).mean()
+def make_score(net, v):
+    def score():
+        return loss(net, v)  # NNX801
+    return jax.jit(score)
+score = make_score(model, x)
+for epoch in range(3):
+    train_step(model, optimizer, x)
+    print(score())
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def make_score(net):
+    @jax.jit
+    def score(v):
+        return net(v).mean()  # NNX801
+    return score
+score = make_score(model)
+for epoch in range(3):
+    train_step(model, optimizer, x)
+    print(score(x))
+""",
+            """\
+@nnx.jit
 def predict(x):
     return model(x)  # NNX801
 """,
@@ -68,6 +131,81 @@ def train(net: nnx.Module, batches):
 """,
         ),
         clean=(
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def make_score(net, v):
+    @nnx.jit
+    def score():
+        return net(v).mean()
+    return score
+for epoch in range(3):
+    train_step(model, optimizer, x)
+print(make_score(model, x)())
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def make_score(net, v):
+    @nnx.jit
+    def score(net):
+        return net(v).mean()
+    return lambda: score(net)
+score = make_score(model, x)
+for epoch in range(3):
+    train_step(model, optimizer, x)
+    print(score())
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def make_score(net, v):
+    @nnx.jit
+    def score():
+        return net(v).mean()
+    return score
+teacher = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+score = make_score(teacher, x)
+for epoch in range(3):
+    train_step(model, optimizer, x)
+    print(score())
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def make_score(net, v):
+    def score():
+        return net(v).mean()
+    return score
+score = make_score(model, x)
+for epoch in range(3):
+    train_step(model, optimizer, x)
+    print(score())
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def make_score(net, v):
+    @nnx.jit
+    def score():
+        return net(v).mean()
+    return score
+frozen = nnx.clone(model)
+score = make_score(frozen, x)
+for epoch in range(3):
+    train_step(model, optimizer, x)
+    print(score())
+""",
             """\
 @nnx.jit
 def predict(model, x):
