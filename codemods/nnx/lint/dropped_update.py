@@ -18,7 +18,7 @@ from codemods.nnx.lint.syntax import constant, root_of
 from codemods.nnx.lint.traced import Root, original
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.values import Class, Param, Ref
+from codemods.nnx.values import Class, Free, Param, Ref, Value
 
 _JIT = Ref("jax.jit")
 _STATES = frozenset({"split", "state", "variables", "clone", "pure", "to_tree"})
@@ -196,11 +196,17 @@ def _fix(context: Context, root: Root) -> Fix | None:
     return Fix((*edits, *((source.path, edit) for edit in spelling.edits)), Safety.UNSAFE)
 
 
+def _argument(value: Value) -> bool:
+    """Say whether a value is an argument of a function, or of one around it: there is no ``jax.jit`` to replace."""
+    within = value.scope.function if isinstance(value, Free) else None
+    return isinstance(value, Param) or (isinstance(value, Free) and within is not None and value.name in within.params)
+
+
 def _jit(context: Context, root: Root) -> ast.expr | None:
     """Return the expression that names ``jax.jit`` where the transform is applied."""
     for node in ast.walk(root.node):
         value = root.scope.module.values.get(node)
-        if isinstance(node, ast.Name | ast.Attribute) and value is not None:
+        if isinstance(node, ast.Name | ast.Attribute) and value is not None and not _argument(value):
             if context.flow.resolve(context.flow.here(value, root.scope)).value == _JIT:
                 return node
     return None

@@ -217,6 +217,11 @@ class Traced:
                     left = _untraced(function, name, options, 0, frozenset())
                     yield Root(function, name, node, outer, left.names, options, decorator=True, declared=left.declared)
                     continue
+                if isinstance(value, Param | Free) and value.name in self._taking:
+                    for name, options in self._given_transforms(self._flow.here(value, outer)):
+                        left = _untraced(function, name, options, 0, frozenset())
+                        yield Root(function, name, node, outer, left.names, options, declared=left.declared)
+                    continue
                 applied = self._own_decorator(self._flow.here(value, outer))
                 if applied is not None:
                     name = self._flow.calls.callee_name(applied)
@@ -283,6 +288,7 @@ class Traced:
             if word not in TRACING_WORDS and not self._renamed(event, word):
                 if word in self._prepared:
                     yield from self._of_prepared(event)
+                yield from self._by_parameter(event)
                 continue
             call = flow.here(event.value, event.scope)
             name = flow.calls.callee_name(call)
@@ -295,6 +301,49 @@ class Traced:
                 if given is not None and not self._abandoned(event):
                     for callee in self._reached(flow.with_value(call, given), event):
                         yield self._root(callee, name, event, event.node)
+
+    def _by_parameter(self, event: CallEvent) -> Iterator[Root]:
+        """Yield what a transform traces that callers hand to the function around, as ``make_step(loss, jax.jit)``."""
+        callee = event.value.callee
+        if not isinstance(callee, Param | Free) or len(event.value.args) != 1 or event.value.starred:
+            return
+        if callee.name not in self._taking:
+            return
+        here = self._flow.here(callee, event.scope)
+        for name, options in self._given_transforms(here):
+            given = self._flow.with_value(self._flow.here(event.value, event.scope), event.value.args[0])
+            for reached in self._reached(given, event, handed=False):
+                yield self._root(reached, name, event, options or event.node)
+
+    def _given_transforms(self, callee: Bound) -> list[tuple[str, ast.Call | None]]:
+        """Return the transforms that a parameter may be, with their options; none if it may be anything else."""
+        if not isinstance(callee.value, Param | Free):
+            return []
+        found = [self._transform(one) for one in self._sources.of(callee)]
+        return found if all(name in JITS or name in BATCHING for name, _ in found) else []
+
+    @cached_property
+    def _taking(self) -> frozenset[str]:
+        """The names of the parameters of functions of the project to which a transform may be handed."""
+        taking: set[str] = set()
+        for function in self._flow.project.functions():
+            node = function.node.args
+            positional = [*node.posonlyargs, *node.args]
+            places = [
+                *zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True),
+                *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+            ]
+            taking |= {one.arg for one, default in places if default is not None and _means_transform(default)}
+        for event in self._flow.project.calls():
+            given = [*event.node.args, *(k.value for k in event.node.keywords)]
+            if not any(_means_transform(one) for one in given) or last_word(event.node.func) == "partial":
+                continue
+            call = self._flow.here(event.value, event.scope)
+            made = self._flow.classes.class_of(call)
+            init = self._flow.classes.method(made, "__init__") if made is not None else None
+            for function in [init] if init else [one.function for one in self._flow.calls.reached(call)]:
+                taking |= set(function.params)
+        return frozenset(taking)
 
     def _reached(self, given: Bound, event: CallEvent, handed: bool = True) -> list[Callee]:
         """Return the functions that a transform traces, those too that callers hand to the function around it."""
@@ -869,3 +918,12 @@ def _nodes(node: ast.expr) -> Iterator[ast.expr]:
 
 def _attr(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _means_transform(node: ast.expr) -> bool:
+    """Say whether an expression is the name of a transform by its last word, or a partial application of one."""
+    if isinstance(node, ast.IfExp):
+        return _means_transform(node.body) or _means_transform(node.orelse)
+    if isinstance(node, ast.Call) and last_word(node.func) == "partial" and node.args:
+        node = node.args[0]
+    return isinstance(node, ast.Name | ast.Attribute) and last_word(node) in TRACING_WORDS

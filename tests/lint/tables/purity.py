@@ -1791,6 +1791,55 @@ def evaluate(graphdef, state, x):
     "NNX816": Cases(
         bad=(
             """\
+def make_step(compiler):
+    def step(net, opt, v):
+        grads = nnx.grad(lambda m: m(v).sum())(net)
+        opt.update(net, grads)
+    return compiler(step)  # NNX816
+step = make_step(jax.jit)
+step(model, optimizer, x)
+""",
+            """\
+def make_step(loss, jit=jax.jit):
+    @jit  # NNX816
+    def step(net, opt, v):
+        grads = nnx.grad(loss)(net, v)
+        opt.update(net, grads)
+    return step
+step = make_step(lambda m, v: m(v).sum())
+step(model, optimizer, x)
+""",
+            """\
+def compiled(f):
+    return jax.jit(f)  # NNX816
+def step(net, opt, v):
+    grads = nnx.grad(lambda m: m(v).sum())(net)
+    opt.update(net, grads)
+fast = compiled(step)
+fast(model, optimizer, x)
+""",
+            """\
+class Trainer:
+    def __init__(self, net, opt, compiler):
+        self.net, self.opt = net, opt
+        def step(net, opt, v):
+            grads = nnx.grad(lambda m: m(v).sum())(net)
+            opt.update(net, grads)
+        self.step = compiler(step)  # NNX816
+trainer = Trainer(model, optimizer, compiler=partial(jax.jit, donate_argnums=(2,)))
+trainer.step(trainer.net, trainer.opt, x)
+""",
+            """\
+def make_step(compiler):
+    def step(net, opt, v):
+        grads = nnx.grad(lambda m: m(v).sum())(net)
+        opt.update(net, grads)
+    return compiler(step)  # NNX816
+slow = True
+step = make_step(jax.jit if slow else nnx.jit)
+step(model, optimizer, x)
+""",
+            """\
 class Tally(nnx.Variable):
     pass
 class Scale(nnx.Module):
@@ -1976,6 +2025,54 @@ def step(model, optimizer: nnx.Optimizer, x):
 """,
         ),
         clean=(
+            """\
+def make_step(compiler):
+    def step(net, opt, v):
+        grads = nnx.grad(lambda m: m(v).sum())(net)
+        opt.update(net, grads)
+    return compiler(step)
+step = make_step(nnx.jit)
+step(model, optimizer, x)
+""",
+            """\
+def make_step(compiler):
+    def step(net, opt, v):
+        grads = nnx.grad(lambda m: m(v).sum())(net)
+        opt.update(net, grads)
+        return net, opt
+    return compiler(step)
+step = make_step(jax.jit)
+model, optimizer = step(model, optimizer, x)
+""",
+            """\
+def make(compiler, loss):
+    def evaluate(net, v):
+        return loss(net, v)
+    return compiler(evaluate)
+print(make(jax.jit, lambda m, v: m(v).sum())(model, x))
+""",
+            """\
+def make_step(jit=nnx.jit):
+    @jit
+    def step(net, opt, v):
+        grads = nnx.grad(lambda m: m(v).sum())(net)
+        opt.update(net, grads)
+    return step
+make_step()(model, optimizer, x)
+""",
+            """\
+def logged(f):
+    print(f.__name__)
+    return f
+def make_step(compiler):
+    def step(net, opt, v):
+        grads = nnx.grad(lambda m: m(v).sum())(net)
+        opt.update(net, grads)
+    return compiler(step)
+step = nnx.jit(make_step(logged))
+step(model, optimizer, x)
+total = jax.jit(jnp.sum)(x)
+""",
             """\
 class Tally(nnx.Variable):
     pass
