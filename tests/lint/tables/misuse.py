@@ -1276,4 +1276,258 @@ fit(x, x)
 """,
         ),
     ),
+    "NNX743": Cases(
+        bad=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.drop(self.fc(v)) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+fast = nnx.cached_partial(predict, net)  # NNX743
+net.eval()
+print(fast(x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.drop(self.fc(v)) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+def main():
+    net = Net(nnx.Rngs(0))
+    opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+    step = nnx.cached_partial(train_step, net, opt)
+    evaluate = nnx.cached_partial(predict, net)  # NNX743
+    for epoch in range(2):
+        net.train()
+        for v in batches:
+            step(v)
+        net.eval()
+        for v in batches:
+            print(evaluate(v))
+main()
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.drop(self.fc(v)) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+net.eval()
+fast = nnx.cached_partial(train_step, net, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param))  # NNX743
+net.train()
+for v in batches:
+    fast(v)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.fc(v) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+fast = nnx.cached_partial(predict, net)  # NNX743
+print(fast(x))
+net.gain = 0.5
+print(fast(x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.fc(v) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+fast = nnx.cached_partial(predict, net)  # NNX743
+net.fc = nnx.Linear(3, 3, rngs=nnx.Rngs(1))
+print(fast(x))
+""",
+        ),
+        clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.drop(self.fc(v)) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+net.eval()
+fast = nnx.cached_partial(predict, net)
+net.eval()
+print(fast(x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.drop(self.fc(v)) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+step = nnx.cached_partial(train_step, net, opt)
+for epoch in range(2):
+    net.train()
+    for v in batches:
+        step(v)
+    net.eval()
+    print(predict(net, x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.fc(v) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+fast = nnx.cached_partial(predict, net)
+net.fc.kernel[...] = jnp.zeros((3, 3))
+net.note = "zeros"
+print(fast(x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.drop(self.fc(v)) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+fast = nnx.cached_partial(predict, net)
+print(fast(x))
+net.eval()
+net.gain = 0.5
+print(predict(net, x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.drop(self.fc(v)) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+fast = nnx.cached_partial(predict, model)
+model.eval()
+print(fast(x))
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.gain = 1.0
+        self.note = ""
+    def __call__(self, v):
+        return self.drop(self.fc(v)) * self.gain
+@nnx.jit
+def predict(net, v):
+    return net(v)
+@nnx.jit
+def train_step(net, opt, v):
+    grads = nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+    opt.update(net, grads)
+net = Net(nnx.Rngs(0))
+fast = partial(predict, net)
+net.eval()
+print(fast(x))
+""",
+        ),
+    ),
 }
