@@ -11,6 +11,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.fed_once import fed_once
 from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import (
@@ -144,9 +145,9 @@ def _goes_on(context: Context, event: CallEvent, metric: Value) -> bool:
         made = context.flow.resolve(context.flow.here(metric, event.scope)).value
         if isinstance(made, Call) and context.bodies.home(made.node) is event.scope and inside(made.node, outer):
             return False
-        return (
-            not _rebound(receiver(event), outer) and len(event.loops) == 1 and _fed(context, event.scope, event, outer)
-        )
+        if _rebound(receiver(event), outer) or len(event.loops) != 1:
+            return False
+        return _fed(context, event.scope, event, outer) or fed_once(context, event, outer)
     function = event.scope.function
     if function is None or not _given(metric):
         return False

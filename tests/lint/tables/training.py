@@ -462,6 +462,47 @@ class Encoder(nnx.Module):
     "NNX892": Cases(
         bad=(
             """\
+@nnx.jit
+def train_step(net, opt, metrics, v):
+    loss, grads = nnx.value_and_grad(lambda m: (m(v) ** 2).mean())(net)
+    metrics.update(loss=loss)
+    opt.update(net, grads)
+@nnx.jit
+def eval_step(net, metrics, v):
+    metrics.update(loss=(net(v) ** 2).mean())
+train_metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+val_metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+for epoch in range(3):
+    for v in batches:
+        train_step(model, optimizer, train_metrics, v)  # NNX901
+    print(train_metrics.compute())
+    train_metrics.reset()
+    eval_step(model, val_metrics, x)
+    print(val_metrics.compute())  # NNX892
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, metrics, v):
+    loss, grads = nnx.value_and_grad(lambda m: (m(v) ** 2).mean())(net)
+    metrics.update(loss=loss)
+    opt.update(net, grads)
+@nnx.jit
+def eval_step(net, metrics, v):
+    metrics.update(loss=(net(v) ** 2).mean())
+def run(net, opt):
+    train_metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+    val_metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+    history = []
+    for _ in range(3):
+        train_metrics.reset()
+        for v in batches:
+            train_step(net, opt, train_metrics, v)  # NNX901
+        eval_step(net, val_metrics, x)
+        history.append((train_metrics.compute(), val_metrics.compute()))  # NNX892
+    return history
+run(model, optimizer)
+""",
+            """\
 metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
 for epoch in range(3):
     for batch in batches:
@@ -494,6 +535,75 @@ for _ in range(3):
 """,
         ),
         clean=(
+            """\
+@nnx.jit
+def train_step(net, opt, metrics, v):
+    loss, grads = nnx.value_and_grad(lambda m: (m(v) ** 2).mean())(net)
+    metrics.update(loss=loss)
+    opt.update(net, grads)
+@nnx.jit
+def eval_step(net, metrics, v):
+    metrics.update(loss=(net(v) ** 2).mean())
+train_metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+val_metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+for epoch in range(3):
+    for v in batches:
+        train_metrics.update(loss=v.sum())
+    print(train_metrics.compute())
+    train_metrics.reset()
+    eval_step(model, val_metrics, x)
+    print(val_metrics.compute())
+    val_metrics.reset()
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, metrics, v):
+    loss, grads = nnx.value_and_grad(lambda m: (m(v) ** 2).mean())(net)
+    metrics.update(loss=loss)
+    opt.update(net, grads)
+@nnx.jit
+def eval_step(net, metrics, v):
+    metrics.update(loss=(net(v) ** 2).mean())
+def run(net):
+    metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+    for number in range(3):
+        eval_step(net, metrics, x * number)
+        print(metrics.compute())
+run(model)
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, metrics, v):
+    loss, grads = nnx.value_and_grad(lambda m: (m(v) ** 2).mean())(net)
+    metrics.update(loss=loss)
+    opt.update(net, grads)
+@nnx.jit
+def eval_step(net, metrics, v):
+    metrics.update(loss=(net(v) ** 2).mean())
+for epoch in range(3):
+    val_metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+    for v in batches:
+        print(v.sum())
+    eval_step(model, val_metrics, x)
+    print(val_metrics.compute())
+""",
+            """\
+@nnx.jit
+def train_step(net, opt, metrics, v):
+    loss, grads = nnx.value_and_grad(lambda m: (m(v) ** 2).mean())(net)
+    metrics.update(loss=loss)
+    opt.update(net, grads)
+@nnx.jit
+def eval_step(net, metrics, v):
+    metrics.update(loss=(net(v) ** 2).mean())
+overall = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
+for epoch in range(3):
+    total = 0.0
+    for v in batches:
+        total = total + float(v.sum())
+    overall.update(loss=total)
+    print(overall.compute())
+""",
             """\
 metrics = nnx.MultiMetric(loss=nnx.metrics.Average("loss"))
 for epoch in range(3):
