@@ -1,4 +1,4 @@
-"""NNX868: axes of nnx.scan that belong to other parameters."""
+"""NNX868: axes of nnx.scan that belong to other parameters, or that are missing for a stack of layers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option, skipped
+from codemods.nnx.lint.broadcast_stack import broadcast_stacks
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import kinds_of, shown
 from codemods.nnx.nodes import last_word
@@ -17,6 +18,14 @@ from codemods.nnx.values import Call, Param, Sequence, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for root, axis, param in broadcast_stacks(context):
+        yield finding(
+            RULE.code,
+            root.scope,
+            axis,
+            f"{shown(root.function)} calls all layers of the stack `{param.name}` at once: None hands it on whole",
+            "give it the axis along which nnx.vmap has stacked the layers, as a rule 0",
+        )
     for root in context.traced.roots:
         if root.transform != "flax.nnx.scan" or root.partial:
             continue
@@ -81,7 +90,8 @@ RULE = lint_rule(
     why="""\
 `in_axes` of `nnx.scan` names for each parameter in order how it is scanned: an axis for the layers, `nnx.Carry` for
 what goes from round to round. In the wrong order the whole stack of layers is taken for the carry. By default the
-first parameter is the carry and the second one is scanned, unlike a method, whose first parameter is the module.
+first parameter is the carry and the second one is scanned, unlike a method, whose first parameter is the module. `None`
+hands a parameter on whole to every round: for layers that `nnx.vmap` has stacked this is an error about shapes.
 """,
     source="flax pull request 4157 and its questions; measured on Flax 0.10.7 and 0.12.8: an error about the carry",
     check=_check,

@@ -361,6 +361,55 @@ y = jax.vmap(partial(f, 1.0), in_axes=(0, None))(x, 2.0)
     "NNX868": Cases(
         bad=(
             """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+@nnx.split_rngs(splits=2)
+@nnx.vmap
+def make(rngs):
+    return Layer(rngs)
+stack = make(nnx.Rngs(0))
+@nnx.scan(in_axes=(None, nnx.Carry), out_axes=nnx.Carry, length=2)  # NNX868
+def run(layer, v):
+    return layer(v)
+print(run(stack, x))
+""",
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+@nnx.split_rngs(splits=2)
+@nnx.vmap
+def make(rngs):
+    return Layer(rngs)
+class Deep(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = make(rngs)
+    def __call__(self, v):
+        def run(v, layer):
+            return layer(v)
+        return nnx.scan(run, in_axes=(nnx.Carry, None), out_axes=nnx.Carry, length=2)(v, self.layers)  # NNX868
+print(Deep(nnx.Rngs(0))(x))
+""",
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+@nnx.split_rngs(splits=2)
+@nnx.vmap
+def make(rngs):
+    return Layer(rngs)
+members = nnx.split_rngs(nnx.vmap(Layer), splits=2)(nnx.Rngs(0))
+ask = nnx.vmap(lambda member, v: member(v), in_axes=(None, 0))  # NNX868
+print(ask(members, jnp.ones((2, 3))))
+""",
+            """\
 @nnx.scan(in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)  # NNX868
 def forward(layer, h):
     return layer(h)
@@ -382,6 +431,70 @@ run = nnx.scan(forward, in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))  # NNX8
 """,
         ),
         clean=(
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+@nnx.split_rngs(splits=2)
+@nnx.vmap
+def make(rngs):
+    return Layer(rngs)
+stack = make(nnx.Rngs(0))
+@nnx.scan(in_axes=(0, nnx.Carry), out_axes=nnx.Carry)
+def run(layer, v):
+    return layer(v)
+print(run(stack, x))
+""",
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+@nnx.split_rngs(splits=2)
+@nnx.vmap
+def make(rngs):
+    return Layer(rngs)
+shared = Layer(nnx.Rngs(0))
+@nnx.scan(in_axes=(None, nnx.Carry), out_axes=nnx.Carry, length=2)
+def run(layer, v):
+    return layer(v)
+print(run(shared, x))
+""",
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+@nnx.split_rngs(splits=2)
+@nnx.vmap
+def make(rngs):
+    return Layer(rngs)
+stack = make(nnx.Rngs(0))
+ask = nnx.vmap(lambda member, v: member(v), in_axes=(0, None))
+print(ask(stack, x))
+print(nnx.vmap(lambda member, v: member(v), in_axes=(None, 0))(Layer(nnx.Rngs(0)), jnp.ones((2, 3))))
+""",
+            """\
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return v + self.fc(v)
+@nnx.split_rngs(splits=2)
+@nnx.vmap
+def make(rngs):
+    return Layer(rngs)
+stack = make(nnx.Rngs(0))
+@nnx.scan(in_axes=(None, nnx.Carry, 0), out_axes=nnx.Carry)
+def run(layers, v, i):
+    one = jax.tree.map(lambda p: p[i], nnx.state(layers))
+    return v + one["fc"]["kernel"][...].sum()
+print(run(stack, x, jnp.arange(2)))
+""",
             """\
 @nnx.scan(in_axes=(0, nnx.Carry), out_axes=nnx.Carry)
 def forward(layer, h):

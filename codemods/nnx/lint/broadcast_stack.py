@@ -1,0 +1,93 @@
+"""Stacks of layers that nnx.scan or nnx.vmap hands on whole, where each round is for one layer; part of NNX868."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.frames import Bound
+from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.applied import option, skipped
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.values import Attr, Call, Class, Param, Value
+
+_MAPPING = frozenset({"flax.nnx.vmap", "jax.vmap"})
+_RUNNING = frozenset({"flax.nnx.scan", "flax.nnx.vmap"})
+_WRAPPED = 5  # decorators
+
+
+def broadcast_stacks(context: Context) -> Iterator[tuple[Root, ast.expr, Param]]:
+    """Yield the transforms whose function calls a parameter that has no axis, and gets layers that nnx.vmap stacked.
+
+    Args:
+        context: the analysis.
+
+    Yields:
+        The transform, the axis in its options, and the parameter.
+    """
+    for root in context.traced.roots:
+        if root.transform not in _RUNNING or root.partial or root.scope.module not in context.asked:
+            continue
+        axes = option(root, "in_axes")
+        if not isinstance(axes, ast.Tuple | ast.List):
+            continue
+        params = list(root.function.params.values())[skipped(root) :]
+        for place, (axis, param) in enumerate(zip(axes.elts, params, strict=False)):
+            if not isinstance(axis, ast.Constant) or axis.value is not None or not _only_called(context, param):
+                continue
+            calls = context.traced.calls_of(root)
+            given = [_given(event, place, param.name) for event in calls]
+            if given and all(
+                one is not None and _stacked(context, one, event) for one, event in zip(given, calls, strict=True)
+            ):
+                yield root, axis, param
+
+
+def _only_called(context: Context, param: Param) -> bool:
+    """Say whether all that a function does with a parameter is to call it."""
+    scope = param.function.scope
+    called = {event.node.func for event in context.bodies.calls.get(scope, ()) if event.value.callee is param}
+    named = {n for n in ast.walk(param.function.node) if isinstance(n, ast.Name) and n.id == param.name}
+    return bool(called) and named == called
+
+
+def _given(event: CallEvent, place: int, name: str) -> Value | None:
+    return None if event.value.starred else event.value.argument(place, name)
+
+
+def _stacked(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether a value is what a mapped function gave: layers with one more axis."""
+    function = event.scope.function
+    if isinstance(value, Attr) and function is not None and function.owner is not None:
+        if value.base is not function.self_param:
+            return False
+        stores = [
+            one for parent in context.flow.classes.mro(function.owner)[0] for one in parent.stores.get(value.name, ())
+        ]
+        return bool(stores) and all(_mapped(context, context.flow.here(made, method.scope)) for method, made in stores)
+    return _mapped(context, context.flow.here(value, event.scope))
+
+
+def _mapped(context: Context, made: Bound) -> bool:
+    """Say whether a call is one of a function under ``vmap`` that gives a module."""
+    value = made.value
+    if not isinstance(value, Call):
+        return False
+    callee = context.flow.follow(made, value.callee)
+    for _ in range(_WRAPPED):
+        if not isinstance(callee.value, Call):
+            return False
+        if context.flow.calls.wrapper_name(callee, callee.value) in _MAPPING:
+            return Kind.MODULE in context.kinds.of(made) or _of_class(context, callee, callee.value)
+        if not callee.value.args:
+            return False
+        callee = context.flow.follow(callee, callee.value.args[0])
+    return False
+
+
+def _of_class(context: Context, callee: Bound, mapping: Call) -> bool:
+    """Say whether ``vmap`` is applied to a class of modules itself, as in ``nnx.vmap(Layer)``."""
+    made = context.flow.follow(callee, mapping.args[0]).value if mapping.args else None
+    return isinstance(made, Class) and "flax.nnx.Module" in context.flow.classes.mro(made.facts)[1]
