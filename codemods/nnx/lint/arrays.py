@@ -61,6 +61,7 @@ PREDICATES = frozenset(
 _DTYPES = {"float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "float64": FLOAT, "float": FLOAT, "float_": FLOAT,
            "int32": INT, "int64": INT, "int8": INT, "uint8": INT, "uint32": INT, "int16": INT, "int": INT,
            "bool": BOOL, "bool_": BOOL}  # fmt: skip
+_COUNTED = {"builtins.len": INT, "builtins.int": INT, "builtins.float": FLOAT}  # numbers of Python
 _SPACES = frozenset({"jax.numpy", "jax.numpy.linalg", "jax.nn", "jax.random", "jax.lax"})
 # what gives arrays in any place, though no traced ones of constants or of a key
 _ALWAYS = frozenset(
@@ -158,6 +159,8 @@ class Arrays:
         if isinstance(value, Attr) and value.name in {"T", "real"}:
             return self.of(value.base, scope, depth + 1)
         if isinstance(value, Item):
+            if _size(value):
+                return Array(INT, 0, weak=True)
             part = _indexed(self.of(value.base, scope, depth + 1), value.index)
             if part is not UNKNOWN:
                 return part
@@ -192,6 +195,8 @@ class Arrays:
         if isinstance(inner, Param):
             return self._argument(found, depth)
         if isinstance(inner, Attr | Indexed):
+            if isinstance(inner, Indexed) and _size(inner):
+                return Array(INT, 0, weak=True)
             whole_of = inner.base
             while isinstance(whole_of, Attr | Indexed | Item):
                 whole_of = whole_of.base
@@ -264,6 +269,8 @@ class Arrays:
         if isinstance(value, Const):
             return _literal(value.value)
         if isinstance(value, Indexed):
+            if _size(value):
+                return Array(INT, 0, weak=True)
             return _indexed(self.of_bound(Bound(value.base, frame), depth + 1), value.index.value)
         if isinstance(value, Call | Unknown | Sequence):
             scope = self._context.bodies.home(value.node)
@@ -319,6 +326,8 @@ class Arrays:
         flow = self._context.flow
         name = flow.calls.callee_name(flow.here(value, scope))
         home, _, word = name.rpartition(".")
+        if name in _COUNTED:
+            return Array(_COUNTED[name], 0, weak=True)
         if not name and isinstance(value.callee, Attr):
             return self._method(value, value.callee, scope, depth)
         if home == "jax.random" and word in _SAMPLERS:
@@ -522,6 +531,13 @@ _GATHERING = frozenset({"vmap", "pmap", "shard_map", "scan"})
 def _counting(value: Value) -> bool:
     """Say whether a value is what a call of ``arange`` gives."""
     return isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "arange"
+
+
+def _size(value: Item | Indexed) -> bool:
+    """Say whether a value is the size of an array along one axis, as ``n`` in ``n, d = x.shape`` is."""
+    index = value.index if isinstance(value, Item) else value.index.value
+    number = isinstance(index, Const) and type(index.value) is int
+    return number and isinstance(value.base, Attr) and value.base.name == "shape"
 
 
 def _indexed(whole: Array, index: Value) -> Array:

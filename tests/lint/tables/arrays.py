@@ -11,7 +11,62 @@ rows = jnp.ones((7, 3))
 one = 2.0 * jnp.eye(3)
 """
 
+_PARTICLES = """\
+places = jax.random.uniform(key, (40,))
+charge = jnp.linspace(0.1, 1.0, 40)
+grid = jnp.zeros(8)
+"""
+
 CASES = {
+    "NNX744": Cases(
+        bad=(
+            _PARTICLES
+            + "cells = (places * 8).astype(int)\ngrid = grid.at[cells].set(grid[cells] + charge)  # NNX744\n",
+            _PARTICLES
+            + "@jax.jit\ndef deposit(rho, r, q):\n    i = jnp.clip(jnp.floor(r * rho.size), 0, 7).astype(jnp.int32)\n"
+            "    old = rho[i]\n    new = q + old\n    return rho.at[i].set(new)  # NNX744\n"
+            "for _ in range(3):\n    grid = deposit(grid, places, charge)\n"
+            "    places = (places + 0.1 * grid.mean()) % 1.0\n",
+            "ids = jax.random.randint(key, (30,), 0, 5)\nseen = jnp.zeros(5)\n"
+            "seen = seen.at[ids].set(seen.at[ids].get() + 1)  # NNX744\n"
+            "high = jnp.zeros(5)\nhigh = high.at[ids].set(jnp.maximum(high[ids], jnp.ones(30)))  # NNX744\n",
+            "class Count:\n    def __init__(self):\n        self.bins = jnp.zeros((4, 6))\n"
+            "    def put(self, values, row):\n        at = jnp.digitize(values, jnp.linspace(-1.0, 1.0, 5))\n"
+            "        self.bins = self.bins.at[row, at].set(self.bins[row, at] + 1.0)  # NNX744\n"
+            "Count().put(jax.random.normal(key, (50,)), 2)\n",
+            "edges = jnp.array([0, 1, 1, 2])\ndegree = jnp.zeros(3)\n"
+            "degree = degree.at[edges].set(degree[edges] - 1)  # NNX744\n"
+            "rows, cols = jax.random.randint(key, (2, 20), 0, 3)\n",
+            "pos = jax.random.uniform(key, (20, 2))\nij = jnp.floor(pos * 4).astype(jnp.int32)\n"
+            "mass = jnp.zeros((4, 4))\n"
+            "mass = mass.at[ij[:, 0], ij[:, 1]].set(mass[ij[:, 0], ij[:, 1]] + 1.0)  # NNX744\n",
+        ),
+        clean=(
+            _PARTICLES + "cells = (places * 8).astype(int)\ngrid = grid.at[cells].add(charge)\n"
+            "one = cells[3]\ngrid = grid.at[one].set(grid[one] + 1.0)\n",
+            "ids = jax.random.permutation(key, 5)[:3]\nseen = jnp.zeros(5)\nseen = seen.at[ids].set(seen[ids] + 1)\n"
+            "picked = jax.random.choice(jax.random.key(1), 5, (3,), replace=False)\n"
+            "seen = seen.at[picked].set(seen[picked] + 1)\n",
+            "table = jnp.zeros((6, 3))\nactions = jax.random.randint(key, (6,), 0, 3)\nrows = jnp.arange(6)\n"
+            "table = table.at[rows, actions].set(table[rows, actions] + 1.0)\n",
+            "def place(grid, r):\n    cell = jnp.floor(r * 8).astype(jnp.int32)\n"
+            "    return grid.at[cell].set(grid[cell] + 1.0)\n"
+            "for k in jax.random.split(key, 3):\n    print(place(jnp.zeros(8), jax.random.uniform(k)))\n"
+            "print(jax.vmap(place, (None, 0))(jnp.zeros(8), jax.random.uniform(jax.random.key(1), (5,))))\n"
+            "rs = jax.random.uniform(jax.random.key(2), (5,))\n"
+            "print(jax.lax.scan(lambda g, r: (place(g, r), r), jnp.zeros(8), rs))\n",
+            "states = jax.random.randint(key, (12,), 0, 4)\nvalue = jnp.zeros(4)\nerror = 1.0 - value[states]\n"
+            "value = value.at[states].set(value[states] + 0.1 * error)  # a step towards a target, not a sum\n",
+            "ids = jax.random.randint(key, (9,), 0, 4)\nw = jnp.ones(4)\n"
+            "w = w.at[ids].set(w[ids] * 0.5)  # each one halved once\n"
+            "w = w.at[ids].set(jnp.ones(9))\nw = w.at[jnp.unique(ids)].set(w[jnp.unique(ids)] + 1)\n",
+            "start = jax.random.randint(key, (), 0, 9)\nslots = (start + jnp.arange(3)) % 9\nring = jnp.zeros(9)\n"
+            "ring = ring.at[slots].set(ring[slots] + 1.0)\n"
+            "even = (jnp.linspace(0.0, 1.0, 5) * 8).astype(int)\nring = ring.at[even].set(ring[even] + 1.0)\n",
+            "def bump(counts, ids):\n    return counts.at[ids].set(counts[ids] + 1)\n"
+            "bump(jnp.zeros(5), jnp.array([0, 3, 4]))\nbump(jnp.zeros(5), jnp.argsort(jax.random.normal(key, (5,))))\n",
+        ),
+    ),
     "NNX799": Cases(
         bad=(
             _SYSTEMS + "y = jnp.linalg.solve(covs, rows)  # NNX799\n",

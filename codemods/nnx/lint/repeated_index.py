@@ -1,0 +1,189 @@
+"""NNX744: an update that reads and sets the items of an array of indices, of which several may be the same."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.many_to_one import has_axes, is_number, may_repeat
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
+
+_METHODS = {"+": "add", "-": "subtract", "*": "multiply", "maximum": "max", "minimum": "min"}
+_OPERATIONS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+_FUNCTIONS = {"add": "+", "subtract": "-", "multiply": "*", "maximum": "maximum", "minimum": "minimum"}
+_DEPTH = 8
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named("set"):
+        if event.scope.module not in context.asked or len(event.value.args) != 1 or in_test(event.scope):
+            continue
+        place = _place(event)
+        if place is None or any(name == "unique_indices" for name, _ in event.value.keywords):
+            continue
+        array, index = place
+        changed = _changed(context, event, array, index)
+        if changed is None:
+            continue
+        operation, other = changed
+        if _reads(event.scope, other, array, 0) or not _several(context, index, event.scope):
+            continue
+        if operation == "*" and not _axes(context, other, event.scope):
+            continue  # as much for every item, whichever is picked twice
+        method = _METHODS[operation]
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "an index that comes more than once is set more than once, each time from the old item: all but one update "
+            "are lost",
+            f"use .at[...].{method}(...), which takes every one of them",
+        )
+
+
+def _place(event: CallEvent) -> tuple[Value, Value] | None:
+    """Return the array and the index in ``array.at[index].set(value)``."""
+    callee = event.value.callee
+    at = callee.base if isinstance(callee, Attr) else None
+    if not isinstance(at, Item) or not isinstance(at.base, Attr) or at.base.name != "at":
+        return None
+    return at.base.base, at.index
+
+
+def _changed(context: Context, event: CallEvent, array: Value, index: Value) -> tuple[str, ast.expr] | None:
+    """Return how the items at the index are changed, and what is added to them or the like."""
+    values = event.scope.module.values
+    given = event.value.args[0]
+    node: ast.AST = given.node if isinstance(given, Unknown | Call) else event.node.args[0]
+    sides: tuple[ast.expr, ast.expr]
+    if isinstance(node, ast.BinOp):
+        operation = _OPERATIONS.get(type(node.op), "")
+        sides = node.left, node.right
+    elif isinstance(node, ast.Call) and isinstance(given, Call) and len(node.args) == 2 and not node.keywords:
+        name = context.flow.calls.callee_name(context.flow.here(given, event.scope))
+        operation = _FUNCTIONS.get(last(name), "") if name.startswith("jax.numpy.") else ""
+        sides = node.args[0], node.args[1]
+    else:
+        return None
+    if not operation:
+        return None
+    for one, other in ((sides[0], sides[1]), (sides[1], sides[0])):
+        if _same(values.get(one), array, index) and (operation != "-" or one is sides[0]):
+            return operation, other
+    return None
+
+
+def _same(value: Value | None, array: Value, index: Value) -> bool:
+    """Say whether a value is ``array[index]`` or ``array.at[index].get()``."""
+    if isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "get":
+        at = value.callee.base
+        base = at.base if isinstance(at, Item) else None
+        return (
+            isinstance(at, Item)
+            and isinstance(base, Attr)
+            and base.name == "at"
+            and _alike(base.base, array)
+            and _alike(at.index, index)
+        )
+    return isinstance(value, Item) and _alike(value.base, array) and _alike(value.index, index)
+
+
+def _alike(one: Value, two: Value) -> bool:
+    """Say whether two values are one: of tuples and slices that are written twice, whether their parts are."""
+    if isinstance(one, Sequence) and isinstance(two, Sequence):
+        return len(one.items) == len(two.items) and all(map(_alike, one.items, two.items))
+    if isinstance(one, Unknown) and isinstance(two, Unknown) and isinstance(one.node, ast.Slice):
+        full = ast.dump(ast.Slice())
+        return ast.dump(one.node) == full and isinstance(two.node, ast.Slice) and ast.dump(two.node) == full
+    if isinstance(one, Item) and isinstance(two, Item):
+        return _alike(one.base, two.base) and _alike(one.index, two.index)
+    if isinstance(one, Attr) and isinstance(two, Attr):
+        return one.name == two.name and _alike(one.base, two.base)
+    return one == two
+
+
+def _reads(scope: Scope, node: ast.AST, array: Value, depth: int) -> bool:
+    """Say whether an expression reads an array, as a step towards a target does: then the last one may be meant."""
+    values = scope.module.values
+    for one in ast.walk(node):
+        value = values.get(one)
+        if value is None:
+            continue
+        if _alike(value, array) or depth > _DEPTH:
+            return True
+        inner = value
+        while isinstance(inner, Item | Attr):
+            inner = inner.base
+        made = inner.node if isinstance(inner, Unknown | Call) else None
+        if made is not None and made is not one and made is not node and _reads(scope, made, array, depth + 1):
+            return True
+    return False
+
+
+def _several(context: Context, index: Value, scope: Scope) -> bool:
+    """Say whether an index is an array, of which several elements may be the same: with others, as pairs."""
+    items = index.items if isinstance(index, Sequence) and isinstance(index.node, ast.Tuple) else (index,)
+    found = False
+    for one in items:
+        if isinstance(one, Const) or (isinstance(one, Unknown) and isinstance(one.node, ast.Slice)):
+            if isinstance(one, Const) and one.value is None:
+                return False
+            continue
+        if is_number(context, context.flow.here(one, scope)):
+            continue
+        if not _array(context, one, scope) or not may_repeat(context, context.flow.here(one, scope)):
+            return False
+        found = True
+    return found
+
+
+def _array(context: Context, value: Value, scope: Scope) -> bool:
+    return has_axes(context, context.flow.here(value, scope))
+
+
+def _axes(context: Context, node: ast.expr, scope: Scope) -> bool:
+    value = scope.module.values.get(node)
+    return constant(node) is None and value is not None and _array(context, value, scope)
+
+
+RULE = lint_rule(
+    "NNX744",
+    "lost-item-updates",
+    "x.at[indices].set(x[indices] + value) with indices that come more than once",
+    why="""\
+`x.at[i].set(x[i] + v)` reads all items first and then sets them: of several updates of the same item only one is left.
+Cells of many particles, bins of many values and drawn indices come more than once. `x.at[i].add(v)` adds all of them.
+Where every index is another, as with `jnp.arange` or a permutation, both are the same.
+""",
+    source="JAX documentation of jax.numpy.ndarray.at; measured: one of the updates is left, without an error",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+positions = jax.random.uniform(jax.random.key(0), (100,))
+cells = jnp.floor(positions * 8).astype(jnp.int32)
+counts = jnp.zeros(8)
+counts = counts.at[cells].set(counts[cells] + 1)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+positions = jax.random.uniform(jax.random.key(0), (100,))
+cells = jnp.floor(positions * 8).astype(jnp.int32)
+counts = jnp.zeros(8)
+counts = counts.at[cells].add(1)
+""",
+    ),
+)
