@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.loop_arguments import swapped
 from codemods.nnx.lint.loop_bodies import Body, bodies
-from codemods.nnx.lint.made_records import changed_fields, record_fields
+from codemods.nnx.lint.made_records import changed_fields, fields_given, record_fields
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.nodes import last_word
@@ -166,6 +166,15 @@ class _Operands:
         whole = self._values.get(value)
         return whole if whole is not None and _tuple(whole) and isinstance(whole, Sequence) else None
 
+    def fields(self, value: Value, scope: Scope) -> dict[str, tuple[Value, Scope]]:
+        """Return the fields of a record that a branch gives: of a new one, of a changed copy, or of its operand."""
+
+        def operand(one: Value) -> tuple[Value, Scope] | None:
+            whole = self._values.get(one)
+            return (whole, self._event.scope) if whole is not None else None
+
+        return fields_given(self._context, value, scope, operand)
+
     def number(self, value: Value) -> int | None:
         """Return the type of what a branch gives back as it got it: at first nothing comes from the call itself."""
         operand = self._values.get(value)
@@ -257,6 +266,12 @@ def _unlike(context: Context, one: Value, here: Scope, two: Value, there: Scope,
             against = entries[key.value] if isinstance(key, Const) else item
             if problem := _unlike(context, item, here, against, there, depth + 1, given):
                 return f"{problem} (entry {getattr(key, 'value', None)!r})"
+        return ""
+    records = given.fields(one, here), given.fields(two, there)
+    for name in (name for name in records[0] if name in records[1]):
+        if problem := _unlike(context, *records[0][name], *records[1][name], depth + 1, given):
+            return f"{problem} (field `{name}`)"
+    if all(records):
         return ""
     first, second = Arrays(context, given.arrays).of(one, here), Arrays(context, given.arrays).of(two, there)
     for left, right, other in ((one, two, second), (two, one, first)):

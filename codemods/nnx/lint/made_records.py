@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.frames import Bound
-from codemods.nnx.values import Attr, Call, Value
+from codemods.nnx.values import Attr, Call, Changed, Unknown, Value
 
 
 def record_fields(context: Context, made: Bound) -> list[str]:
@@ -42,3 +44,54 @@ def changed_fields(context: Context, init: Bound, after: Value, scope: Scope) ->
         return {}
     fields = enumerate(record_fields(context, init))
     return {name: value for i, name in fields if (value := after.argument(i, name)) is not None}
+
+
+#: A value, and the scope that it was written in.
+Placed = tuple[Value, Scope]
+
+
+def fields_given(
+    context: Context, value: Value, scope: Scope, operand: Callable[[Value], Placed | None], depth: int = 0
+) -> dict[str, Placed]:
+    """Return what the fields of a record are, as far as they are known: of one made anew, or of a changed copy.
+
+    Args:
+        context: the analysis.
+        value: the value that may be a record.
+        scope: the scope of that value.
+        operand: says what a function is called with for one of its parameters.
+        depth: how many values this one was followed from.
+
+    Returns:
+        The fields; none for another value.
+    """
+    if depth > _DEPTH:
+        return {}
+    given = operand(value)
+    if given is not None:
+        return fields_given(context, *given, operand, depth + 1)
+    if isinstance(value, Changed):
+        return {}
+    made = context.flow.resolve(context.flow.here(value, scope))
+    if isinstance(value, Call):
+        if isinstance(value.callee, Attr) and value.callee.name in {"replace", "_replace"}:
+            if value.args or value.starred or any(name is None for name, _ in value.keywords):
+                return {}
+            before = fields_given(context, value.callee.base, scope, operand, depth + 1)
+            return before | {name: (one, scope) for name, one in value.keywords if name is not None}
+        names = record_fields(context, context.flow.here(value, scope))
+        found = ((name, value.argument(place, name)) for place, name in enumerate(names))
+        if names:
+            return {name: (one, scope) for name, one in found if one is not None}
+    inner = made.frame.function.scope if made.frame is not None else None
+    if made.value is value or isinstance(made.value, Changed):
+        sources = [*context.sources.originals(made)]
+        if len(sources) != 1 or sources[0].value is value or not isinstance(sources[0].value, Call):
+            return {}
+        made = sources[0]
+    if inner is None and isinstance(made.value, Call | Unknown):
+        inner = context.bodies.home(made.value.node)
+    return fields_given(context, made.value, inner, operand, depth + 1) if inner is not None else {}
+
+
+_DEPTH = 6

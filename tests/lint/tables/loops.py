@@ -14,6 +14,14 @@ def start(size):
     return Fit(w, jnp.zeros_like(w))
 """
 
+_CARD = """\
+from typing import NamedTuple
+class Card(NamedTuple):
+    place: jax.Array
+    n: jax.Array
+card = Card(jnp.zeros(2), jnp.array(3, jnp.int32))
+"""
+
 CASES = {
     "NNX798": Cases(
         bad=(
@@ -112,6 +120,19 @@ jax.lax.scan(body, jnp.float32(1), x)
     ),
     "NNX865": Cases(
         bad=(
+            _CARD + "def again(c):\n    return Card(jnp.zeros_like(c.place), jnp.zeros(()))\n"
+            "card = jax.lax.cond(x[0] > 0, again, lambda c: c, card)  # NNX865\n",
+            _CARD + "def stay(c):\n    return c\n"
+            "card = jax.lax.switch(1, (stay, lambda c: c._replace(n=0.5)), card)  # NNX865\n",
+            _CARD
+            + "class Game:\n    def reset(self, c):\n        return c._replace(place=jnp.ones(2), n=jnp.ones(()))\n"
+            "    def keep(self, c):\n        return c\n    def step(self, c):\n"
+            "        new = Card(place=c.place + 1.0, n=c.n + 1)\n"
+            "        return jax.lax.cond(new.place[0] > 2.0, self.reset, self.keep, new)  # NNX865\n"
+            "Game().step(card)\n",
+            _CARD + "def step(c, _):\n    new = Card(c.place + 1.0, c.n + 1)\n"
+            "    last = jax.lax.cond(x[0] > 0, lambda: new, lambda: new._replace(n=jnp.mean(x)))  # NNX865\n"
+            "    return last, None\njax.lax.scan(step, card, None, 3)\n",
             "def go(s):\n    return {'n': s['n'] + 1.0}\n"
             "y = jax.lax.cond(x[0] > 0, lambda s: {'n': 0}, go, {'n': 2})  # NNX865\n",
             """\
@@ -172,6 +193,20 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            _CARD + "def again(c):\n    return Card(jnp.zeros_like(c.place), jnp.zeros((), jnp.int32))\n"
+            "card = jax.lax.cond(x[0] > 0, again, lambda c: c, card)\n"
+            "card = jax.lax.cond(x[0] > 0, lambda c: c._replace(n=jnp.zeros_like(c.n)), lambda c: c, card)\n",
+            _CARD
+            + "class Game:\n    def reset(self, c):\n        return c._replace(place=jnp.ones(2), n=jnp.int32(0))\n"
+            "    def keep(self, c):\n        return c\n    def step(self, c):\n"
+            "        new = Card(place=c.place + 1.0, n=c.n + 1)\n"
+            "        return jax.lax.cond(new.place[0] > 2.0, self.reset, self.keep, new)\nGame().step(card)\n",
+            _CARD + "soft = Card(jnp.zeros(2), jnp.zeros(()))\n"
+            "soft = jax.lax.cond(x[0] > 0, lambda c: c._replace(n=jnp.zeros(())), lambda c: c, soft)\n"
+            "both = jax.lax.switch(0, (lambda a, b: a, lambda a, b: b), soft, soft._replace(place=jnp.ones(2)))\n",
+            _CARD + "def grow(c):\n    return c._replace(n=c.n * 2)\n"
+            "for _ in range(2):\n"
+            "    card = jax.lax.cond(card.n > 3, grow, lambda c: c._replace(place=c.place + 0.5), card)\n",
             "def go(s):\n    return {'n': s['n'] + 1}\ny = jax.lax.cond(x[0] > 0, lambda s: {'n': 0}, go, {'n': 2})\n",
             "def go(s):\n    return {'m': s['n'], 'n': s['m']}\n"
             "y = jax.lax.cond(x[0] > 0, lambda s: s, go, {'n': 2, 'm': 3})\n",
