@@ -338,6 +338,11 @@ class Arrays:
             return self._loss(word, value, scope, depth)
         if home == "numpy.random" and word in _DRAWN_BY_NUMPY:
             return self._drawn(word, value, scope)
+        if word == "norm" and home in {"jax.numpy.linalg", "numpy.linalg"} and value.args:
+            whole = self.of(value.args[0], scope, depth)
+            return Array(FLOAT, _left(whole.axes, (), value) if len(value.args) == 1 else None)
+        if word == "einsum" and home in {"jax.numpy", "numpy"}:
+            return Array(axes=_letters(value))
         if home not in {"jax.numpy", "jax.nn", "numpy"}:
             return self._result(value, scope, depth)
         if word in _DTYPES:
@@ -354,7 +359,14 @@ class Arrays:
             return Array(FLOAT, 1)
         if word in {"array", "asarray"}:
             return self._made(value, scope, depth)
+        if word in {"stack", "concatenate"}:
+            return self._joining(word, value, scope, depth)
         first = self.of(value.args[0], scope, depth) if value.args else UNKNOWN
+        if word == "expand_dims" and first.axes is not None and len(value.args) + len(value.keywords) == 2:
+            added = constant(value.node.args[1] if len(value.args) == 2 else value.node.keywords[0].value)
+            return Array(first.number, first.axes + 1 if type(added) is int else None)
+        if word == "broadcast_to":
+            return Array(first.number, self._shape(value.argument(1, "shape"), scope, None))
         if word in _REDUCING | _COUNTING:
             return Array(_reduced(word, first.number), _left(first.axes, value.args[1:], value))
         if word in _FLOATING:
@@ -403,12 +415,38 @@ class Arrays:
         given = value.argument(1, "dtype")
         inner = value.args[0]
         if isinstance(inner, Sequence):
-            parts = [self.of(item, scope, depth) for item in inner.items]
+            parts = self._items(inner, scope, depth)
             number = _highest([p.number for p in parts])
             axes = parts[0].axes + 1 if parts and parts[0].axes is not None else None
             return Array(self._dtype(given, scope, number), axes)
         one = self.of(inner, scope, depth)
         return Array(self._dtype(given, scope, one.number), one.axes, one.weak and given is None)
+
+    def _items(self, written: Sequence, scope: Scope, depth: int) -> list[Array]:
+        """Return what the items of a list are of which an array is made; nothing of one that is spread out."""
+        if any(isinstance(element, ast.Starred) for element in getattr(written.node, "elts", ())):
+            return []
+        found = []
+        for item in written.items:
+            if isinstance(item, Sequence) and isinstance(item.node, ast.List | ast.Tuple) and depth < _DEPTH:
+                parts = self._items(item, scope, depth + 1)
+                axes = parts[0].axes + 1 if parts and parts[0].axes is not None else None
+                found.append(Array(_highest([p.number for p in parts]), axes))
+            else:
+                found.append(self.of(item, scope, depth))
+        return found
+
+    def _joining(self, word: str, value: Call, scope: Scope, depth: int) -> Array:
+        """Return what several arrays are together, in an axis of their own or along one that they have."""
+        if value.starred or not value.args or not isinstance(value.args[0], Sequence):
+            return UNKNOWN
+        parts = self._items(value.args[0], scope, depth)
+        axes = {part.axes for part in parts}
+        number = None if value.keyword("dtype") is not None else _highest([part.number for part in parts])
+        if len(axes) != 1 or None in axes:
+            return Array(number)
+        (one,) = (n for n in axes if n is not None)
+        return Array(number, one + int(word == "stack") if one or word == "stack" else None)
 
     def _method(self, value: Call, callee: Attr, scope: Scope, depth: int) -> Array:
         place = callee.base
@@ -531,6 +569,15 @@ _GATHERING = frozenset({"vmap", "pmap", "shard_map", "scan"})
 def _counting(value: Value) -> bool:
     """Say whether a value is what a call of ``arange`` gives."""
     return isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name == "arange"
+
+
+def _letters(value: Call) -> int | None:
+    """Return how many axes the result of ``einsum`` has, by the letters behind its arrow."""
+    words = value.args[0] if value.args else None
+    if not isinstance(words, Const) or not isinstance(words.value, str) or "." in words.value:
+        return None
+    _, arrow, result = words.value.partition("->")
+    return len(result.replace(" ", "")) if arrow else None
 
 
 def _size(value: Item | Indexed) -> bool:

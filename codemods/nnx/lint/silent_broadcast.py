@@ -17,16 +17,17 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, position
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Param, Ref, Sequence, Unknown, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
 _NARROW = re.compile(rb"(?:Linear|Dense)\([^()]*\b1\b")  # a cheap test for layers with one feature
+_DEFAULT = re.compile(rb"\w(?:: *int)? *= *1 *[,)]")  # and for a width that is an argument
 _AVERAGES = frozenset({"mean", "sum", "average"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from _other_axes(context)
-    columns = any(_NARROW.search(module.source.data) for module in context.project.modules)
+    columns = any(_may_be_narrow(module) for module in context.project.modules)
     for module in context.asked.modules:
         for node in module.source.of_type(ast.BinOp) if columns else ():
             if isinstance(node.op, ast.Sub):
@@ -54,6 +55,12 @@ def _check(context: Context) -> Iterator[Finding]:
         if name.startswith("optax.") and one is not None and two is not None and not in_test(event.scope):
             if _column_against_vector(context, one, two, event.scope):
                 yield _found(event.scope, event.node)
+
+
+def _may_be_narrow(module: ModuleFacts) -> bool:
+    text = module.source.data
+    layers = b"Linear(" in text or b"Dense(" in text
+    return layers and (_NARROW.search(text) is not None or _DEFAULT.search(text) is not None)
 
 
 def _handed_in(context: Context, module: ModuleFacts, node: ast.BinOp) -> Iterator[Finding]:
@@ -367,9 +374,12 @@ def _narrow(context: Context, owner: Bound, depth: int) -> bool:
         return False
     if name == "flax.nnx.Linear":
         width = found.value.argument(1, "out_features")
-        return width is not None and flow.follow(found, width).value == Const(1)
+        return width is not None and _one(context, flow.with_value(found, width))
     if name == "flax.nnx.Sequential":
-        ending = found.value.args[-1] if found.value.args and not found.value.starred else None
+        layers = list(found.value.args) if not found.value.starred else []
+        while layers and _activation(context, flow.follow(found, layers[-1])):
+            layers.pop()
+        ending = layers[-1] if layers else None
         return ending is not None and _narrow(context, flow.follow(found, ending), depth + 1)
     cls = flow.classes.class_of(found) if not name else None
     method = flow.classes.method(cls, "__call__") if cls is not None else None
@@ -378,8 +388,29 @@ def _narrow(context: Context, owner: Bound, depth: int) -> bool:
     return all(_one_feature(context, value, method.scope, depth) for value in method.returns)
 
 
+def _one(context: Context, width: Bound) -> bool:
+    """Say whether a number is one, whatever the callers give."""
+    found = context.sources.originals(width)
+    return bool(found) and all(one.value == Const(1) for one in found)
+
+
+def _activation(context: Context, layer: Bound) -> bool:
+    """Say whether a layer of a chain is a function that gives as many columns as it gets."""
+    name = layer.value.name if isinstance(layer.value, Ref) else ""
+    return name.startswith(("jax.nn.", "jax.numpy.", "flax.nnx.")) and last(name) in ELEMENTWISE
+
+
 def _one_feature(context: Context, value: Value, scope: Scope, depth: int) -> bool:
     """Say whether a value is what ``self.layer(x)`` gives of a layer with one feature, or a function of that."""
+    if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp) and depth < 3:
+        if not isinstance(value.node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+            return False
+        sides = (value.node.left, value.node.right)
+        parts = [scope.module.values.get(side) or Unknown(side) for side in sides]
+        return any(
+            constant(sides[1 - i]) is not None and _one_feature(context, part, scope, depth + 1)
+            for i, part in enumerate(parts)
+        )
     if not isinstance(value, Call) or not isinstance(value.callee, Attr):
         return False
     name = context.flow.calls.callee_name(context.flow.here(value, scope))

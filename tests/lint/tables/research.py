@@ -11,6 +11,12 @@ _COLUMN = (
     "    def __call__(self, v):\n        return self.out(v)\n"
     "one = One(nnx.Rngs(1))\ndata = jnp.ones((4, 3))\ngoal = data.sum(1).ravel()\n"
 )
+_NETS = (
+    "class Net(nnx.Module):\n    def __init__(self, rngs, width=1):\n"
+    "        self.inner = nnx.Linear(3, 4, rngs=rngs)\n        self.out = nnx.Linear(4, width, rngs=rngs)\n"
+    "    def __call__(self, v):\n        v = jnp.tanh(self.inner(v))\n        return 2.0 * self.out(v) + 0.5\n"
+    "net = Net(nnx.Rngs(2))\nrows = jax.random.normal(key, (6, 3))\nscale = jnp.array([[1.0, 2.0, 3.0]])\n"
+)
 
 CASES: dict[str, Cases] = {
     "NNX800": Cases(
@@ -18,8 +24,25 @@ CASES: dict[str, Cases] = {
             _COLUMN + "print(((one(data) - goal) ** 2).mean())  # NNX800\n",
             _COLUMN + "print(optax.squared_error(one(data), goal).mean())  # NNX800\n",
             "def accuracy(logits, labels):\n    return jnp.mean(jnp.argmax(logits) == labels)  # NNX800\n",
+            _NETS + "def data(v):\n    return v, jnp.sum(v * scale, axis=1) + 0.5 * v[:, 0]\n"
+            "def loss(m, v, t):\n    made = m(v)\n    return jnp.mean((made - t) ** 2)  # NNX800\n"
+            "v, t = data(rows)\nprint(nnx.grad(loss)(net, v, t))\n",
+            _NETS + "t = jnp.stack([row.sum() for row in rows])\nt2 = jnp.stack([rows[0, 0]] * 6)\n"
+            "t3 = jnp.concatenate([rows[:3, 0], rows[3:, 1]])\nprint(jnp.square(t3 - net(rows)).mean())  # NNX800\n",
+            _NETS + "chain = nnx.Sequential(nnx.Linear(3, 1, rngs=nnx.Rngs(4)), nnx.sigmoid)\n"
+            "print(((chain(rows) - jnp.linalg.norm(rows, axis=1)) ** 2).mean())\n"
+            "far = jnp.linalg.norm(rows, axis=1)\nprint(((chain(rows) - far) ** 2).mean())  # NNX800\n"
+            "dots = jnp.einsum('ij,kj->i', rows, scale)\nprint(jnp.abs(net(rows) - dots).mean())  # NNX800\n",
         ),
         clean=(
+            _NETS + "def data(v):\n    return v, jnp.sum(v * scale, axis=1, keepdims=True)\n"
+            "def loss(m, v, t):\n    made = m(v)\n    return jnp.mean((made - t) ** 2)\n"
+            "v, t = data(rows)\nprint(nnx.grad(loss)(net, v, t))\n",
+            _NETS + "goals = jnp.concatenate([rows[:3], rows[3:]])[:, :1]\nprint(((net(rows) - goals) ** 2).mean())\n"
+            "both = jnp.stack([rows[:, 0], rows[:, 1]], axis=-1)\nprint(((net(rows) - both) ** 2).mean())\n",
+            _NETS + "wide = Net(nnx.Rngs(3), 6)\nbias = jnp.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])\n"
+            "print(((wide(rows) - bias) ** 2).mean())\n"
+            "print(((net(rows)[:, 0] - jnp.einsum('ij,kj->i', rows, scale)) ** 2).mean())\n",
             _COLUMN + "print(((one(data)[:, 0] - goal) ** 2).mean())\n",
             _COLUMN + "print(((one(data) - goal[:, None]) ** 2).mean())\n",
             "def accuracy(logits, labels):\n    return jnp.mean(jnp.argmax(logits, axis=-1) == labels)\n",
