@@ -84,12 +84,34 @@ def _called(context: Context, source: Bound, value: Call, depth: int) -> Sizes |
         return (size, size)
     if name in _ALIKE and value.args and not isinstance(value.args[0], Sequence):
         return _inner(context, source, value.args[0], depth)
+    if name in {"jax.numpy.array", "jax.numpy.asarray"} and value.args and isinstance(value.args[0], Sequence):
+        return _written(constant(value.node.args[0]))
+    if name == "jax.numpy.stack" and len(value.args) == 1 and not value.keywords:
+        return _stacked(context, source, value.args[0], depth)
     if name == "jax.numpy.einsum" and len(value.args) > 1:
         return _summed(context, source, value, depth)
     if not name and isinstance(value.callee, Attr) and value.callee.name == "reshape" and value.args:
         shape = value.args[0] if len(value.args) == 1 else None
         return _shape(context, source, shape, depth) if shape is not None else _each(context, source, value.args)
     return None
+
+
+def _written(numbers: object) -> Sizes | None:
+    """Return the sizes of a list of numbers, or of lists of them."""
+    if isinstance(numbers, int | float):
+        return ()
+    parts = {_written(one) for one in numbers} if isinstance(numbers, list | tuple) else set()
+    inner = parts.pop() if len(parts) == 1 else None
+    return (len(numbers), *inner) if inner is not None and isinstance(numbers, list | tuple) else None
+
+
+def _stacked(context: Context, source: Bound, value: Value, depth: int) -> Sizes | None:
+    """Return the sizes of a list of arrays that get an axis for them."""
+    if not isinstance(value, Sequence) or any(isinstance(n, ast.Starred) for n in getattr(value.node, "elts", ())):
+        return None
+    every = [_inner(context, source, one, depth) for one in value.items]
+    known = [one for one in every if one is not None and None not in one]
+    return (len(every), *known[0]) if known and len({len(one) for one in known}) == 1 else None
 
 
 def _inner(context: Context, source: Bound, value: Value, depth: int) -> Sizes | None:

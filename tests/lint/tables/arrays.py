@@ -70,6 +70,12 @@ CASES = {
     "NNX799": Cases(
         bad=(
             _SYSTEMS + "y = jnp.linalg.solve(covs, rows)  # NNX799\n",
+            "means = jnp.array([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])\n"
+            "shapes = jnp.stack([jnp.eye(3), 2.0 * jnp.eye(3)])\n"
+            "class Mix:\n    def __init__(self, means, shapes):\n        self.means, self.shapes = means, shapes\n"
+            "    def far(self, v):\n        off = v - self.means\n"
+            "        return jnp.sum(off * jnp.linalg.solve(self.shapes, off), axis=-1)  # NNX799\n"
+            "print(Mix(means, shapes).far)\nMix(means, shapes).far(jnp.zeros(3))\n",
             _SYSTEMS + "@jax.jit\ndef white(v, mean, cov):\n    diff = v - mean\n"
             "    return jnp.sum(diff * jax.scipy.linalg.solve(cov, diff), -1)  # NNX799\n"
             "def far(v, cov):\n    return white(v, jnp.zeros(3), cov)\nprint(far(rows, covs))\n",
@@ -82,6 +88,9 @@ CASES = {
         ),
         clean=(
             _SYSTEMS + "y = jnp.linalg.solve(covs, rows[..., None])[..., 0]\nz = jnp.linalg.solve(one, rows.T).T\n",
+            "means = jnp.array([[0.0, 1.0], [2.0, 0.0]])\nshapes = jnp.stack([jnp.eye(2), 2.0 * jnp.eye(2)])\n"
+            "y = jnp.linalg.solve(shapes, means)  # a matrix for both\nz = jnp.linalg.solve(shapes[0], means[1])\n"
+            "w = jnp.linalg.solve(shapes, jnp.array([[1.0], [2.0]]))\n",
             _SYSTEMS + "y = jax.vmap(jnp.linalg.solve)(covs, rows)\n"
             "z = jax.vmap(lambda a, b: jnp.linalg.solve(a, b))(covs, rows)\n",
             _SYSTEMS + "def of(a, b):\n    return jnp.linalg.solve(a, b)\ny = jax.vmap(of)(covs, rows)\n"
