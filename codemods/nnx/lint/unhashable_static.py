@@ -14,9 +14,10 @@ from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, jit_of
-from codemods.nnx.lint.static_parts import DISPLAYS, LISTING, dataclass_options, from_numpy, held
+from codemods.nnx.lint.static_parts import DISPLAYS, LISTING, from_numpy, held
 from codemods.nnx.lint.statics import static_arguments
-from codemods.nnx.values import Call, Class, Function, Mapping, Ref, Sequence, Unknown, Value
+from codemods.nnx.lint.unhashable_objects import without_hash
+from codemods.nnx.values import Call, Function, Mapping, Ref, Sequence, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -26,16 +27,13 @@ def _check(context: Context) -> Iterator[Finding]:
             if found := _receiver(context, event, node, name, objects):
                 yield found
             continue
-        made = _unhashable(
-            context, context.flow.resolve(context.flow.here(event.scope.module.values[node], event.scope))
-        )
-        if made:
+        if made := without_hash(context, context.flow.here(event.scope.module.values[node], event.scope)):
             yield finding(
                 RULE.code,
                 event.scope,
                 node,
-                f"the static argument `{name}` must be hashable, and a dataclass like `{made}` is not",
-                "make it @dataclass(frozen=True)",
+                f"the static argument `{name}` must be hashable, and {made} is not",
+                "make it @dataclass(frozen=True)" if "dataclass" in made else "use a frozen dataclass",
             )
             continue
         parts = held(context, node, event.scope)
@@ -79,9 +77,10 @@ def _receiver(context: Context, event: CallEvent, node: ast.expr, name: str, tol
     if node not in event.scope.module.values:
         return None
     made = context.flow.resolve(context.flow.here(event.scope.module.values[node], event.scope))
-    parts = "" if _unhashable(context, made) else held(context, node, event.scope)
+    whole = without_hash(context, made)
+    parts = "" if whole else held(context, node, event.scope)
     cls = context.flow.classes.class_of(made)
-    if cls is None or cls.name in told or not (parts or _unhashable(context, made)):
+    if cls is None or cls.name in told or not (parts or whole):
         return None
     told.add(cls.name)
     return finding(
@@ -89,7 +88,7 @@ def _receiver(context: Context, event: CallEvent, node: ast.expr, name: str, tol
         event.scope,
         node,
         f"the static argument `{name}` must be hashable, and "
-        + (f"it holds {parts}, which is not" if parts else f"a dataclass like `{cls.name}` is not"),
+        + (f"it holds {parts}, which is not" if parts else f"{whole} is not"),
         f"give the method what it computes with as arguments, or make `{cls.name}` a tree and `{name}` not static",
     )
 
@@ -154,26 +153,14 @@ def _listed(context: Context, value: Value | None, scope: Scope, depth: int = 0)
     )
 
 
-def _unhashable(context: Context, made: Bound) -> str:
-    """Return the name of the class of an object if it is a dataclass that has no hash."""
-    if not isinstance(made.value, Call):
-        return ""
-    cls = context.flow.follow(made, made.value.callee).value
-    if not isinstance(cls, Class) or "__hash__" in cls.facts.scope.bindings or cls.facts.bases:
-        return ""
-    given = dataclass_options(context, cls.facts)
-    if given is None or given.get("frozen") or given.get("unsafe_hash") or given.get("eq") is False:
-        return ""
-    return cls.facts.name
-
-
 RULE = lint_rule(
     "NNX826",
     "unhashable-static",
     "an unhashable value for a static argument",
     why="""\
 Compiled code is looked up by the values of static arguments, which therefore have to be hashable: a list, dict or
-array raises a ValueError.
+array raises a ValueError, and so does an object of a dataclass that is not frozen, of a class that defines `__eq__`
+without `__hash__`, or a Namespace of argparse.
 """,
     source="JAX tutorial, section on static_argnums; measured on Flax 0.10.7, 0.11.2 and 0.12.8",
     severity="error",

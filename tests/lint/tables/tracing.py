@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from tests.lint.tables import Cases
 
+_PLANNED = """\
+from dataclasses import dataclass, replace
+@partial(jax.jit, static_argnames="plan")
+def f(v, plan):
+    return v * plan.n
+"""
+
 CASES = {
     "NNX819": Cases(
         bad=(
@@ -637,8 +644,130 @@ def f(x, y):
     return x * y
 f(x, jnp.ones(3))  # NNX826
 """,
+            _PLANNED
+            + """\
+@dataclass
+class Plan:
+    n: int = 2
+def run(plan):
+    return f(x, plan=plan)  # NNX826
+run(Plan())
+""",
+            _PLANNED
+            + """\
+@dataclass(eq=True)
+class Plan:
+    n: int = 2
+@dataclass
+class Longer(Plan):
+    m: int = 3
+class Trainer:
+    def __init__(self, plan):
+        self.plan = plan
+    def step(self, v):
+        return f(v, self.plan)  # NNX826
+Trainer(Longer(m=4)).step(x)
+""",
+            _PLANNED
+            + """\
+class Plan:
+    def __init__(self, n):
+        self.n = n
+    def __eq__(self, other):
+        return self.n == other.n
+f(x, Plan(3))  # NNX826
+""",
+            _PLANNED
+            + """\
+from types import SimpleNamespace
+for plan in [SimpleNamespace(n=2), SimpleNamespace(n=3)]:
+    f(x, plan)  # NNX826
+""",
+            _PLANNED
+            + """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--n", type=int, default=2)
+f(x, parser.parse_args([]))  # NNX826
+""",
+            _PLANNED
+            + """\
+@dataclass
+class Plan:
+    n: int = 2
+class Short(Plan):
+    pass
+def run(plan):
+    changed = replace(plan, n=5)
+    return f(x, changed)  # NNX826
+run(Short())
+""",
         ),
         clean=(
+            _PLANNED
+            + """\
+@dataclass(frozen=True)
+class Plan:
+    n: int = 2
+def run(plan):
+    return f(x, plan=plan)
+run(Plan())
+run(replace(Plan(), n=3))
+""",
+            _PLANNED
+            + """\
+@dataclass(eq=False)
+class Plan:
+    n: int = 2
+@dataclass(unsafe_hash=True)
+class Safe:
+    n: int = 2
+@dataclass
+class Own:
+    n: int = 2
+    def __hash__(self):
+        return self.n
+class Derived(Own):
+    pass
+for plan in [Plan(), Safe(), Own(), Derived()]:
+    f(x, plan)
+""",
+            _PLANNED
+            + """\
+class Plan:
+    def __init__(self, n):
+        self.n = n
+    def __eq__(self, other):
+        return self.n == other.n
+    def __hash__(self):
+        return hash(self.n)
+f(x, Plan(3))
+""",
+            _PLANNED
+            + """\
+def hashed(cls):
+    cls.__hash__ = lambda self: hash(self.n)
+    return cls
+@hashed
+@dataclass
+class Plan:
+    n: int = 2
+def run(plan):
+    return f(x, plan)
+run(Plan())
+""",
+            _PLANNED
+            + """\
+@dataclass
+class Plan:
+    n: int = 2
+def run(plan):
+    return f(x, plan.n), jax.jit(lambda v, n: v * n)(x, plan.n)
+@partial(jax.jit, static_argnames="plan")
+def f(v, plan):
+    return v * plan
+run(Plan())
+""",
             """\
 def g(x, shape):
     return x.sum()
