@@ -10,11 +10,17 @@ from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.schedules import changing
 from codemods.nnx.lint.statics import static_arguments
-from codemods.nnx.lint.syntax import inside
+from codemods.nnx.lint.syntax import constant, inside
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Function, Loop
+from codemods.nnx.values import Call, Function, Loop, Param, Unknown
+
+_DEPTH = 3
+_FEW = 16  # rounds
+_SPACED = frozenset({"linspace", "logspace", "geomspace"})
+_NUMPY = frozenset({"np", "numpy"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -30,8 +36,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 "make the function once, before the loop, and give it what changes as ordinary arguments",
             )
             continue
-        counters = {n.id for loop in event.loops if isinstance(loop, ast.For) for n in counted(loop.target, loop.iter)}
-        if _counts(context, event, node, counters):
+        if _counts(context, event, node, _counters(event)):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -47,7 +52,9 @@ def counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
         return
     func = values.func
     word = last_word(func)
-    if word in {"range", "trange", "count", "arange"}:
+    if word in {"range", "trange", "count", "arange"} or (
+        word in _SPACED and last_word(getattr(func, "value", None)) in _NUMPY
+    ):
         yield from (n for n in ast.walk(target) if isinstance(n, ast.Name))
     elif word in {"enumerate", "zip"} and isinstance(target, ast.Tuple):
         parts = zip(target.elts[word == "enumerate" :], values.args, strict=False)
@@ -59,17 +66,36 @@ def counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
         yield from counted(target, values.args[0])
 
 
-def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[str]) -> bool:
+def _counters(event: CallEvent) -> set[str]:
+    """Return the names that the loops around a call count with."""
+    return {n.id for loop in event.loops if isinstance(loop, ast.For) for n in counted(loop.target, loop.iter)}
+
+
+def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[str], depth: int = 0) -> bool:
     """Say whether an argument is another number in every round, or at every call."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow):
-        return any(_counts(context, event, part, counters) for part in (node.left, node.right))
-    if isinstance(node, ast.Call) and (_plain(node) or _scheduled(context, event, node)):
-        return any(_counts(context, event, part, counters) for part in node.args)
+        return any(_counts(context, event, part, counters, depth) for part in (node.left, node.right))
+    if isinstance(node, ast.Call):
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        varied = {part for part in arguments if _counts(context, event, part, counters, depth)}
+        if not varied:
+            return False
+        return _plain(node) or _scheduled(context, event, node) or changing(context, node, event.scope, varied)
     if isinstance(node, ast.Name):
         if node.id in counters:
             return True
         value = event.scope.module.values.get(node)
-        return isinstance(value, Loop) and value.node in event.loops and _stepped(value.node, node)
+        if isinstance(value, Loop):
+            return value.node in event.loops and (_stepped(value.node, node) or _scaled(value.node, node.id))
+        if isinstance(value, Param):
+            return depth < _DEPTH and _given(context, event, value, depth)
+        made = value.node if isinstance(value, Call | Unknown) else None
+        if not isinstance(made, ast.Call | ast.BinOp) or depth >= _DEPTH:
+            return False
+        loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
+        if not any(inside(made, loop) for loop in loops):
+            return bool(loops) and _scaled(loops[-1], node.id) and inside(made, loops[-1])
+        return _counts(context, event, made, counters, depth + 1) or any(_scaled(loop, node.id) for loop in loops)
     if not isinstance(node, ast.Attribute):
         return False
     places: list[ast.AST] = list(event.loops)
@@ -80,6 +106,54 @@ def _counts(context: Context, event: CallEvent, node: ast.expr, counters: set[st
         return True
     owner = function.owner if function is not None else None
     return bool(event.loops) and owner is not None and any(_stepped(m.node, node) for m in owner.methods.values())
+
+
+def _given(context: Context, event: CallEvent, param: Param, depth: int) -> bool:
+    """Say whether a call in a loop gives a parameter another number in every round."""
+    function = param.function
+    if function.scope is not event.scope or function is not event.scope.function or function in context.traced:
+        return False
+    for caller in context.flow.sites.callers(function):
+        if in_test(caller.scope) or caller.value.starred or not caller.loops or any(map(_short, caller.loops)):
+            continue
+        shift = int(function.self_param is not None)
+        if context.flow.calls.callee_name(context.flow.here(caller.value, caller.scope)):
+            continue
+        place = list(function.params).index(param.name) - shift
+        named = next((word.value for word in caller.node.keywords if word.arg == param.name), None)
+        given = named or (caller.node.args[place] if 0 <= place < len(caller.node.args) else None)
+        if given is not None and _counts(context, caller, given, _counters(caller), depth + 1):
+            return True
+    return False
+
+
+def _short(loop: ast.AST) -> bool:
+    """Say whether a loop has few rounds by what is written there, as one over sizes to compare has."""
+    given = loop.iter if isinstance(loop, ast.For | ast.comprehension) else None
+    numbers = [constant(one) for one in given.args] if isinstance(given, ast.Call) else []
+    return bool(numbers) and all(isinstance(one, int) and one <= _FEW for one in numbers)
+
+
+def _scaled(loop: ast.AST, name: str) -> bool:
+    """Say whether every round of a loop multiplies a variable, as ``rate *= 0.99`` does, and nothing else binds it."""
+    bound = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
+    if len(bound) != 1:
+        return False
+    for one in getattr(loop, "body", ()):
+        if isinstance(one, ast.AugAssign) and one.target is bound[0]:
+            return isinstance(one.op, ast.Mult | ast.Div | ast.Sub) and _factor(one.value)
+        if isinstance(one, ast.Assign) and one.targets == bound and isinstance(one.value, ast.BinOp):
+            sides = (one.value.left, one.value.right)
+            own = [isinstance(side, ast.Name) and side.id == name for side in sides]
+            other = sides[own.index(False)] if any(own) and not all(own) else None
+            operator = isinstance(one.value.op, ast.Add | ast.Sub | ast.Mult | ast.Div)
+            return operator and other is not None and _factor(other)
+    return False
+
+
+def _factor(node: ast.expr) -> bool:
+    """Say whether a number that is written there changes what it is multiplied by, or taken from."""
+    return isinstance(node, ast.Constant) and type(node.value) in {int, float} and node.value not in {0, 1}
 
 
 def _made_anew(context: Context, event: CallEvent, node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""Objects that have no hash: of dataclasses that are not frozen, or of classes with ``__eq__`` alone; part of NNX826."""
+"""Objects without a hash: of dataclasses that are not frozen, or of classes with ``__eq__`` alone; part of NNX826."""
 
 from __future__ import annotations
 

@@ -48,6 +48,12 @@ for depth in range(3):
 """,
 )
 
+_DESCENT = """\
+@partial(jax.jit, static_argnames="rate")
+def descend(w, rate):
+    return w - rate * w
+"""
+
 CASES = {
     "NNX901": Cases(
         bad=(
@@ -563,8 +569,112 @@ def train(x):
             "    f(lambda v: v + 1, x)  # NNX908\n",
             "f = jax.jit(lambda g, v: g(v), static_argnums=0)\nfor i in range(9):\n"
             "    h = partial(jnp.add, i)\n    f(h, x)  # NNX908\n",
+            _DESCENT
+            + """\
+class Decay:
+    def __init__(self, peak):
+        self.peak = peak
+    def __call__(self, i):
+        part = 0.5 * (1 + math.cos(math.pi * i / 100))
+        return self.peak * part
+rate = Decay(0.1)
+for i in range(100):
+    x = descend(x, rate=rate(i))  # NNX908
+""",
+            _DESCENT
+            + """\
+def warm(i, top=0.1):
+    if i < 10:
+        return top * i / 10
+    return max(1e-4, top * 0.9**i)
+def one(w, i):
+    return descend(w, warm(i))  # NNX908
+for i in range(100):
+    x = one(x, i)
+""",
+            _DESCENT
+            + """\
+def make(top):
+    return lambda i: top * math.exp(-i / 10)
+falling = make(0.1)
+for i in range(100):
+    rate = falling(i)
+    x = descend(x, rate)  # NNX908
+""",
+            _DESCENT
+            + """\
+class Trainer:
+    def rate(self, i):
+        return 0.1 / (1 + i)
+    def fit(self, w, rate=0.5):
+        for i in range(50):
+            w = descend(w, self.rate(i))  # NNX908
+        for _ in range(50):
+            w = descend(w, rate=rate)  # NNX908
+            rate *= 0.9
+        return w
+Trainer().fit(x)
+""",
+            _DESCENT
+            + """\
+rate = 0.1
+for batch in batches:
+    rate = rate * 0.9
+    x = descend(x, rate)  # NNX908
+for rate in np.linspace(0.1, 0.001, 50):
+    x = descend(x, rate)  # NNX908
+""",
         ),
         clean=(
+            _DESCENT
+            + """\
+def stairs(i):
+    return 0.1 * 0.5 ** (i // 10)
+def two(i):
+    return 0.1 if i < 10 else 0.01
+def late(i):
+    rate = 0.1
+    if i > 10:
+        rate = rate / 10
+    return rate
+for i in range(30):
+    x = descend(descend(descend(x, stairs(i)), two(i)), late(i))
+""",
+            _DESCENT
+            + """\
+rate = 0.1
+for i in range(30):
+    if i % 10 == 9:
+        rate = rate * 0.5
+    x = descend(x, rate)
+""",
+            _DESCENT
+            + """\
+def rounded(i):
+    return round(0.1 / (1 + i), 1)
+def kind(i):
+    return min(i, 2)
+for i in range(30):
+    x = descend(descend(x, rounded(i)), kind(i))
+""",
+            """\
+@partial(jax.jit, static_argnames="exact")
+def descend(w, rate, exact):
+    return w - rate * w
+def rate(i):
+    return 0.1 * math.exp(-i / 10)
+for i in range(30):
+    x = descend(x, rate(i), exact=True)
+""",
+            """\
+@partial(jax.jit, static_argnums=1)
+def grown(w, n):
+    return jnp.zeros(n).at[0].set(w.sum())
+def compare(w, n):
+    return grown(w, n)
+for i in range(1, 6):
+    compare(x, 2**i)
+""",
             """\
 @partial(jax.jit, static_argnames="n")
 def f(x, n):
