@@ -16,6 +16,7 @@ from codemods.nnx.frames import Indexed
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, weak_round
 from codemods.nnx.lint.conditions import apart, opposed
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
 from codemods.nnx.lint.meant import documented_same, same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
@@ -82,6 +83,11 @@ def reuses(context: Context) -> list[Reuse]:
         if place is not None:
             places.append(place)
     places += _attributes_split_next(context)
+    told = {place.node for place in places}
+    for event, node, name in kept_in_states(context):
+        if event.node not in told and not _timed(context, event.scope):
+            message = f"`{ast.unparse(node)}` is the same key in every round: `{name}` gives the same numbers"
+            places.append(Reuse(event.scope, event.node, message, "give the next state the other part of the key"))
     return places
 
 

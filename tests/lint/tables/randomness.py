@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from tests.lint.tables import Cases
 
+_WALK = """\
+from typing import NamedTuple
+class Walk(NamedTuple):
+    place: jax.Array
+    key: jax.Array
+"""
+
 CASES = {
     "NNX773": Cases(
         bad=(
@@ -71,6 +78,50 @@ for i, rate in enumerate([0.1, 0.2]):
     ),
     "NNX830": Cases(
         bad=(
+            _WALK
+            + """\
+def move(walk, rate):
+    k, sub = jax.random.split(walk.key)  # NNX830
+    return walk._replace(place=walk.place + rate * jax.random.normal(sub, walk.place.shape))
+def body(walk, t):
+    walk = move(walk, 0.1)
+    return walk, walk.place.sum()
+jax.lax.scan(body, Walk(x, key), jnp.arange(3))
+""",
+            _WALK
+            + """\
+def noise(k, like):
+    return jax.random.normal(k, like.shape)
+def body(i, walk):
+    return Walk(walk.place + noise(walk.key, walk.place), walk.key)  # NNX830
+jax.lax.fori_loop(0, 3, body, Walk(x, key))
+""",
+            """\
+def body(walk):
+    k, sub = jax.random.split(walk["key"])  # NNX830
+    return {**walk, "place": walk["place"] + jax.random.uniform(sub)}
+jax.lax.while_loop(lambda w: w["place"].sum() < 9, body, {"place": x, "key": key})
+""",
+            _WALK
+            + """\
+class Walker:
+    @partial(jax.jit, static_argnums=0)
+    def step(self, walk):
+        sub = jax.random.split(walk.key)[0]  # NNX830
+        place = walk.place + jax.random.normal(sub, walk.place.shape)
+        return Walk(place=place, key=walk.key), place.sum()
+    def run(self, walk):
+        for _ in range(5):
+            walk, seen = self.step(walk)
+        return walk
+Walker().run(Walk(x, key))
+""",
+            """\
+def body(walk, t):
+    k, sub = jax.random.split(walk["key"])  # NNX830
+    return walk | {"place": walk["place"] + jax.random.normal(sub)}, t
+jax.lax.scan(body, {"place": x, "key": key}, jnp.arange(3))
+""",
             """\
 def noise(k, v):
     return v + jax.random.normal(k, v.shape)
@@ -131,6 +182,55 @@ class Agent:
 """,
         ),
         clean=(
+            _WALK
+            + """\
+def move(walk, rate):
+    k, sub = jax.random.split(walk.key)
+    return walk._replace(place=walk.place + rate * jax.random.normal(sub, walk.place.shape), key=k)
+def body(walk, t):
+    walk = move(walk, 0.1)
+    return walk, walk.place.sum()
+jax.lax.scan(body, Walk(x, key), jnp.arange(3))
+""",
+            _WALK
+            + """\
+def body(walk, t):
+    sub = jax.random.fold_in(walk.key, t)
+    return walk._replace(place=walk.place + jax.random.normal(sub, walk.place.shape)), t
+jax.lax.scan(body, Walk(x, key), jnp.arange(3))
+def other(walk, t):
+    sub = jax.random.split(walk.key, 3)[t]
+    return walk._replace(place=walk.place + jax.random.normal(sub, walk.place.shape)), t
+jax.lax.scan(other, Walk(x, key), jnp.arange(3))
+""",
+            _WALK
+            + """\
+def move(walk):
+    k, sub = jax.random.split(walk.key)
+    return walk._replace(place=walk.place + jax.random.normal(sub, walk.place.shape))
+once = move(Walk(x, key))
+def body(walk, k):
+    return move(walk._replace(key=k)), walk.place
+jax.lax.scan(body, once, jax.random.split(key, 4))
+""",
+            _WALK
+            + """\
+def body(walk, t):
+    k, sub = jax.random.split(walk.key)
+    walk = walk._replace(place=walk.place + jax.random.normal(sub, walk.place.shape))
+    return walk._replace(key=k), t
+jax.lax.scan(body, Walk(x, key), jnp.arange(3))
+""",
+            """\
+def body(walk, t):
+    k, sub = jax.random.split(walk["key"])
+    return {**walk, "place": walk["place"] + jax.random.normal(sub), "key": k}, t
+jax.lax.scan(body, {"place": x, "key": key}, jnp.arange(3))
+def walked(walk):
+    k, sub = jax.random.split(walk["key"])
+    return {**walk, "place": walk["place"] + jax.random.normal(sub)}
+states = [walked({"place": x, "key": k}) for k in jax.random.split(key, 3)]
+""",
             """\
 def evaluate(images):
     total = 0.0
