@@ -49,7 +49,7 @@ def kept_in_states(context: Context) -> Iterator[tuple[CallEvent, ast.expr, str]
             continue
         for place in _places(function.returns[0]):
             kept = _keeps(context, _at(function.returns[0], place), state, key, scope)
-            if kept and _goes_on(context, function, state, place, 0):
+            if kept and goes_on(context, function, state, place, 0):
                 seen.add((scope, key))
                 yield event, node, name
                 break
@@ -143,8 +143,16 @@ def _keeps(context: Context, after: Value, state: Param, key: Value, scope: Scop
     return after.argument([*cls.fields].index(part), part) == key
 
 
-def _goes_on(context: Context, function: FunctionFacts, state: Param, place: int | None, depth: int) -> bool:
-    """Say whether the state that a function returns at a place is what it is given in the next round of a loop."""
+def goes_on(context: Context, function: FunctionFacts, state: Param, place: int | None, depth: int) -> bool:
+    """Say whether the state that a function returns at a place is what it is given in the next round of a loop.
+
+    Args:
+        context: the analysis.
+        function: the function.
+        state: the parameter that gets the state.
+        place: where in what it returns the state is; None stands for the whole.
+        depth: how many callers it was followed through.
+    """
     for loop, carry, body in context.shared(_carries):
         if body is function and carry is state and place == (0 if loop == "scan" else None):
             return True
@@ -162,7 +170,7 @@ def _goes_on(context: Context, function: FunctionFacts, state: Param, place: int
         returned = outer.returns[0]
         for where in _places(returned):
             one = _at(returned, where)
-            if (one is after or one == after) and _goes_on(context, outer, given, where, depth + 1):
+            if (one is after or one == after) and goes_on(context, outer, given, where, depth + 1):
                 return True
     return False
 

@@ -15,6 +15,7 @@ from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lax_control_flow import draws
+from codemods.nnx.lint.moved_alike import moved_alike
 from codemods.nnx.lint.names import BATCHING, NOT_CONSUMING, TREE_MAPS, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.syntax import argument, constant
@@ -491,6 +492,8 @@ def _equal_draws(context: Context, root: Root) -> tuple[str, str] | None:
     unmapped = [p for p, a in zip(params, axes.elts, strict=True) if isinstance(a, ast.Constant) and a.value is None]
     if len(unmapped) == len(params):
         return None
+    if alike := moved_alike(context, root, unmapped, [p for p in params if p not in unmapped]):
+        return alike, "key"
     called = {event.value.callee for event in context.bodies.calls.get(function.scope, ()) if event.value.args}
     for param in unmapped:
         if _noise(context, param, function, {p.name for p in params} - {p.name for p in unmapped}):

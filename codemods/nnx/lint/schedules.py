@@ -34,17 +34,16 @@ def changing(context: Context, node: ast.Call, scope: Scope, varied: set[ast.exp
     invoked = context.flow.calls.invoked(context.flow.here(value, scope))
     if not invoked:
         return False
-    for callee, frame in invoked:
+    for callee, _ in invoked:
         function = callee.function
         if callee.gradient or function.generator or function.decorators:
             return False
-        given = {scope.module.values.get(one) for one in varied} - {None}
         names: set[str] = set()
         for place, one in enumerate(node.args):
             if one in varied and (name := _positional(function, place, len(callee.args))):
                 names.add(name)
         names |= {word.arg for word in node.keywords if word.arg in function.params and word.value in varied}
-        if not given or frame is None or not names or not _each_return(context, function, names, depth):
+        if not names or not _each_return(context, function, names, depth):
             return False
     return True
 

@@ -14,9 +14,59 @@ def predict(v, key):
     return v.sum()
 """
 
+_FLOCK = """\
+def fly(k, bird):
+    one, two = jax.random.split(k)
+    speed = 1.0 + 0.2 * jax.random.normal(one)
+    turn = jax.random.uniform(two)
+    return bird + speed * jnp.array([jnp.cos(turn), jnp.sin(turn)])
+birds = jnp.arange(6.0).reshape(3, 2)
+"""
+
 CASES = {
     "NNX836": Cases(
         bad=(
+            _FLOCK
+            + """\
+class Flock:
+    def step(self, k, birds, wind):
+        one, two = jax.random.split(k)
+        birds = jax.vmap(fly, in_axes=(None, 0))(one, birds)  # NNX836
+        order = jax.random.permutation(two, len(birds))
+        return birds[order] + wind, birds.mean()
+flock = Flock()
+step = jax.jit(flock.step)
+for _ in range(3):
+    key, sub = jax.random.split(key)
+    birds, mean = step(sub, birds, 0.1)
+""",
+            _FLOCK
+            + """\
+def body(carry, t):
+    k, flock = carry
+    k, sub = jax.random.split(k)
+    flock = jax.vmap(fly, in_axes=(None, 0))(sub, flock)  # NNX836
+    return (k, flock), t
+jax.lax.scan(body, (key, birds), jnp.arange(3))
+""",
+            """\
+@partial(jax.vmap, in_axes=(0, None))  # NNX836
+def hop(place, k):
+    place = place + 0.1 * jax.random.normal(k, (2,))
+    return place
+birds = jnp.arange(6.0).reshape(3, 2)
+for k in jax.random.split(key, 3):
+    birds = hop(birds, k)
+""",
+            """\
+class Flock:
+    def __init__(self, birds):
+        self.birds = birds
+    def run(self, keys):
+        for k in keys:
+            self.birds = jax.vmap(lambda k, b: b + jax.random.uniform(k), in_axes=(None, 0))(k, self.birds)  # NNX836
+Flock(jnp.arange(6.0)).run(jax.random.split(key, 3))
+""",
             """\
 @nnx.vmap
 def make(i):
@@ -64,6 +114,51 @@ def samples(v, key, n):
 """,
         ),
         clean=(
+            _FLOCK
+            + """\
+def body(carry, t):
+    k, flock = carry
+    k, sub = jax.random.split(k)
+    flock = jax.vmap(fly, in_axes=(0, 0))(jax.random.split(sub, 3), flock)
+    return (k, flock), t
+jax.lax.scan(body, (key, birds), jnp.arange(3))
+""",
+            _FLOCK
+            + """\
+def cost(k, rate):
+    return (rate + jax.random.normal(k)) ** 2
+rates = jnp.array([0.1, 0.2])
+for k in jax.random.split(key, 3):  # the rates are compared under the same noise
+    costs = jax.vmap(cost, in_axes=(None, 0))(k, rates)
+moved = jax.vmap(fly, in_axes=(None, 0))(key, birds)
+""",
+            """\
+def fly(k, bird, number):
+    own = jax.random.split(k, 3)[number]
+    return bird + jax.random.normal(own)
+def other(k, bird, number):
+    return bird + jax.random.normal(jax.random.fold_in(k, number))
+birds = jnp.arange(6.0).reshape(3, 2)
+for k in jax.random.split(key, 3):
+    birds = jax.vmap(fly, in_axes=(None, 0, 0))(k, birds, jnp.arange(3))
+    one, two = jax.random.split(k)
+    birds = jax.vmap(other, in_axes=(None, 0, 0))(two, birds, jnp.arange(3))
+""",
+            """\
+def fit(k, w):
+    some = jax.random.randint(k, (4,), 0, 9)
+    return w - 0.1 * jax.grad(lambda w: (w * jnp.arange(9.0)[some]).sum() ** 2)(w)
+members = jnp.array([0.1, 0.2])
+for k in jax.random.split(key, 3):  # members of an ensemble see the same batches
+    members = jax.vmap(fit, in_axes=(None, 0))(k, members)
+""",
+            """\
+def common_shock(k, price):
+    return price + jax.random.normal(k)
+prices = jnp.array([1.0, 2.0])
+for k in jax.random.split(key, 3):
+    prices = jax.vmap(common_shock, in_axes=(None, 0))(k, prices)
+""",
             """\
 graphdef, state = nnx.split(model)
 def loss(p, v):
