@@ -146,7 +146,7 @@ def _returned(context: Context, function: FunctionFacts | None, value: Value, na
         value = value.base
         for body in bodies(context):
             free = body.free
-            if body.function is function and free and value in (function.params[one] for one in free):
+            if body.function is function and free and any(value is function.params[one] for one in free):
                 return _returns(context, function, name)
     if not isinstance(value, Param) or value.function is not function or value is function.self_param:
         return False
