@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
 from codemods.nnx.lint.places import compiled_roots, jit_of, scopes
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Param
+from codemods.nnx.values import Call, Function, Param
 
 _CLOCKS = frozenset({"time.time", "time.perf_counter", "time.monotonic"})
 _WAITING = frozenset(
@@ -22,7 +22,7 @@ _WAITING = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not context.traced.roots and not any(True for _ in context.bodies.named("jit", "pmap")):
+    if not context.traced.roots and not any(True for _ in context.bodies.named("jit", "pmap", "block_until_ready")):
         return
     for scope in scopes(context):
         started = starts(context, scope)
@@ -89,6 +89,54 @@ def _given_compiled(context: Context, event: CallEvent) -> bool:
         value = source.value
         if isinstance(value, Call) and (value.node in nodes or value.node.func in nodes):
             return True
+        if isinstance(value, Function) and _gives_compiled(context, value.facts):
+            return True
+    return False
+
+
+def _gives_compiled(context: Context, function: FunctionFacts, depth: int = 0) -> bool:
+    """Say whether a function gives what compiled code gives, without a wait for it, as ``lambda x: step(x, 3)``."""
+    if not function.returns or function.generator or function.decorators or depth > _DEPTH:
+        return False
+    calls = {event.node: event for event in context.bodies.calls.get(function.scope, ())}
+    if any(last_word(node.func) in _WAITING or _waiting_inside(node) for node in calls):
+        return False
+    if any(_waits(node) for node in context.bodies.nodes(function.scope)):
+        return False
+    for value in function.returns:
+        event = calls.get(value.node) if isinstance(value, Call) else None
+        if event is None or not (jit_of(context, event) or _helper_compiled(context, event, depth + 1)):
+            return False
+    return True
+
+
+def _helper_compiled(context: Context, event: CallEvent, depth: int = 0) -> bool:
+    """Say whether a call calls a function that gives what compiled code gives, without a wait for it."""
+    if isinstance(event.value.callee, Param):
+        return False
+    found = context.flow.calls.callables(context.flow.here(event.value.callee, event.scope))
+    return len(found) == 1 and not found[0].gradient and _gives_compiled(context, found[0].function, depth)
+
+
+_DEPTH = 3
+
+
+def _awaited_before(context: Context, event: CallEvent, start: int) -> bool:
+    """Say whether the same function was called before the clock started, and there its result was waited for."""
+    if not isinstance(event.node.func, ast.Name | ast.Attribute):
+        return False
+    for other in context.bodies.calls.get(event.scope, ()):
+        func = other.node.func
+        if last_word(func) != "block_until_ready" or other.node.lineno > start:
+            continue
+        made = func.value if isinstance(func, ast.Attribute) and not other.node.args else None
+        if len(other.node.args) == 1:
+            made = other.node.args[0]
+        if not isinstance(made, ast.Call) or ast.unparse(made.func) != ast.unparse(event.node.func):
+            continue
+        value = event.scope.module.values.get(made)
+        if isinstance(value, Call) and value.callee == event.value.callee:
+            return True
     return False
 
 
@@ -113,8 +161,14 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> b
         if word in _WAITING or _waiting_inside(event.node):
             if event.node.lineno < end.lineno or word not in {"print", "info", "log"}:
                 return False
-        elif jit_of(context, event) or _given_compiled(context, event) or _compiled_here(context, event):
-            compiled = True
+        elif not compiled:
+            compiled = bool(
+                jit_of(context, event)
+                or _given_compiled(context, event)
+                or _compiled_here(context, event)
+                or _helper_compiled(context, event)
+                or _awaited_before(context, event, start)
+            )
     return compiled
 
 

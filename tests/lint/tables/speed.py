@@ -513,8 +513,80 @@ predict(model, x)
 t1 = perf_counter()
 elapsed = t1 - t0  # NNX907
 """,
+            """\
+@partial(jax.jit, static_argnums=1)
+def powers(m, n):
+    return jax.lax.fori_loop(0, n, lambda _, v: v @ m / 2, m)
+def seconds(run, *args):
+    begin = time.perf_counter()
+    run(*args)
+    return time.perf_counter() - begin  # NNX907
+print(seconds(lambda m: powers(m, 20), jnp.eye(3)))
+""",
+            """\
+class Clock:
+    def measure(self, run, *args):
+        run(*args).block_until_ready()
+        begin = time.perf_counter()
+        result = run(*args)
+        self.seconds = time.perf_counter() - begin  # NNX907
+        return result
+""",
+            """\
+def measure(run, *args):
+    jax.block_until_ready(run(*args))
+    begin = time.perf_counter()
+    for _ in range(5):
+        run(*args)
+    return (time.perf_counter() - begin) / 5  # NNX907
+""",
+            """\
+f = jax.jit(lambda v: v @ v)
+def squared(v):
+    scaled = v / 2
+    return f(scaled)
+begin = time.time()
+squared(x)
+print(time.time() - begin)  # NNX907
+""",
         ),
         clean=(
+            """\
+f = jax.jit(lambda v: v @ v)
+def squared(v):
+    return f(v).block_until_ready()
+def logged(v):
+    y = f(v)
+    print(y.sum())
+    return f(v + y)
+def seconds(run, *args):
+    begin = time.perf_counter()
+    run(*args)
+    return time.perf_counter() - begin
+begin = time.time()
+squared(x)
+print(time.time() - begin)
+print(seconds(lambda v: jax.block_until_ready(f(v)), x), seconds(lambda v: float(f(v).sum()), x))
+begin = time.time()
+logged(x)
+print(time.time() - begin)
+""",
+            """\
+def measure(run, other, *args):
+    run(*args).block_until_ready()
+    run = other
+    begin = time.perf_counter()
+    run(*args)
+    return time.perf_counter() - begin
+""",
+            """\
+def measure(run, *args):
+    run(*args).block_until_ready()
+    begin = time.perf_counter()
+    results = [run(*args) for _ in range(3)]
+    jax.block_until_ready(results)
+    return time.perf_counter() - begin
+""",
             """\
 f = jax.jit(lambda v: v @ v)
 f(x).block_until_ready()
