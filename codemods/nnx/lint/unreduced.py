@@ -13,8 +13,9 @@ from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import shown
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call, Choice, Const, Item, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Mapping, Param, Sequence, Unknown, Value
 
 _SPECS = frozenset({"jax.sharding.PartitionSpec", "jax.P", "jax.experimental.pjit.PartitionSpec"})
 _REDUCING = frozenset({"mean", "sum", "max", "min", "prod", "std", "var"})
@@ -116,11 +117,12 @@ def _varying_result(context: Context, root: Root, specs: ast.expr, out: ast.expr
     axes = {name: axis for name, spec in zip(params, given, strict=False) if (axis := _axis(context, root, spec))}
     if not axes:
         return None
-    varying = _Varying(context)
+    unchecked = any(constant(option(root, name)) is False for name in ("check_vma", "check_rep"))
+    varying = _Varying(context, unchecked)
     env = {function.params[name]: True for name in axes}
     value = function.returns[0]
-    parts = value.items if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple) else None
     place = _returned(context, function)
+    parts = varying.parts(value, function.scope, env)
     if isinstance(out, ast.Tuple):
         if parts is None or len(parts) != len(out.elts):
             return None
@@ -133,7 +135,7 @@ def _varying_result(context: Context, root: Root, specs: ast.expr, out: ast.expr
         return None
     for index in chosen:
         assert parts is not None
-        if varying.of(parts[index], function.scope, env):
+        if parts[index]:
             return place.elts[index] if isinstance(place, ast.Tuple) else place, min(axes.values())
     return None
 
@@ -168,8 +170,52 @@ _DEPTH = 12
 class _Varying:
     """Tells whether values differ between devices for certain, for they depend on a shard by arithmetic alone."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, unchecked: bool) -> None:
+        """Make it.
+
+        Args:
+            context: the analysis.
+            unchecked: whether JAX does not check what differs, and so does not sum gradients over the devices either.
+        """
         self._context = context
+        self._unchecked = unchecked
+
+    def parts(self, value: Value, scope: Scope, env: dict[Param, bool], depth: int = 0) -> list[bool] | None:
+        """Say of each part of a tuple whether it depends on a parameter that differs; None if it may be no tuple."""
+        if isinstance(value, Sequence) and isinstance(value.node, ast.Tuple):
+            return [self.of(one, scope, env, depth) for one in value.items]
+        if not isinstance(value, Call) or depth > _DEPTH:
+            return None
+        loss = self._differentiated(value, scope, env, depth)
+        if loss is not None:
+            return [loss, loss and self._unchecked]
+        inner = self._inner(value, scope)
+        if inner is None:
+            return None
+        function, known = inner
+        return self.parts(function.returns[0], function.scope, self._known(known, scope, env, depth), depth + 1)
+
+    def _gradient(self, value: Call, scope: Scope, env: dict[Param, bool], depth: int) -> bool:
+        """Say whether a call is that of ``grad(f)``, and what ``f`` gives differs."""
+        return self._differentiated(value, scope, env, depth, "jax.grad") or False
+
+    def _differentiated(
+        self, value: Call, scope: Scope, env: dict[Param, bool], depth: int, transform: str = "jax.value_and_grad"
+    ) -> bool | None:
+        """Say whether the loss differs that ``value_and_grad(f)(...)`` gives; None if a call is none of these."""
+        if not isinstance(value.callee, Call):
+            return None
+        flow = self._context.flow
+        maker = flow.follow(flow.here(value, scope), value.callee)
+        if not isinstance(maker.value, Call) or maker.value.keyword("has_aux") is not None or maker.value.starred:
+            return None
+        if flow.calls.callee_name(maker) != transform:
+            return None
+        inner = self._inner(value, scope, gradient=True)
+        if inner is None or isinstance(inner[0].returns[0], Sequence | Mapping):
+            return None
+        function, known = inner
+        return self.of(function.returns[0], function.scope, self._known(known, scope, env, depth), depth + 1)
 
     def of(self, value: Value | None, scope: Scope, env: dict[Param, bool], depth: int = 0) -> bool:
         """Say whether a value depends on a parameter that differs."""
@@ -178,6 +224,9 @@ class _Varying:
         depth += 1
         if isinstance(value, Param):
             return env.get(value, False)
+        if isinstance(value, Free):
+            found = self._context.flow.resolve(self._context.flow.here(value, scope)).value
+            return isinstance(found, Param) and env.get(found, False)
         if isinstance(value, Unknown):
             return self._node(value.node, scope, env, depth)
         if isinstance(value, Choice):
@@ -189,7 +238,11 @@ class _Varying:
         if isinstance(value, Attr):
             return value.name in {"T", "mT", "real", "imag"} and self.of(value.base, scope, env, depth)
         if isinstance(value, Item):
-            if isinstance(value.base, Call) and self._inner(value.base, scope, env) is not None:
+            parts = self.parts(value.base, scope, env, depth)
+            if parts is not None:
+                index = value.index.value if isinstance(value.index, Const) else None
+                return type(index) is int and -len(parts) <= index < len(parts) and parts[index]
+            if isinstance(value.base, Call) and self._inner(value.base, scope) is not None:
                 return self._part(value.base, value.index, scope, env, depth)
             return not isinstance(value.base, Mapping) and self.of(value.base, scope, env, depth)
         return isinstance(value, Call) and self._call(value, scope, env, depth)
@@ -216,7 +269,9 @@ class _Varying:
             return self.of(value.callee.base, scope, env, depth)
         if name.startswith(("jax.numpy.", "jax.nn.")) and not _LIKE.search(last(name)):
             return any(self.of(one, scope, env, depth) for one in value.args)
-        inner = self._inner(value, scope, env)
+        if self._unchecked and self._gradient(value, scope, env, depth):
+            return True
+        inner = self._inner(value, scope)
         if inner is None:
             return False
         function, known = inner
@@ -226,7 +281,7 @@ class _Varying:
 
     def _part(self, call: Call, index: Value, scope: Scope, env: dict[Param, bool], depth: int) -> bool:
         """Say whether a part of what a function of the project gives differs."""
-        inner = self._inner(call, scope, env)
+        inner = self._inner(call, scope)
         if inner is None or not isinstance(index, Const):
             return False
         function, known = inner
@@ -240,15 +295,15 @@ class _Varying:
         return self.of(one, function.scope, self._known(known, scope, env, depth), depth)
 
     def _known(self, known: dict[Param, Value], scope: Scope, env: dict[Param, bool], depth: int) -> dict[Param, bool]:
-        return {param: self.of(value, scope, env, depth) for param, value in known.items()}
+        return {**env, **{param: self.of(value, scope, env, depth) for param, value in known.items()}}
 
     def _inner(
-        self, call: Call, scope: Scope, env: dict[Param, bool]
+        self, call: Call, scope: Scope, gradient: bool = False
     ) -> tuple[FunctionFacts, dict[Param, Value]] | None:
-        """Return the one function of the project that a call runs, and what its parameters get."""
+        """Return the one function of the project that a call runs, or differentiates, and what its parameters get."""
         flow = self._context.flow
         found = flow.calls.callables(flow.here(call.callee, scope))
-        if len(found) != 1 or call.starred or found[0].gradient or found[0].args or found[0].keywords:
+        if len(found) != 1 or call.starred or found[0].gradient != gradient or found[0].args or found[0].keywords:
             return None
         function = found[0].function
         if len(function.returns) != 1 or function.generator or function.owner is not None or function.decorators:

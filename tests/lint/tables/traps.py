@@ -38,6 +38,10 @@ _UNFLATTEN = (
 
 _WEIGHTS = "weights = {'w': x, 'b': 2.0 * x}\nleaves, structure = jax.tree.flatten(weights)\n"
 
+_LOSS = "def loss(w, v):\n    return jnp.mean((w * v - 1.0) ** 2)\n"
+_UNCHECKED = (
+    '@jax.jit\n@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data")), out_specs=(P(), P()), check_vma=False)\n'
+)
 CASES = {
     "NNX797": Cases(
         bad=(
@@ -267,6 +271,13 @@ CASES = {
             + 'def f(v):\n    return jnp.mean(v)  # NNX757\ng = mapped(f, in_specs=P("data"), out_specs=P())\n',
             _PREPARED + "def f(v):\n    return jnp.mean(v)  # NNX757\n"
             'def build():\n    return jax.jit(mapped(f, in_specs=(P("data"),), out_specs=P()))\n',
+            _SHARDED + _LOSS + "def both(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
+            "    return value, slope\n" + _UNCHECKED + "def f(w, v):\n    return both(w, v)  # NNX757\n",
+            _SHARDED + _LOSS + _UNCHECKED + "def f(w, v):\n    return jax.value_and_grad(loss)(w, v)  # NNX757\n",
+            _SHARDED + _LOSS + _UNCHECKED + "def f(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
+            '    return jax.lax.pmean(value, "data"), w - 0.1 * slope  # NNX757\n',
+            _SHARDED + _UNCHECKED.replace("(P(), P()), check", "P(), check") + "def f(w, v):\n"
+            "    def loss(w):\n        return ((w * v) ** 2).mean()\n    return jax.grad(loss)(w)  # NNX757\n",
         ),
         clean=(
             _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())\n'
@@ -283,6 +294,20 @@ CASES = {
             'g = jax.jit(mapped(f, in_specs=P("data"), out_specs=P()))\n',
             _PREPARED + "def f(v):\n    return v - jnp.mean(v)\n"
             'g = mapped(f, in_specs=P("data"), out_specs=P("data"))\n',
+            _SHARDED + _LOSS + "def both(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
+            '    return jax.lax.pmean((value, slope), "data")\n'
+            + _UNCHECKED
+            + "def f(w, v):\n    return both(w, v)\ng = f(2.0, jnp.ones(8))\n",
+            _SHARDED
+            + _LOSS
+            + _UNCHECKED.replace(", check_vma=False", "")
+            + "def f(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
+            '    return jax.lax.pmean(value, "data"), slope\ng = f(2.0, jnp.ones(8))\n',
+            _SHARDED + _UNCHECKED + "def f(w, v):\n    def loss(w):\n"
+            '        return jax.lax.pmean(((w * v) ** 2).mean(), "data")\n'
+            "    return jax.value_and_grad(loss)(w)\ng = f(2.0, jnp.ones(8))\n",
+            _SHARDED + _UNCHECKED + "def f(w, v):\n    value, slope = jax.value_and_grad(jnp.square)(w)\n"
+            "    return value, slope\ng = f(2.0, jnp.ones(8))\n",
         ),
     ),
     "NNX758": Cases(
