@@ -257,6 +257,32 @@ CASES = {
             "y = jax.vmap(lambda r: r[0] + r[1])([jnp.ones(3), jnp.ones(3)])\n",
         ),
     ),
+    "NNX746": Cases(
+        bad=(
+            "shapes = {'w': (3, 4), 'b': (4,)}\nzeros = jax.tree.map(jnp.zeros, shapes)  # NNX746\n",
+            "def shapes(n, m):\n    return {'in': {'w': (n, m), 'b': (m,)}, 'scale': ()}\n"
+            "ones = jax.tree.map(lambda s: jnp.ones(s, jnp.float32), shapes(2, 3))  # NNX746\n",
+            "SHAPES = {'w': (3, 4), 'v': (4, 2)}\ndef draw(shape):\n    return jax.random.normal(key, shape)\n"
+            "params = jax.tree.map(draw, SHAPES)  # NNX746\n",
+            "def spec(s):\n    return jax.ShapeDtypeStruct(s, jnp.float32)\n"
+            "specs = jax.tree.map(spec, {'w': (3, 4), 'b': (4,)})  # NNX746\n",
+            "ranks = jax.tree.map(lambda s: len(s), {'w': (3, 4), 'v': (4, 5)})  # NNX746\n",
+            "def rows(path, s):\n    return s[0]\n"
+            "first = jax.tree_util.tree_map_with_path(rows, {'w': (3, 4), 'b': (4,)})  # NNX746\n",
+        ),
+        clean=(
+            "shapes = {'w': (3, 4), 'b': (4,)}\n"
+            "zeros = jax.tree.map(jnp.zeros, shapes, is_leaf=lambda s: isinstance(s, tuple))\n",
+            "zeros = {k: jnp.zeros(s) for k, s in {'w': (3, 4), 'b': (4,)}.items()}\n",
+            "sizes = {'encoder': (3, 4), 'decoder': (4, 2)}\nbiases = jax.tree.map(jnp.zeros, sizes)\n",
+            "shapes = {'w': np.array((3, 4)), 'b': np.array((4,))}\n"
+            "zeros = jax.tree.map(lambda s: jnp.zeros(tuple(s)), shapes)\n",
+            "pairs = {'a': (jnp.ones(3), jnp.ones(2)), 'b': (x,)}\nfirst = jax.tree.map(lambda p: p[0], pairs)\n",
+            "twice = jax.tree.map(lambda n: 2 * n, {'shape': (3, 4), 'rest': (1,)})\n",
+            "def made(s):\n    return jnp.zeros(s) if isinstance(s, tuple) else s\n"
+            "kept = jax.tree.map(made, {'w_shape': (3, 4), 'b': (4,)})\n",
+        ),
+    ),
     "NNX757": Cases(
         bad=(
             _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())\n'

@@ -1,0 +1,194 @@
+"""NNX746: a function of shapes that jax.tree.map gives their numbers one by one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign
+from codemods.nnx.values import Const, Mapping, Ref, Sequence, Value
+
+_MAPS = {
+    "jax.tree.map": 0,
+    "jax.tree_map": 0,
+    "jax.tree_util.tree_map": 0,
+    "jax.tree.map_with_path": 1,
+    "jax.tree_util.tree_map_with_path": 1,
+}
+_MAKERS = frozenset(
+    f"{package}.{name}" for package in ("jax.numpy", "numpy") for name in ("zeros", "ones", "empty", "full")
+) | {"jax.ShapeDtypeStruct"}
+_DRAWS = frozenset(
+    f"jax.random.{name}" for name in ("normal", "uniform", "truncated_normal", "bernoulli", "exponential", "gumbel")
+)
+_POSITIONS = {"truncated_normal": 3, "bernoulli": 2}  # of the others it is the second
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "map", "tree_map", "map_with_path", "tree_map_with_path"):
+        before = _MAPS.get(name)
+        if before is None or event.value.starred or event.value.argument(3, "is_leaf") is not None:
+            continue
+        if len(event.value.args) < 2 or event.value.keyword("is_leaf") is not None:
+            continue
+        lengths, numbers = _shapes(context, event)
+        if not lengths:
+            continue
+        if _as_shape(context, event, before) and (
+            _differ(lengths) or "shape" in ast.unparse(event.node.args[1]).lower()
+        ):
+            message = "a tuple is a tree: the function gets the numbers of each shape one by one"
+        elif numbers and _as_tuple(context, event, before):
+            message = "a tuple is a tree: the function gets numbers, and takes them for tuples"
+        else:
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            message,
+            "say what a leaf is: is_leaf=lambda x: isinstance(x, tuple)",
+        )
+
+
+def _differ(lengths: set[int]) -> bool:
+    """Say whether tuples are of different lengths, one of them that of a scalar's or vector's shape."""
+    return len(lengths) > 1 and min(lengths) <= 1
+
+
+def _shapes(context: Context, event: CallEvent) -> tuple[set[int], bool]:
+    """Return how long the tuples in the dict are that is mapped, and whether all that they hold is numbers.
+
+    Args:
+        context: the analysis.
+        event: the call of the map.
+    """
+    given = context.flow.here(event.value.args[1], event.scope)
+    found = context.sources.all_of(given, lambda value: isinstance(value, Mapping))
+    lengths: set[int] = set()
+    numbers = True
+    for one in found or ():
+        known = _tuples(context, one)
+        if known is None:
+            return set(), False
+        lengths |= {len(items) for items in known}
+        numbers = numbers and all(isinstance(v, Const) and type(v.value) is int for items in known for v in items)
+    return lengths, numbers
+
+
+def _tuples(context: Context, tree: Bound, depth: int = 0) -> list[tuple[Value, ...]] | None:
+    """Return the tuples that a dict of dicts holds; None if it holds something else."""
+    if not isinstance(tree.value, Mapping) or depth > 4:
+        return None
+    found: list[tuple[Value, ...]] = []
+    for _, item in tree.value.items:
+        one = context.flow.follow(tree, item)
+        if isinstance(one.value, Mapping):
+            inner = _tuples(context, one, depth + 1)
+            if inner is None:
+                return None
+            found += inner
+        elif isinstance(one.value, Sequence) and isinstance(one.value.node, ast.Tuple):
+            items = tuple(context.flow.follow(one, part).value for part in one.value.items)
+            if any(isinstance(part, Sequence | Mapping) for part in items):
+                return None
+            found.append(items)
+        else:
+            return None
+    return found
+
+
+def _mapped(context: Context, event: CallEvent, before: int) -> tuple[FunctionFacts, str] | None:
+    """Return the function of the project that is mapped, and which of its parameters gets the leaves."""
+    callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+    if len(callees) != 1 or callees[0].gradient or callees[0].args or callees[0].receiver is not None:
+        return None
+    function = callees[0].function
+    if function.decorators or function.positional <= before:
+        return None
+    param = list(function.params)[before]
+    stored = (n for n in context.bodies.names(function.scope).get(param, ()) if isinstance(n.ctx, ast.Store))
+    return None if any(stored) else (function, param)
+
+
+def _as_shape(context: Context, event: CallEvent, before: int) -> bool:
+    """Say whether what is mapped makes an array of what it gets as its shape."""
+    direct = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+    if isinstance(direct, Ref):
+        return direct.name in _MAKERS and before == 0 and len(event.value.args) == 2
+    mapped = _mapped(context, event, before)
+    if mapped is None:
+        return False
+    function, param = mapped
+    calls = context.bodies.calls.get(function.scope, ())
+    return any(_makes(context, one, function.params[param]) for one in calls) and not _tested(context, function)
+
+
+def _makes(context: Context, event: CallEvent, param: Value) -> bool:
+    """Say whether a call makes an array whose shape is a parameter."""
+    name = context.flow.calls.name(event)
+    if event.value.starred or name not in _MAKERS | _DRAWS:
+        return False
+    position = 0 if name in _MAKERS else _POSITIONS.get(name.rpartition(".")[2], 1)
+    return event.value.argument(position, "shape") is param
+
+
+def _as_tuple(context: Context, event: CallEvent, before: int) -> bool:
+    """Say whether what is mapped does with what it gets what no number can do: its length, an item, its parts."""
+    mapped = _mapped(context, event, before)
+    if mapped is None or _tested(context, mapped[0]):
+        return False
+    function, param = mapped
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Subscript | ast.Starred) and _is(node.value, param):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"len", "tuple", "list"}:
+            if len(node.args) == 1 and _is(node.args[0], param):
+                return True
+    return False
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _tested(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a function asks what it was given, as by ``isinstance``, or goes on in another way."""
+    nodes = context.bodies.nodes(function.scope)
+    return any(isinstance(node, ast.If | ast.IfExp | ast.Try) for node in nodes)
+
+
+RULE = lint_rule(
+    "NNX746",
+    "mapped-shapes",
+    "jax.tree.map over shapes, which are trees of numbers",
+    why="""\
+A tuple is a tree of its parts, so `jax.tree.map(jnp.zeros, {"w": (3, 4), "b": (4,)})` calls the function with 3, with 4
+and with 4, and makes tuples of vectors. `is_leaf` says that a tuple is one leaf.
+""",
+    source="jax documentation of jax.tree.map and pytrees; measured on JAX 0.10.2",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+shapes = {"kernel": (3, 4), "bias": (4,)}
+params = jax.tree.map(lambda shape: jnp.zeros(shape), shapes)
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+shapes = {"kernel": (3, 4), "bias": (4,)}
+params = jax.tree.map(lambda shape: jnp.zeros(shape), shapes, is_leaf=lambda x: isinstance(x, tuple))
+""",
+    ),
+)
