@@ -11,12 +11,12 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.arrays import UNKNOWN, Arrays
+from codemods.nnx.lint.complex_values import is_complex
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, shown
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.vector_condition import least_axes
-from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Item, Sequence, Unknown, Value
 
 _POWERS = frozenset({"jax.numpy.square", "jax.numpy.abs", "builtins.abs"})
@@ -37,8 +37,11 @@ def _check(context: Context) -> Iterator[Finding]:
         for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):
             function = callee.function
             if keyword(event.node, "holomorphic") is None and len(function.returns) == 1:
-                node = getattr(function.returns[0], "node", None)
-                if node is not None and _complex(node):
+                value = function.returns[0]
+                if isinstance(value, Sequence) and value.items and keyword(event.node, "has_aux") is not None:
+                    value = value.items[0]
+                node = getattr(value, "node", None)
+                if node is not None and is_complex(context, value, function.scope):
                     yield finding(
                         RULE.code,
                         function.scope,
@@ -64,19 +67,6 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"{shown(function)} returns a loss for every element of a batch, and not one number",
                         "reduce it with mean() or sum()",
                     )
-
-
-def _complex(node: ast.AST | None) -> bool:
-    """Say whether an expression is a complex number, by arithmetic with one that is written there."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, complex)
-    if isinstance(node, ast.BinOp):
-        return _complex(node.left) or _complex(node.right)
-    if isinstance(node, ast.UnaryOp):
-        return _complex(node.operand)
-    if isinstance(node, ast.Call) and last_word(node.func) in {"sum", "mean", "exp", "sin", "cos", "sqrt"}:
-        return any(_complex(argument) for argument in node.args)
-    return False
 
 
 def _elementwise(

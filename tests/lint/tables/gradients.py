@@ -232,8 +232,25 @@ Trainer().step(x)
             "g = nnx.grad(lambda m: jnp.square(m(x) - 1))(model)  # NNX853\n",
             "def loss(m, v, n):\n    return optax.softmax_cross_entropy_with_integer_labels(m(v), n)  # NNX853\n"
             "g = nnx.grad(loss)(model, x, 0)\n",
+            "H = jnp.eye(2, dtype=jnp.complex64)\ndef state(t):\n    return jnp.array([jnp.cos(t), jnp.sin(t)])\n"
+            "def energy(t):\n    psi = state(t)\n    return jnp.vdot(psi, H @ psi)  # NNX853\n"
+            "g = jax.grad(energy)(0.3)\n",
+            "def power(w):\n    return jnp.sum(jnp.fft.fft(w) ** 2)  # NNX853\ng = jax.grad(power)(jnp.ones(4))\n",
+            "def loss(w):\n    z = w.astype(jnp.complex64)\n    return (z * z).sum(), z  # NNX853\n"
+            "g = jax.grad(loss, has_aux=True)(jnp.ones(4))\n",
+            "class Spin:\n    def __init__(self):\n        self.h = jnp.diag(jnp.array([1 + 0j, -1]))\n"
+            "    def energy(self, v):\n        return jnp.dot(v, self.h @ v)\n"
+            "spin = Spin()\nstep = jax.jit(jax.value_and_grad(lambda t: spin.energy(t)))  # NNX853\n",
         ),
         clean=(
+            "H = jnp.eye(2, dtype=jnp.complex64)\ndef energy(t):\n    psi = jnp.array([jnp.cos(t), jnp.sin(t)])\n"
+            "    return jnp.vdot(psi, H @ psi).real\ng = jax.grad(energy)(0.3)\n",
+            "def power(w):\n    return jnp.sum(jnp.abs(jnp.fft.fft(w)) ** 2)\ng = jax.grad(power)(jnp.ones(4))\n",
+            "def loss(w):\n    z = w.astype(jnp.complex64)\n    return jnp.real(z * z).sum(), z\n"
+            "g = jax.grad(loss, has_aux=True)(jnp.ones(4))\n",
+            "H = jnp.eye(2, dtype=jnp.complex64)\ndef energy(v):\n    return jnp.linalg.eigvalsh(H * v)[0]\n"
+            "g = jax.grad(energy)(0.3)\n",
+            "def square(z):\n    return z * z * 1j\ng = jax.grad(square, holomorphic=True)(1.0 + 2.0j)\n",
             "def loss(m, x, y):\n    return jnp.mean((m(x) - y) ** 2)\ng = nnx.grad(loss)(model, x, x)\n",
             "g = jax.grad(lambda p: ((p * x - 1) ** 2).sum())(x)\n",
             "def error(a, b):\n    return (a - b) ** 2\ny = error(x, x)\n",
