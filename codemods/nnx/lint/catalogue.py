@@ -177,6 +177,7 @@ from codemods.nnx.lint import (
     traced_print,
     transform_labels,
     tree_arithmetic,
+    uncompared_field,
     unfinished_checkpoint,
     unhashable_key,
     unhashable_static,
@@ -225,9 +226,9 @@ RULES: tuple[Rule, ...] = tuple(
         skipped_constructor, snapshot, solved_batch, split_count, split_in_loop, split_per_round, squared_norm,
         stale_global, stale_partial, state_anew, state_first, static_field, static_flag, static_module, static_varies,
         stream_names, stuck_eval, summed_twice, tied_copy, timed_compilation, timing, torch_momentum, traced_print,
-        transform_labels, tree_arithmetic, unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights,
-        unlike_trees, unmade_initializer, unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore,
-        unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state, wrong_kind,
-        cached_partial, split_merge,
+        transform_labels, tree_arithmetic, uncompared_field, unfinished_checkpoint, unhashable_key, unhashable_static,
+        unknown_weights, unlike_trees, unmade_initializer, unmapped_statistics, unreduced, unrolled, untraceable,
+        untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
+        wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip

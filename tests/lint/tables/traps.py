@@ -42,6 +42,15 @@ _LOSS = "def loss(w, v):\n    return jnp.mean((w * v - 1.0) ** 2)\n"
 _UNCHECKED = (
     '@jax.jit\n@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data")), out_specs=(P(), P()), check_vma=False)\n'
 )
+_SETTINGS = """\
+from dataclasses import dataclass, field, replace
+@dataclass(frozen=True)
+class Settings:
+    size: int
+    scale: float = field(default=1.0, compare=False)
+    label: str = field(default="", compare=False)
+"""
+_SCALED = "@partial(jax.jit, static_argnums=0)\ndef scaled(s, x):\n    return s.scale * x  # NNX747\n"
 CASES = {
     "NNX797": Cases(
         bad=(
@@ -281,6 +290,33 @@ CASES = {
             "twice = jax.tree.map(lambda n: 2 * n, {'shape': (3, 4), 'rest': (1,)})\n",
             "def made(s):\n    return jnp.zeros(s) if isinstance(s, tuple) else s\n"
             "kept = jax.tree.map(made, {'w_shape': (3, 4), 'b': (4,)})\n",
+        ),
+    ),
+    "NNX747": Cases(
+        bad=(
+            _SETTINGS + _SCALED + "a = Settings(3)\nprint(scaled(a, 1.0), scaled(replace(a, scale=2.0), 1.0))\n",
+            _SETTINGS + _SCALED + "for value in (1.0, 2.0):\n    print(scaled(Settings(3, scale=value), 1.0))\n",
+            _SETTINGS + _SCALED + "print(scaled(Settings(3, 1.5), 1.0), scaled(Settings(3, 2.0), 1.0))\n",
+            _SETTINGS + "def scaled(x, s):\n    def body(c, _):\n        return c * s.scale, None  # NNX747\n"
+            "    return jax.lax.scan(body, x, None, length=2)[0]\nfast = jax.jit(scaled, static_argnames=('s',))\n"
+            "def run(s, values):\n    for value in values:\n        s = replace(s, scale=value)\n"
+            "        print(fast(1.0, s=s))\nrun(Settings(2), [1.0, 2.0])\n",
+        ),
+        clean=(
+            _SETTINGS.replace("1.0, compare=False", "1.0")
+            + _SCALED.replace("  # NNX747", "")
+            + "a = Settings(3)\nprint(scaled(a, 1.0), scaled(replace(a, scale=2.0), 1.0))\n",
+            _SETTINGS
+            + _SCALED.replace("  # NNX747", "")
+            + "print(scaled(Settings(3), 1.0), scaled(Settings(3), 2.0))\n",
+            _SETTINGS
+            + _SCALED.replace("  # NNX747", "")
+            + "a = Settings(3)\nprint(scaled(a, 1.0), scaled(replace(a, label='b'), 1.0))\n",
+            _SETTINGS
+            + _SCALED.replace("  # NNX747", "")
+            + "a = Settings(3)\nprint(scaled(a, 1.0), scaled(replace(a, size=4, scale=2.0), 1.0))\n",
+            _SETTINGS + "@partial(jax.jit, static_argnums=0)\ndef sized(s, x):\n    return s.size * x\n"
+            "a = Settings(3)\nprint(sized(a, 1.0), sized(replace(a, scale=2.0), 1.0))\n",
         ),
     ),
     "NNX757": Cases(
