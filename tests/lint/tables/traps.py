@@ -319,6 +319,27 @@ CASES = {
             "a = Settings(3)\nprint(sized(a, 1.0), sized(replace(a, scale=2.0), 1.0))\n",
         ),
     ),
+    "NNX748": Cases(
+        bad=(
+            "y = jax.lax.associative_scan(lambda a, b: 0.9 * a + b, jnp.ones(8))  # NNX748\n",
+            "y = jax.lax.associative_scan(jnp.subtract, jnp.ones(8))  # NNX748\n",
+            "def mean(a, b):\n    return (a + b) / 2\ny = jax.lax.associative_scan(mean, jnp.ones(8))  # NNX748\n",
+            "class Filter:\n    def __init__(self, keep):\n        self.keep = keep\n"
+            "    def combine(self, a, b):\n        rest = 1 - self.keep\n        return self.keep * a + rest * b\n"
+            "    def run(self, v):\n        return jax.lax.associative_scan(self.combine, v)  # NNX748\n",
+            "def combine(left, right):\n    a, b = left\n    c, d = right\n    return a * c, a * b + d\n"
+            "y = jax.lax.associative_scan(combine, (jnp.ones(8), jnp.ones(8)))  # NNX748\n",
+        ),
+        clean=(
+            "y = jax.lax.associative_scan(lambda a, b: a + b, jnp.ones(8))\n",
+            "y = jax.lax.associative_scan(jnp.maximum, jnp.ones(8))\n",
+            "def combine(left, right):\n    a, b = left\n    c, d = right\n    return a * c, c * b + d\n"
+            "y = jax.lax.associative_scan(combine, (jnp.ones(8), jnp.ones(8)))\n",
+            "y = jax.lax.associative_scan(lambda a, b: a + b - a * b, jnp.ones(8))\n",
+            "y = jax.lax.associative_scan(lambda a, b: a @ b, jnp.ones((8, 2, 2)))\n",
+            "y = jax.lax.scan(lambda c, v: (0.9 * c + v, c), 0.0, jnp.ones(8))\n",
+        ),
+    ),
     "NNX757": Cases(
         bad=(
             _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())\n'
