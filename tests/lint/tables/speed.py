@@ -572,6 +572,14 @@ logged(x)
 print(time.time() - begin)
 """,
             """\
+def measure(run, *args):
+    run(*args).block_until_ready()
+    begin = time.perf_counter()
+    result = run(*args)
+    result.block_until_ready()
+    return time.perf_counter() - begin, result
+""",
+            """\
 def measure(run, other, *args):
     run(*args).block_until_ready()
     run = other
