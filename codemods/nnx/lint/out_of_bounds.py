@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.drawn_branch import past_branches
 from codemods.nnx.lint.literal_shape import literal_shape
 from codemods.nnx.lint.origins import made_by_calls, named, origin, own_stores
 from codemods.nnx.lint.padding_index import negative_padding
@@ -30,6 +31,15 @@ def _check(context: Context) -> Iterator[Finding]:
             f'mode="{mode}" leaves out only what is past the end',
             "fill up with the length of the array, which is out of bounds",
         )
+    for event, count in past_branches(context):
+        if not in_test(event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the index may be past the last of {count} branches: JAX runs the last one instead",
+                "count branches from 0: maxval is their number, and is not drawn itself",
+            )
     for scope, node in each(context, ast.Subscript):
         if in_test(scope):
             continue

@@ -514,6 +514,10 @@ class Net(nnx.Module):
     ),
     "NNX847": Cases(
         bad=(
+            "n = jax.random.randint(key, (), 1, 3)\ny = jax.lax.switch(n, [jnp.sin, jnp.cos], 1.0)  # NNX847\n",
+            "MOVES = (jnp.sin, jnp.cos)\ndef draw(k):\n    return jax.random.randint(k, (), 1, len(MOVES) + 1)\n"
+            "y = jax.lax.switch(draw(key), MOVES, 1.0)  # NNX847\n",
+            "n = jax.random.randint(key, (), 0, 2)\ny = jax.lax.switch(n + 1, [jnp.sin, jnp.cos], 1.0)  # NNX847\n",
             "y = jnp.zeros(3)\nz = y[3]  # NNX847\n",
             "y = jnp.arange(4)\nz = y.at[5].set(1)  # NNX847\n",
             "def f():\n    y = jnp.array([1, 2])\n    return y[-3]  # NNX847\n",
@@ -545,6 +549,11 @@ z = x.at[jnp.full(3, PAD)].get(mode="fill")  # NNX847
 """,
         ),
         clean=(
+            "n = jax.random.randint(key, (), 0, 2)\ny = jax.lax.switch(n, [jnp.sin, jnp.cos], 1.0)\n",
+            "MOVES = (jnp.sin, jnp.cos)\ndef draw(k):\n    return jax.random.randint(k, (), 0, len(MOVES))\n"
+            "y = jax.lax.switch(draw(key), MOVES, 1.0)\n",
+            "n = jax.random.randint(key, (), 1, 3)\ny = jax.lax.switch(n - 1, [jnp.sin, jnp.cos], 1.0)\n",
+            "n = jax.random.randint(key, (), 1, 2)\ny = jax.lax.switch(n, [jnp.sin, jnp.cos], 1.0)\n",
             "y = jnp.zeros(3)\nz = y[2] + y[-3]\n",
             "y = jnp.arange(2, 9)\nz = y[5]\n",
             "y = jnp.zeros((5, 3))\nz = y[4]\n",
