@@ -52,6 +52,8 @@ MARKED = [
     _init("self.a = MARK(list())", f"self.a.append({LINEAR})"),
     _init("self.a = MARK(collections.OrderedDict())", f"self.a['x'] = {LINEAR}"),
     _init("self.a = MARK([] if f else {})", f"self.a['x'] = {LINEAR}"),
+    f"def made():\n    return [{LINEAR}]\n\n\n" + _init("self.a = MARK(made())"),
+    f"def made():\n    return list(nnx.List([{LINEAR}]))\n\n\n" + _init("self.a = MARK(made())"),
     *(
         _net(declared, INIT, f"    self.a = MARK([{LINEAR}])")
         for declared in ("a: list", "a: 'list[int]'", "a = 3", "b: nnx.Data[list]", "a: list[nnx.Linear]")
@@ -71,6 +73,19 @@ LEFT = [
         )
     ),
     "class Base(nnx.Module):\n    a: nnx.Data[list]\n\n\n" + _net(INIT, f"    self.a = [{LINEAR}]", base="Base"),
+    *(
+        f"def made(layers=()):\n    {body}\n\n\n" + _init("self.a = made()")
+        for body in (
+            f"return nnx.List([{LINEAR}])",
+            f"return nnx.data([{LINEAR} for _ in range(2)])",
+            f"return nnx.Dict({{'x': {LINEAR}}})",
+            f"layers = nnx.List([])\n    layers.append({LINEAR})\n    return layers",
+            f"layers = nnx.List([])\n    for _ in range(2):\n        layers.append({LINEAR})\n    return layers",
+        )
+    ),
+    "def around(layers):\n    return nnx.List(layers)\n\n\n" + _init(f"self.a = around([{LINEAR}])"),
+    _net("def made(self):", f"    return nnx.List([{LINEAR}])", INIT, "    self.a = self.made()"),
+    _init("self.a = f") + f"\n\nnet = Net(nnx.List([{LINEAR}]))\n",
 ]  # fmt: skip
 
 REPORTED = [_init(f"self.a, self.b = self.c = [{LINEAR}], []"), _init(f"self.a = b = [{LINEAR}]")]

@@ -365,9 +365,33 @@ class Attributes:
     def is_marked(self, store: Store) -> bool:
         """Say whether a store says itself what the attribute is: by ``nnx.data``, ``nnx.List`` and the like."""
         value = of_display(store.value)  # one of several targets
-        ways = value.options if isinstance(value, Choice) else (value,)
-        bounds = (self.flow.here(way, store.event.scope) for way in ways)
-        return any(self.names_mark(bound) for bound in bounds) or self._is_filled_list(store)
+        return self._made_marked(self.flow.here(value, store.event.scope), 0) or self._is_filled_list(store)
+
+    def _made_marked(self, bound: Bound, depth: int) -> bool:
+        """Say whether a value is made by a mark on some way: here, by a function that returns it, or by a caller."""
+        value = bound.value
+        if depth > _DEPTH:
+            return False
+        if isinstance(value, Choice):
+            return any(self._made_marked(self.flow.with_value(bound, way), depth + 1) for way in value.options)
+        if depth and isinstance(value, Changed | Loop):  # filled before it was returned
+            return self._made_marked(self.flow.with_value(bound, value.before), depth + 1)
+        if isinstance(value, Call):
+            if self.names_mark(bound):
+                return True
+            if self.flow.calls.callee_name(bound):
+                return False
+            return any(
+                self._made_marked(Bound(result, frame), depth + 1)
+                for callee, frame in self.flow.calls.invoked(bound)
+                if not callee.gradient and not callee.function.generator
+                for result in callee.function.returns
+            )
+        if isinstance(value, Param) and value is not value.function.self_param:
+            entries = self.flow.sites.entries(value.function)
+            given = (self.flow.argument(entry, value.name) for entry in entries)
+            return any(self._made_marked(one, depth + 1) for one in given if one is not None)
+        return False
 
     def _is_filled_list(self, store: Store) -> bool:
         """Say whether a variable is stored that was made as ``nnx.List`` or ``nnx.Dict`` and filled then."""
