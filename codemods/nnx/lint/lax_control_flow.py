@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.modes import flags_named, mode_set
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, resolved
@@ -85,7 +86,7 @@ def _layers(context: Context, event: CallEvent, transform: str) -> Iterator[Find
         given = flow.resolve(flow.here(value, event.scope))
         items = given.value.items if isinstance(given.value, Sequence) else (given.value,)
         for item in items:
-            if _drawing(context, flow.follow(given, item), event.scope):
+            if _drawing(context, flow.follow(given, item), event.scope, event.node, event.scope):
                 own = _NAMES.get(last(transform), last(transform))
                 yield finding(
                     RULE.code,
@@ -100,7 +101,7 @@ def _layers(context: Context, event: CallEvent, transform: str) -> Iterator[Find
 def _found(
     context: Context, function: FunctionFacts, transform: str, scope: Scope, node: ast.AST, own: Param | None = None
 ) -> Iterator[Finding]:
-    name = _changed(context, function.scope, own)
+    name = _changed(context, function.scope, node, scope, own)
     if name:
         word = _NAMES.get(last(transform), last(transform))
         yield finding(
@@ -142,7 +143,7 @@ def _updated(context: Context, scope: Scope) -> str | None:
             return base.id
         if func is base and not any(word in scope.module.source.data for word in _MODES):
             told = isinstance(node, ast.Call) and bool(node.keywords)
-            if _drawing(context, made, scope) and (told or not _off_by_default(context, made)):
+            if _drawing(context, made, scope, node, scope) and (told or not _off_by_default(context, made)):
                 return base.id
     return None
 
@@ -170,12 +171,16 @@ def _captured(scope: Scope, node: ast.AST, own: Param | None) -> bool:
     return isinstance(value, Free) or (own is not None and value is own)
 
 
-def _changed(context: Context, scope: Scope, own: Param | None = None, depth: int = 0) -> str | None:
+def _changed(
+    context: Context, scope: Scope, place: ast.AST, around: Scope, own: Param | None = None, depth: int = 0
+) -> str | None:
     """Return the name of a captured object that the body of a transform changes.
 
     Args:
         context: the analysis.
         scope: the body.
+        place: the transform.
+        around: where the transform stands.
         own: the ``self`` of a bound method, which is captured as well.
         depth: how many functions around call each other.
     """
@@ -189,7 +194,7 @@ def _changed(context: Context, scope: Scope, own: Param | None = None, depth: in
         func = node.func
         method = ""
         if isinstance(func, ast.Attribute):
-            held = _layer(context, node, func, scope, own)
+            held = _layer(context, node, func, scope, place, around, own)
             if held:
                 return held
             method, func = func.attr, func.value
@@ -205,13 +210,14 @@ def _changed(context: Context, scope: Scope, own: Param | None = None, depth: in
         if made is None:
             continue
         if isinstance(made.value, Function) and not method and depth < _DEEP and _always(context, node, scope):
-            inner = _changed(context, made.value.facts.scope, None, depth + 1)
+            inner = _changed(context, made.value.facts.scope, place, around, None, depth + 1)
             if inner:
                 return inner
         if _always(context, node, scope) and method_changes(context, made, method or "__call__"):
             return func.id
-        if not method and _drawing(context, made, scope) and (node.keywords or not _off_by_default(context, made)):
-            return func.id
+        if not method and _drawing(context, made, scope, place, around):
+            if node.keywords or not _off_by_default(context, made):
+                return func.id
         callee = context.flow.calls.callee_name(made)
         if callee and (_CHANGING.get(callee) == method or callee == "flax.nnx.Rngs"):
             return func.id
@@ -344,15 +350,24 @@ def _own_variable(context: Context, target: ast.expr, method: FunctionFacts) -> 
     return context.kinds.of(context.flow.here(held, method.scope)) == {Kind.VARIABLE}
 
 
-def _layer(context: Context, node: ast.Call, func: ast.Attribute, scope: Scope, own: Param | None) -> str | None:
+def _layer(
+    context: Context,
+    node: ast.Call,
+    func: ast.Attribute,
+    scope: Scope,
+    place: ast.AST,
+    around: Scope,
+    own: Param | None,
+) -> str | None:
     """Return the text of a captured object's layer that is called and changes its state, as ``self.norm(x)``."""
     if not isinstance(root := root_of(func), ast.Name) or not _captured(scope, root, own):
         return None
     made = resolved(context, func, scope)
     if made is None:
         return None
-    if isinstance(made.value, Call) and isinstance(scope.module.values.get(root), Free):
-        if not draws(context, made, keeping=True):
+    if isinstance(made.value, Call) and isinstance(held := scope.module.values.get(root), Free):
+        holder = context.flow.resolve(context.flow.here(held, scope))
+        if not draws(context, made, keeping=True) or mode_set(context, holder, place, around):
             return None
     elif not _given(context, made) or not _always(context, node, scope):
         return None
@@ -371,16 +386,17 @@ def _given(context: Context, made: Bound) -> bool:
     )
 
 
-def _drawing(context: Context, made: Bound, scope: Scope) -> bool:
+def _drawing(context: Context, made: Bound, scope: Scope, place: ast.AST, around: Scope) -> bool:
     """Say whether calling a module changes its state, of an argument whatever the callers give."""
     if isinstance(made.value, Call):
-        return draws(context, made, keeping=True)
-    if not isinstance(made.value, Param | Indexed | Item | Round | Each) or any(
-        word in scope.module.source.data for word in _MODES
-    ):
+        return draws(context, made, keeping=True) and not mode_set(context, made, place, around)
+    if not isinstance(made.value, Param | Indexed | Item | Round | Each) or flags_named(scope.module.source):
         return False
     given = context.sources.originals(made)
-    return bool(given) and all(isinstance(one.value, Call) and draws(context, one, keeping=True) for one in given)
+    return bool(given) and all(
+        isinstance(one.value, Call) and draws(context, one, keeping=True) and not mode_set(context, one, place, around)
+        for one in given
+    )
 
 
 def _off_by_default(context: Context, made: Bound) -> bool:

@@ -1296,6 +1296,29 @@ jax.lax.fori_loop(0, 3, body, 0.0)  # NNX809
 norm = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
 shape = jax.eval_shape(lambda v: norm(v), x)  # NNX809
 """,
+            """\
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+jax.lax.scan(lambda c, v: (c, drop(v)), 0, x)  # NNX809
+drop.eval()
+jax.lax.scan(lambda c, v: (c, drop(v)), 0, x)
+""",
+            _NET
+            + """\
+    def __call__(self, x):
+        return self.dropout(self.linear(x))
+
+def rollout(net, v):
+    return jax.lax.fori_loop(0, 3, lambda _, c: net(c), v)  # NNX809
+
+def main():
+    net, other = Net(nnx.Rngs(0)), Net(nnx.Rngs(1))
+    other.eval()
+    print("not deterministic", jax.vmap(lambda v: net(v))(x))  # NNX809
+    print(rollout(net, x))
+    net.eval()
+
+main()
+""",
         ),
         clean=(
             "y = jax.vmap(lambda v: model(v))(jnp.ones((4, 3)))\n",
@@ -1327,6 +1350,54 @@ y = jax.lax.cond(x.sum() > 0, lambda v: drop(v), lambda v: v, x)
 """,
             """\
 shape = nnx.eval_shape(lambda: nnx.BatchNorm(3, rngs=nnx.Rngs(0)))
+""",
+            _NET
+            + """\
+    def __call__(self, x):
+        return self.dropout(self.norm(self.linear(x)))
+
+net = Net(nnx.Rngs(0))
+print(net(x))
+net.eval()
+jax.lax.scan(lambda c, _: (net(c), None), jnp.ones((4, 3)), None, length=6)
+y = jax.vmap(net)(jnp.ones((4, 3)))
+""",
+            _NET
+            + """\
+    def __call__(self, x):
+        return self.dropout(self.norm(self.linear(x)))
+
+def rollout(net, v):
+    return jax.lax.fori_loop(0, 3, lambda _, c: net(c), v)
+
+net = Net(nnx.Rngs(0))
+net.set_attributes(deterministic=True, use_running_average=True)
+rollout(net, jnp.ones((4, 3)))
+""",
+            _NET
+            + """\
+    def __call__(self, x):
+        return self.dropout(self.norm(self.linear(x)))
+
+class Runner:
+    def __init__(self, net):
+        self.net = net
+        self.net.eval()
+net = Net(nnx.Rngs(0))
+runner = Runner(net)
+y = jax.lax.map(lambda v: net(v), jnp.ones((4, 3)))
+""",
+            """\
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+for step in range(2):
+    if step:
+        jax.lax.scan(lambda c, v: (c, drop(v)), 0, jnp.ones((4, 3)))
+    drop.eval()
+""",
+            """\
+drop = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
+drop.deterministic = True
+jax.lax.scan(lambda c, v: (c, drop(v)), 0, jnp.ones((4, 3)))
 """,
         ),
     ),
