@@ -13,22 +13,23 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import OPTIMIZERS, last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Sequence
+from codemods.nnx.values import Call, Param, Ref, Sequence
 
 # what else keeps parameters as they are
-_FREEZING = (b"set_to_zero", b"stop_gradient", b"freeze", b"multi_transform", b"partition")
+_FREEZING = frozenset({"set_to_zero", "stop_gradient", "multi_transform", "partition", "selective_transform"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    masks = [event for event, name in foreign(context, "masked") if name.startswith("optax.") and event.value.args]
+    masks = [event for event, name in foreign(context, "masked") if name.startswith("optax.")]
     for event in masks:
-        data = event.scope.module.source.data
-        if in_test(event.scope) or any(word in data for word in _FREEZING):
+        if in_test(event.scope) or event.value.starred:
             continue
         if sum(other.scope.module is event.scope.module for other in masks) > 1:
             continue  # another optimizer for the rest
-        inner = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
-        if not _steps(context, inner) or _scaled_after(context, event):
+        given = event.value.argument(0, "inner")
+        if given is None or not _all_step(context, context.flow.here(given, event.scope)):
+            continue
+        if _scaled_after(context, event) or _frozen_elsewhere(context, event):
             continue
         yield finding(
             RULE.code,
@@ -39,16 +40,52 @@ def _check(context: Context) -> Iterator[Finding]:
         )
 
 
+def _frozen_elsewhere(context: Context, event: CallEvent) -> bool:
+    """Say whether something in the module of a mask may keep parameters, other than the function around it."""
+    source = event.scope.module.source
+    if any(node.attr in _FREEZING for node in source.of_type(ast.Attribute)):
+        return True
+    if any(node.name in _FREEZING for node in source.of_type(ast.alias)):
+        return True
+    return any(
+        ("freeze" in word or "frozen" in word)
+        and not any(
+            callee.function.scope is event.scope
+            for callee in context.flow.calls.reached(context.flow.here(other.value, other.scope))
+        )
+        for other in event.scope.module.calls
+        if (word := last_word(other.node.func).lower())
+    )
+
+
+def _all_step(context: Context, bound: Bound) -> bool:
+    """Say whether a transformation is a whole optimizer, of an argument whatever the callers give."""
+    found = context.flow.resolve(bound)
+    if not isinstance(found.value, Param):
+        return _steps(context, found)
+    given = context.sources.originals(found)
+    return bool(given) and all(_steps(context, one) for one in given)
+
+
 def _steps(context: Context, bound: Bound) -> bool:
     """Say whether a transformation is a whole optimizer: what it gives is subtracted with a learning rate."""
     if not isinstance(bound.value, Call):
         return False
-    name = context.flow.calls.callee_name(bound)
+    name = context.flow.calls.callee_name(bound) or _injected(context, bound, bound.value)
     if not name.startswith("optax."):
         return False
     if last(name) == "chain" and bound.value.args and not isinstance(bound.value.args[-1], Sequence):
         return any(_steps(context, context.flow.follow(bound, part)) for part in bound.value.args)
     return last(name) in OPTIMIZERS
+
+
+def _injected(context: Context, bound: Bound, value: Call) -> str:
+    """Return the name of the optimizer that ``optax.inject_hyperparams`` makes; empty if it is none."""
+    maker = context.flow.follow(bound, value.callee)
+    if context.flow.calls.callee_name(maker) != "optax.inject_hyperparams" or not isinstance(maker.value, Call):
+        return ""
+    made = context.flow.follow(maker, maker.value.args[0]).value if maker.value.args else None
+    return made.name if isinstance(made, Ref) else ""
 
 
 def _scaled_after(context: Context, event: CallEvent) -> bool:

@@ -597,6 +597,13 @@ CASES = {
             "def build(mask):\n    return optax.chain(optax.clip(1.0), optax.masked(optax.sgd(0.1), mask))  # NNX770\n",
             "inner = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))\n"
             "def build(mask):\n    return optax.masked(inner, mask=mask)  # NNX770\n",
+            "def freeze_first(tx, mask):\n    return optax.masked(tx, mask)  # NNX770\n"
+            "tx = freeze_first(optax.adam(1e-3), {'a': True, 'b': False})\n",
+            "def make():\n    return optax.chain(optax.clip(1.0), optax.lion(1e-4))\n"
+            "def frozen(mask, *, tx):\n    return optax.masked(inner=tx, mask=mask)  # NNX770\n"
+            "for mask in ({'a': True}, {'a': False}):\n    tx = frozen(mask, tx=make())\n",
+            "def build(mask, freeze=True):\n    tx = optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)\n"
+            "    return optax.masked(tx, mask) if freeze else tx  # NNX770\n",
         ),
         clean=(
             "def build(m, rest):\n"
@@ -605,6 +612,13 @@ CASES = {
             "def build(m, rest):\n"
             "    return optax.chain(optax.masked(optax.adam(1e-3), m), optax.masked(optax.set_to_zero(), rest))\n",
             "def build(m):\n    return optax.chain(optax.masked(optax.scale_by_adam(), m), optax.scale(-1e-3))\n",
+            "def only(tx, m):\n    return optax.masked(tx, m)\n"
+            "a = optax.chain(only(optax.add_decayed_weights(1e-4), {'a': True}), optax.sgd(0.1))\n",
+            "def only(tx, m):\n    return optax.masked(tx, m)\ntx = only(optax.adam(1e-3), {'a': True})\n"
+            "def freeze_rest(grads):\n    return {'a': grads['a'], 'b': 0.0 * grads['b']}\n"
+            "grads = freeze_rest({'a': jnp.ones(2), 'b': jnp.ones(2)})\n",
+            "def only(tx, m):\n    return optax.masked(tx, m)\n"
+            "for tx in (optax.sgd(0.1), optax.scale(0.5)):\n    tx = only(tx, {'a': True})\n",
         ),
     ),
     "NNX771": Cases(
