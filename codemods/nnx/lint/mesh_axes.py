@@ -77,24 +77,53 @@ def _annotated(context: Context) -> Iterator[Finding]:
         where = _MESHES.get(last_word(event.node.func))
         if where is None:
             continue
-        names = constant(argument(event.node, *where))
-        if isinstance(names, str):
-            names = (names,)
-        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        made = context.flow.here(event.value, event.scope)
+        if context.flow.calls.reached(made):
+            continue  # a function of the project, in which another call makes the mesh
+        names = _axes_of(context, made)
+        if names is None:
             return
         known.update(names)
     for event in events if known else ():
-        node = argument(event.node, 1, "sharding")
-        for part in ast.walk(node) if node is not None else ():
-            if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value not in known:
-                if not context.bodies.guarded(event.node, event.scope):
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        part,
-                        f"no mesh of the project has an axis `{part.value}`; there are {', '.join(sorted(known))}",
-                        "use an axis of the mesh",
-                    )
+        node, given = argument(event.node, 1, "sharding"), event.value.argument(1, "sharding")
+        if node is None or given is None or context.bodies.guarded(event.node, event.scope):
+            continue
+        written = {part.value: part for part in ast.walk(node) if isinstance(part, ast.Constant)}
+        named = dict.fromkeys(_partitioned(context, context.flow.here(given, event.scope), 0))
+        for axis in named:
+            if axis not in known:
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    written.get(axis, node),
+                    f"no mesh of the project has an axis `{axis}`; there are {', '.join(sorted(known))}",
+                    "use an axis of the mesh",
+                )
+
+
+def _partitioned(context: Context, bound: Bound, depth: int) -> Iterator[str]:
+    """Yield the axes that a partition names: those of a tuple or spec, and of arguments and fields known everywhere."""
+    found = context.flow.resolve(bound)
+    value = found.value
+    if isinstance(value, Const) and isinstance(value.value, str):
+        yield value.value
+    elif isinstance(value, Sequence) or (isinstance(value, Call) and context.flow.calls.callee_name(found) in _SPECS):
+        for item in value.items if isinstance(value, Sequence) else value.args:
+            if not isinstance(item, Star):
+                yield from _partitioned(context, context.flow.with_value(found, item), depth)
+    elif isinstance(value, Param | Attr) and depth < _HANDED and not _chosen(value):
+        sources = context.sources.of(found)
+        if all(isinstance(one.value, Const | Sequence) for one in sources):
+            for one in sources:
+                yield from _partitioned(context, one, depth + 1)
+
+
+_HANDED = 3  # functions that hand on the name of an axis
+
+
+def _chosen(value: Param | Attr) -> bool:
+    """Say whether the function of a parameter looks for it among other names first."""
+    return isinstance(value, Param) and _asks(value.function)
 
 
 # how many axes the weights of layers have, by the argument that makes them; None is that of a convolution's kernel

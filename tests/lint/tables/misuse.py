@@ -1148,6 +1148,24 @@ AXES = ('x',)
 mesh = Mesh(np.array(jax.devices()[:1]), AXES)
 f = jax.shard_map(lambda v: v, mesh=mesh, in_specs=(P('y'),), out_specs=P('x'))  # NNX863
 """,
+            """\
+NAMES = ('rows', 'cols')
+mesh = jax.make_mesh((1, 1), NAMES)
+init = nnx.with_partitioning(nnx.initializers.ones_init(), (None, 'model'))  # NNX863
+""",
+            """\
+ROW, KERNEL = 'rows', (None, 'model')
+def build_mesh(names=(ROW, 'cols')):
+    return jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), axis_names=('rows', 'cols'))
+mesh = build_mesh()
+init = nnx.with_partitioning(nnx.initializers.ones_init(), sharding=KERNEL)  # NNX863
+""",
+            """\
+mesh = jax.make_mesh((1,), ('rows',))
+def parted(axis):
+    return nnx.with_partitioning(nnx.initializers.ones_init(), (None, axis))  # NNX863
+init = parted('cols')
+""",
         ),
         clean=(
             """\
@@ -1170,6 +1188,30 @@ sharding = NamedSharding(mesh, P(('data', 'model')))
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 meshes = [Mesh(np.array(jax.devices()[:1]), (name,)) for name in ('data', 'model')]
 shardings = [NamedSharding(mesh, P(mesh.axis_names[0])) for mesh in meshes]
+""",
+            """\
+NAMES = ('rows', 'cols')
+mesh = jax.make_mesh((1, 1), NAMES)
+KERNEL = (None, NAMES[1])
+init = nnx.with_partitioning(nnx.initializers.ones_init(), KERNEL)
+""",
+            """\
+def make_mesh(names):
+    return jax.make_mesh((1,) * len(names), names)
+mesh = make_mesh(['rows', 'model'][:2])
+init = nnx.with_partitioning(nnx.initializers.ones_init(), (None, 'model'))
+""",
+            """\
+mesh = jax.make_mesh((1,), ('rows',))
+def parted(axis):
+    return nnx.with_partitioning(nnx.initializers.ones_init(), (None, axis if axis in mesh.axis_names else None))
+init = parted('cols')
+""",
+            """\
+mesh = jax.make_mesh((1,), ('rows',))
+def parted(axis):
+    return nnx.with_partitioning(nnx.initializers.ones_init(), (None, axis))
+init = parted(None)
 """,
             """\
 from jax.sharding import Mesh, PartitionSpec as P
