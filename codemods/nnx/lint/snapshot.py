@@ -76,11 +76,43 @@ def _followed(context: Context) -> Iterator[tuple[CallEvent, str]]:
         for target in _names(event):
             if (_PROMISES.search(target.id) and not _filtered(event)) or _returned(context, event, target):
                 wanted[event] = f"`{target.id}`"
+        kept = _kept_by_callers(context, event)
+        if kept is not None:
+            wanted[event] = f"`{kept}`"
         if _collected(context, event) and not _filtered(event):
             wanted[event] = "what the list collects"
     if wanted:
         follow = {alias.node for alias in aliases(context) if alias.forward and not alias.told_apart}
         yield from ((event, kept) for event, kept in wanted.items() if event.node in follow)
+
+
+def _kept_by_callers(context: Context, event: CallEvent) -> str | None:
+    """Return under which name the callers of a function keep the state that it returns, if all want a copy."""
+    function = event.scope.function
+    if function is None or last_word(event.node.func) == "split" or not _is_result(event):
+        return None
+    model, first = event.node.args[0], next((p for p in function.params.values() if p is not function.self_param), None)
+    handed = first is not None and event.scope.module.values.get(model) is first
+    name = None
+    for caller in context.flow.sites.callers(function):
+        targets = _names(caller)
+        if len(targets) != 1 or in_test(caller.scope):
+            return None
+        promised = _PROMISES.search(targets[0].id) and not _filtered(event)
+        if not promised and not (handed and caller.node.args and _returned(context, caller, targets[0])):
+            return None
+        name = targets[0].id
+    return name
+
+
+def _is_result(event: CallEvent) -> bool:
+    """Say whether a function returns what a call gives, as it is."""
+    function = event.scope.function
+    if function is not None and isinstance(function.node, ast.Lambda):
+        return function.node.body is event.node
+    if isinstance(event.statement, ast.Return):
+        return event.statement.value is event.node
+    return function is not None and function.returns == [event.value]
 
 
 def _collected(context: Context, event: CallEvent) -> bool:
@@ -111,7 +143,16 @@ def _names(event: CallEvent) -> list[ast.Name]:
     if last_word(event.node.func) == "split":
         return []
     one = _given(event)
+    if one is None and isinstance(target, ast.Name) and event.node in _parts(statement.value):
+        one = target  # best = (loss, nnx.state(model))
     return [one] if one is not None else []
+
+
+def _parts(display: ast.expr) -> list[ast.expr]:
+    """Return what stands in a tuple, list or dict."""
+    if isinstance(display, ast.Dict):
+        return display.values
+    return display.elts if isinstance(display, ast.Tuple | ast.List) else []
 
 
 def _filtered(event: CallEvent) -> bool:

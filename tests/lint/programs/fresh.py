@@ -1286,6 +1286,134 @@ print(total(best) == total(model))
 """,
         since="0.12",
     ),
+    "a state that a function gives under a name of its callers": Pair(
+        "NNX818",
+        """
+def weights_of(module):
+    return nnx.state(module, nnx.Param)
+
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+saved = weights_of(model)
+for _ in range(3):
+    loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    optimizer.update(model, grads)
+print(total(saved) == total(model))
+""",
+        """
+def weights_of(module):
+    return nnx.state(module, nnx.Param)
+
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+live = weights_of(model)
+for _ in range(3):
+    loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    optimizer.update(model, grads)
+print(total(live) == total(model))
+""",
+        since="0.12",
+    ),
+    "the best weights by a method": Pair(
+        "NNX818",
+        """
+class Fit:
+    def __init__(self):
+        self.model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+        self.optimizer = nnx.Optimizer(self.model, optax.sgd(0.1), wrt=nnx.Param)
+
+    def weights(self):
+        state = nnx.state(self.model)
+        return state
+
+    def run(self):
+        best_state, best_loss = None, float("inf")
+        for _ in range(3):
+            loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(self.model)
+            if loss < best_loss:
+                best_loss, best_state = loss, self.weights()
+            self.optimizer.update(self.model, grads)
+        print(total(best_state) == total(self.model))
+
+Fit().run()
+""",
+        """
+class Fit:
+    def __init__(self):
+        self.model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+        self.optimizer = nnx.Optimizer(self.model, optax.sgd(0.1), wrt=nnx.Param)
+
+    def weights(self):
+        state = nnx.state(self.model)
+        return jax.tree.map(jnp.copy, state)
+
+    def run(self):
+        best_state, best_loss = None, float("inf")
+        for _ in range(3):
+            loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(self.model)
+            if loss < best_loss:
+                best_loss, best_state = loss, self.weights()
+            self.optimizer.update(self.model, grads)
+        print(total(best_state) == total(self.model))
+
+Fit().run()
+""",
+        since="0.12",
+    ),
+    "the best weights in a dict": Pair(
+        "NNX818",
+        """
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+best = {"loss": float("inf"), "weights": None}
+for _ in range(3):
+    loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    if loss < best["loss"]:
+        best = {"loss": loss, "weights": nnx.state(model)}
+    optimizer.update(model, grads)
+print(total(best["weights"]) == total(model))
+""",
+        """
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+best = {"loss": float("inf"), "weights": None}
+for _ in range(3):
+    loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    if loss < best["loss"]:
+        best = {"loss": loss, "weights": nnx.clone(nnx.state(model))}
+    optimizer.update(model, grads)
+print(total(best["weights"]) == total(model))
+""",
+        since="0.12",
+    ),
+    "weights by a lambda that are put back": Pair(
+        "NNX818",
+        """
+take = lambda module: nnx.state(module, nnx.Param)
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+weights = take(model)
+for _ in range(3):
+    loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    optimizer.update(model, grads)
+trained = total(model)
+nnx.update(model, weights)
+print(trained == total(model))
+""",
+        """
+take = lambda module: nnx.clone(nnx.state(module, nnx.Param))
+model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+weights = take(model)
+for _ in range(3):
+    loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(model)
+    optimizer.update(model, grads)
+trained = total(model)
+nnx.update(model, weights)
+print(trained == total(model))
+""",
+        since="0.12",
+    ),
     "blocks in a plain dict": Pair(
         "NNX601",
         """
