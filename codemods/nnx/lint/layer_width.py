@@ -9,6 +9,7 @@ from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.image_sizes import ImageSizes, product
 from codemods.nnx.lint.owners import made_once
 from codemods.nnx.values import Attr, Call, Changed, Const, Loop, Param, Sequence, Unknown, Value
 
@@ -66,6 +67,8 @@ class _Widths:
         self._context = context
         self._made: dict[tuple[Value, Scope], Bound | None] = {}
         self._asked: set[tuple[Value, Scope]] = set()
+        shapes = {**dict.fromkeys(_FILLED, 0), **dict.fromkeys(_DRAWN, 1)}
+        self._images = ImageSizes(context, self._layer, self._number, _KEEPING, shapes)
         self._known: dict[tuple[Value, Scope], int | None] = {}
 
     def taken(self, event: CallEvent) -> int | None:
@@ -104,10 +107,7 @@ class _Widths:
         value = made.value.argument(1 if name in _SECOND else 0, name)
         if value is None:
             return None
-        sources = self._context.sources.of(self._context.flow.with_value(made, value))
-        found = {s.value.value if isinstance(s.value, Const) else None for s in sources}
-        one = found.pop() if len(found) == 1 else None
-        return one if type(one) is int else None
+        return product(self._context, self._context.flow.with_value(made, value))
 
     def of(self, value: Value, scope: Scope, depth: int = 0) -> int | None:
         """Return the length of the last axis of a value; None if it is not known."""
@@ -166,7 +166,7 @@ class _Widths:
             return self._literal(value.argument(1 if name in _DRAWN else 0, "shape"), scope)
         made = self._layer(value.callee, scope) if isinstance(value.callee, Attr) else None
         if made is None:
-            return None
+            return self._images.flattened(value, scope)
         layer = context.flow.calls.callee_name(made).removeprefix("flax.nnx.")
         given = _LAYERS[layer][1]
         if given:

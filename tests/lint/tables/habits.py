@@ -12,6 +12,16 @@ _MODE = (
     "class Noisy(nnx.Module):\n    def __init__(self):\n        self.{name} = True\n    def __call__(self, x):\n"
     "        return 2 * x if self.{name} else x  # NNX721\n{at}"
 )
+_FLAT = """\
+class Flat(nnx.Module):
+    def __init__(self, n, rngs=nnx.Rngs(5)):
+        self.conv = nnx.Conv(1, {conv}, rngs=rngs)
+        self.fc = nnx.Linear({flat}, 3, rngs=rngs)
+    def __call__(self, x):
+        x = nnx.max_pool(nnx.relu(self.conv(x)), (2, 2), strides=(2, 2))
+        x = x.reshape(x.shape[0], -1)
+        return self.fc(x)  # NNX722
+"""
 _PAIR = (
     "class Pair(nnx.Module):\n    def __init__(self, rngs):\n        self.up = nnx.Linear({up}, rngs=rngs)\n"
     "        self.down = nnx.Linear({down}, rngs=rngs)\n    def __call__(self, x):\n"
@@ -93,11 +103,34 @@ CASES: dict[str, Cases] = {
             "class C(nnx.Module):\n    def __init__(self):\n"
             "        self.conv = nnx.Conv(3, 8, kernel_size=(3, 3), rngs=nnx.Rngs(7))\n    def __call__(self, x):\n"
             "        return self.conv(x)  # NNX722\nC()(jnp.zeros((1, 3, 32, 32)))\n",
+            _FLAT.format(conv="8, (3, 3)", flat="n * 13 * 13") + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
+            _FLAT.format(conv="n, kernel_size=(5, 5), strides=2, padding='VALID'", flat="n * 7 * 7")
+            + "def run(net):\n    return net(jax.random.normal(key, (4, 28, 28, 1)))\nrun(Flat(8))\n",
+            _FLAT.format(conv="8, (3, 3), padding='VALID'", flat="8 * 14**2")
+            + "batch = 4\nv = np.zeros((batch, 28, 28, 1))\ndef run(m, v):\n    return m(v)\nrun(Flat(8), v)\n",
+            _FLAT.format(conv="8, (2, 2), padding='VALID'", flat="8 * 14 * 14").replace(
+                "strides=(2, 2)", "padding='SAME'"
+            )
+            + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
             "class C(nnx.Module):\n    def __init__(self, n, rngs):\n        self.a = nnx.Linear(3, n, rngs=rngs)\n"
             "        self.norm = nnx.LayerNorm(4, rngs=rngs)\n    def __call__(self, x):\n"
             "        return self.norm(self.a(x))  # NNX722\nprint(C(8, nnx.Rngs(7)))\n",
         ),
         clean=(
+            _FLAT.format(conv="8, (3, 3)", flat="n * 14 * 14").replace("  # NNX722", "")
+            + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
+            _FLAT.format(conv="8, (3, 3), padding='VALID'", flat="n * 13 * 13").replace("  # NNX722", "")
+            + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
+            _FLAT.format(conv="8, (3, 3), padding=1", flat="n * 14 * 14").replace("  # NNX722", "")
+            + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
+            _FLAT.format(conv="8, (5, 5), strides=(2, 2)", flat="8 * (14 // 2) ** 2").replace("  # NNX722", "")
+            + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
+            _FLAT.format(conv="8, (3, 3)", flat="8 * 14 * 7").replace("  # NNX722", "")
+            + "jax.vmap(lambda v, net=Flat(8): net(v))(jnp.ones((2, 28, 28, 1)))\n",
+            _FLAT.format(conv="8, (3, 3), kernel_dilation=2, padding='VALID'", flat="8 * 12 * 12").replace(
+                "  # NNX722", ""
+            )
+            + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
             _PAIR.format(up="3, 8", down="8, 2") + "        return self.down(nnx.relu(self.up(x)))\n",
             _PAIR.format(up="3, 8", down="16, 2") + "        h = self.up(x)\n"
             "        return self.down(jnp.concatenate([h, h], -1))\n",

@@ -1,0 +1,256 @@
+"""The lengths of the axes of arrays that go through convolutions and pools, up to where they are flattened."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.arrays import batched
+from codemods.nnx.lint.owners import owner_class
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence, Unknown, Value
+
+Shape = tuple[int | None, ...]
+
+_POOLS = frozenset({"max_pool", "avg_pool", "min_pool"})
+_DEPTH = 24
+_OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Mult: lambda one, two: one * two,
+    ast.Add: lambda one, two: one + two,
+    ast.Sub: lambda one, two: one - two,
+    ast.FloorDiv: lambda one, two: one // two if two else 0,
+    ast.Pow: lambda one, two: one**two if 0 <= two < 8 else 0,
+}
+
+
+class ImageSizes:
+    """Follows the shapes of arrays.
+
+    Args:
+        context: the analysis.
+        layer: gives how the layer of NNX is made that a value is, if it is one layer.
+        number: gives an argument of a layer's constructor by its name if it is one number wherever it is made.
+        keeping: functions of NNX and ``jax.nn`` that give arrays of the shape that they get.
+        made: functions that make an array, with the position of its shape.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        layer: Callable[[Value, Scope], Bound | None],
+        number: Callable[[Bound, str], int | None],
+        keeping: frozenset[str],
+        made: dict[str, int],
+    ) -> None:
+        self._context = context
+        self._layer = layer
+        self._number = number
+        self._keeping = keeping - _POOLS
+        self._made = made
+
+    def flattened(self, call: Call, scope: Scope) -> int | None:
+        """Return the length of the last axis of what a call makes by putting all axes but the first into one."""
+        target = self._target(call, scope)
+        if target is None or len(target[1]) != 2:
+            return None
+        whole, (first, last) = target
+        if not isinstance(last, Unknown) or not isinstance(last.node, ast.expr) or constant(last.node) != -1:
+            return None
+        if not isinstance(first, Item) or first.index != Const(0):
+            return None
+        if not isinstance(first.base, Attr) or first.base.name != "shape":
+            return None
+        shape = self.of(whole, scope, 0)
+        batch = shape if first.base.base is whole else self.of(first.base.base, scope, 0)
+        if shape is None or batch is None or len(shape) < 3 or len(batch) != len(shape):
+            return None
+        known = [one for one in shape[1:] if one is not None]
+        return math.prod(known) if len(known) == len(shape) - 1 else None
+
+    def _target(self, call: Call, scope: Scope) -> tuple[Value, tuple[Value, ...]] | None:
+        """Return what a call gives another shape, and the parts of that shape."""
+        if call.starred or call.keywords:
+            return None
+        if isinstance(call.callee, Attr) and call.callee.name == "reshape" and len(call.args) == 2:
+            if self._name(call, scope) == "jax.numpy.reshape":
+                given = call.args[1]
+                return (call.args[0], given.items) if isinstance(given, Sequence) else None
+            return call.callee.base, call.args
+        if isinstance(call.callee, Attr) and call.callee.name == "reshape" and len(call.args) == 1:
+            return (call.callee.base, call.args[0].items) if isinstance(call.args[0], Sequence) else None
+        return None
+
+    def _name(self, call: Call, scope: Scope) -> str:
+        return self._context.flow.calls.callee_name(self._context.flow.here(call, scope))
+
+    def of(self, value: Value, scope: Scope, depth: int) -> Shape | None:
+        """Return the lengths of all axes, None for those that are not known; None if not even their number is."""
+        if depth > _DEPTH:
+            return None
+        if isinstance(value, Call):
+            return self._call(value, scope, depth + 1)
+        context = self._context
+        found = context.flow.resolve(context.flow.here(value, scope))
+        if isinstance(found.value, Param):
+            return self._argument(found, depth + 1)
+        home = found.frame.function.scope if found.frame is not None else scope
+        if found.value is not value and isinstance(found.value, Call):
+            return self._call(found.value, home, depth + 1)
+        return None
+
+    def _argument(self, found: Bound, depth: int) -> Shape | None:
+        assert isinstance(found.value, Param)
+        if found.value.function in self._context.shared(batched) or self._context.shared(_scans):
+            return None  # a part of what is in there
+        shapes: set[Shape] = set()
+        sources = self._context.sources.originals(found)
+        if all(source.value is found.value for source in sources):
+            return self._called(found.value, depth)
+        for source in sources:
+            if not isinstance(source.value, Call):
+                return None
+            frame = source.frame
+            home = frame.function.scope if frame is not None else self._context.bodies.home(source.value.node)
+            shape = self._call(source.value, home, depth) if home is not None else None
+            if shape is None:
+                return None
+            shapes.add((None, *shape[1:]))
+        return shapes.pop() if len(shapes) == 1 else None
+
+    def _called(self, param: Param, depth: int) -> Shape | None:
+        """Return what the calls give to modules that are arguments themselves, as far as it is known."""
+        function, names = param.function, list(param.function.params)
+        if function.owner is None or function.name != "__call__" or names[1:2] != [param.name]:
+            return None
+        shapes: set[Shape] = set()
+        for event in self._context.project.calls():
+            if not isinstance(event.node.func, ast.Name) or len(event.node.args) != 1 or event.value.starred:
+                continue
+            if not isinstance(event.value.callee, Param | Free):
+                continue
+            if owner_class(self._context, event.value.callee, event.scope) is not function.owner:
+                continue
+            if event.scope.function in self._context.shared(batched):
+                return None
+            shape = self.of(event.value.args[0], event.scope, depth)
+            if shape is not None:
+                shapes.add((None, *shape[1:]))
+        return shapes.pop() if len(shapes) == 1 else None
+
+    def _call(self, value: Call, scope: Scope, depth: int) -> Shape | None:
+        if value.starred:
+            return None
+        name = self._name(value, scope)
+        home, _, word = name.rpartition(".")
+        if name in self._made:
+            return self._literal(value.argument(self._made[name], "shape"), scope)
+        if home in {"flax.nnx", "jax.nn"} and value.args:
+            if word in self._keeping:
+                return self.of(value.args[0], scope, depth)
+            if home == "flax.nnx" and word in _POOLS:
+                return self._windowed(value, "window_shape", 1, "VALID", self.of(value.args[0], scope, depth), None)
+        made = self._layer(value.callee, scope) if isinstance(value.callee, Attr) and value.args else None
+        if made is None or not isinstance(made.value, Call) or made.value.starred or value.keywords:
+            return None
+        shape = self.of(value.args[0], scope, depth)
+        layer = self._context.flow.calls.callee_name(made).removeprefix("flax.nnx.")
+        if layer == "Conv":
+            features = self._number(made, "out_features")
+            return self._windowed(made.value, "kernel_size", 2, "SAME", shape, features)
+        if layer in {"BatchNorm", "LayerNorm", "RMSNorm", "GroupNorm", "Dropout"}:
+            return shape
+        return None
+
+    def _windowed(
+        self, call: Call, name: str, place: int, padding: str, shape: Shape | None, features: int | None
+    ) -> Shape | None:
+        """Return the shape that windows over the middle axes give, as a convolution or a pool has them."""
+        words = {word for word, _ in call.keywords}
+        options = {name, "strides", "padding"}
+        allowed = options | {"in_features", "out_features", "rngs", "use_bias", "dtype", "param_dtype", "kernel_init",
+                             "bias_init", "inputs", "precision"}  # fmt: skip
+        if shape is None or not words <= allowed or len(call.args) > place + 3:
+            return None
+        window = _numbers(call, place, name)
+        strided = _argument(call, place + 1, "strides")
+        strides = (1,) * len(window or ()) if strided is None else _numbers(call, place + 1, "strides")
+        padded = _argument(call, place + 2, "padding")
+        filled = padding if padded is None else constant(padded)
+        if window is None or strides is None or filled not in {"SAME", "VALID"} or len(shape) != len(window) + 2:
+            return None
+        if len(strides) == 1:
+            strides = strides * len(window)
+        if len(strides) != len(window) or min(*strides, *window) < 1:
+            return None
+        middle = [
+            None if one is None else -(-one // step) if filled == "SAME" else max(0, (one - size) // step + 1)
+            for one, size, step in zip(shape[1:-1], window, strides, strict=True)
+        ]
+        return (shape[0], *middle, features if name == "kernel_size" else shape[-1])
+
+    def _literal(self, given: Value | None, scope: Scope) -> Shape | None:
+        if given is None:
+            return None
+        flow = self._context.flow
+        found = flow.resolve(flow.here(given, scope))
+        if not isinstance(found.value, Sequence):
+            return None
+        lengths = [flow.follow(found, item).value for item in found.value.items]
+        if not all(isinstance(one, Const | Param | Unknown) for one in lengths):
+            return None
+        return tuple(one.value if isinstance(one, Const) and type(one.value) is int else None for one in lengths)
+
+
+def _scans(context: Context) -> bool:
+    """Say whether anything goes through arrays one part after the other."""
+    return any(module.source.mentions(b"scan") for module in context.project.modules)
+
+
+def product(context: Context, bound: Bound, depth: int = 0) -> int | None:
+    """Return the number that arithmetic with constants and arguments gives, if it is the same on all ways.
+
+    Args:
+        context: the analysis.
+        bound: the value.
+        depth: how many values this one was followed from.
+    """
+    found = context.flow.resolve(bound)
+    value = found.value
+    if isinstance(value, Const):
+        return value.value if type(value.value) is int else None
+    if depth > _DEPTH:
+        return None
+    if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):
+        node = value.node
+        values = next((m.values for m in context.project.modules if node in m.values), None)
+        operation = _OPERATIONS.get(type(node.op))
+        if values is None or operation is None:
+            return None
+        sides = [values.get(side) for side in (node.left, node.right)]
+        one, two = (product(context, Bound(s, found.frame), depth + 1) if s is not None else None for s in sides)
+        return operation(one, two) if one is not None and two is not None else None
+    sources = context.sources.of(found)
+    if any(one.value is value for one in sources):
+        return None
+    numbers = {product(context, one, depth + 1) for one in sources}
+    return numbers.pop() if len(numbers) == 1 else None
+
+
+def _argument(call: Call, place: int, name: str) -> ast.expr | None:
+    if place < len(call.node.args):
+        return call.node.args[place]
+    return next((one.value for one in call.node.keywords if one.arg == name), None)
+
+
+def _numbers(call: Call, place: int, name: str) -> tuple[int, ...] | None:
+    """Return the numbers that are written for an argument."""
+    node = _argument(call, place, name)
+    written = constant(node) if node is not None else None
+    numbers = (written,) if type(written) is int else written
+    if not isinstance(numbers, tuple | list) or not numbers or any(type(one) is not int for one in numbers):
+        return None
+    return tuple(numbers)
