@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.frames import Bound
-from codemods.nnx.lint.arrays import batched
-from codemods.nnx.lint.owners import owner_class
+from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence, Unknown, Value
 
@@ -93,6 +92,9 @@ class ImageSizes:
             return None
         if isinstance(value, Call):
             return self._call(value, scope, depth + 1)
+        if isinstance(value, Unknown):
+            node = value.node
+            return self._together(value, node, scope, depth + 1) if isinstance(node, ast.BinOp) else None
         context = self._context
         found = context.flow.resolve(context.flow.here(value, scope))
         if isinstance(found.value, Param):
@@ -111,11 +113,11 @@ class ImageSizes:
         if all(source.value is found.value for source in sources):
             return self._called(found.value, depth)
         for source in sources:
-            if not isinstance(source.value, Call):
+            if not isinstance(source.value, Call | Unknown):
                 return None
             frame = source.frame
             home = frame.function.scope if frame is not None else self._context.bodies.home(source.value.node)
-            shape = self._call(source.value, home, depth) if home is not None else None
+            shape = self.of(source.value, home, depth) if home is not None else None
             if shape is None:
                 return None
             shapes.add((None, *shape[1:]))
@@ -132,7 +134,7 @@ class ImageSizes:
                 continue
             if not isinstance(event.value.callee, Param | Free):
                 continue
-            if owner_class(self._context, event.value.callee, event.scope) is not function.owner:
+            if not self._of_class(self._context.flow.here(event.value.callee, event.scope), function.owner):
                 continue
             if event.scope.function in self._context.shared(batched):
                 return None
@@ -140,6 +142,23 @@ class ImageSizes:
             if shape is not None:
                 shapes.add((None, *shape[1:]))
         return shapes.pop() if len(shapes) == 1 else None
+
+    def _of_class(self, bound: Bound, owner: ClassFacts) -> bool:
+        made = self._context.sources.originals(bound)
+        return bool(made) and all(
+            isinstance(one.value, Call) and self._context.flow.classes.class_of(one) is owner for one in made
+        )
+
+    def _together(self, value: Unknown, node: ast.BinOp, scope: Scope, depth: int) -> Shape | None:
+        """Return the shape of arithmetic with an array, if the other side gives it no further axes."""
+        values = scope.module.values
+        axes = Arrays(self._context, {}).of(value, scope).axes
+        for side in (node.left, node.right):
+            one = values.get(side)
+            shape = self.of(one, scope, depth) if one is not None and one is not value else None
+            if shape is not None and axes == len(shape) and not isinstance(node.op, ast.MatMult):
+                return tuple(None if length == 1 else length for length in shape)
+        return None
 
     def _call(self, value: Call, scope: Scope, depth: int) -> Shape | None:
         if value.starred:

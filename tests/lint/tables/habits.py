@@ -108,6 +108,12 @@ CASES: dict[str, Cases] = {
             + "def run(net):\n    return net(jax.random.normal(key, (4, 28, 28, 1)))\nrun(Flat(8))\n",
             _FLAT.format(conv="8, (3, 3), padding='VALID'", flat="8 * 14**2")
             + "batch = 4\nv = np.zeros((batch, 28, 28, 1))\ndef run(m, v):\n    return m(v)\nrun(Flat(8), v)\n",
+            _FLAT.format(conv="8, (3, 3)", flat="n * 13 * 13")
+            + "def batch(n):\n    y = jax.random.randint(key, (n,), 0, 9)\n"
+            "    return jnp.ones((n, 28, 28, 1)) + y[:, None, None, None] / 9, y\n"
+            "@nnx.jit\ndef step(net, x, y):\n"
+            "    return nnx.grad(lambda m: jnp.mean((m(x)[:, 0] - y) ** 2))(net)\n"
+            "net, (x, y) = Flat(8), batch(4)\nprint(step(net, x, y))\n",
             _FLAT.format(conv="8, (2, 2), padding='VALID'", flat="8 * 14 * 14").replace(
                 "strides=(2, 2)", "padding='SAME'"
             )
