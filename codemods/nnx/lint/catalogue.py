@@ -5,6 +5,7 @@ from __future__ import annotations
 from codemods.nnx.lint import (
     abstract_called,
     accumulated,
+    advantage,
     appended,
     appended_array,
     argument_kinds,
@@ -205,7 +206,7 @@ from codemods.nnx.speedup import cached_partial, split_merge
 RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
-        abstract_called, accumulated, appended, appended_array, argument_kinds, array_mutator, ascending,
+        abstract_called, accumulated, advantage, appended, appended_array, argument_kinds, array_mutator, ascending,
         attention_mode, attribute_state, axes_length, baseless_lora, batch_shapes, boolean_mask, bound_method, branch,
         cached_tracer, callback_shape, captured, captured_key, carry_order, carry_type, checkpoint_again,
         collection_names, concretize, decayed_backbone, derivative_rule, discarded_at, discarded_result,

@@ -37,7 +37,129 @@ def step(net, opt, v):
 step(probe, opt, x)
 """
 
+_AGENT = """\
+class Agent(nnx.Module):
+    def __init__(self, rngs):
+        self.trunk = nnx.Linear(3, 4, rngs=rngs)
+        self.actor = nnx.Linear(4, 2, rngs=rngs)
+        self.critic = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, obs):
+        h = nnx.tanh(self.trunk(obs))
+        return self.actor(h), self.critic(h)
+agent = Agent(nnx.Rngs(0))
+obs, actions, returns = jnp.ones((5, 3)), jnp.zeros(5, int), jnp.arange(5.0)
+"""
+_LOSS = """\
+def loss_fn(net, obs, actions, returns):
+    logits, values = net(obs)
+    values = values.squeeze(-1)
+    logp = jnp.take_along_axis(nnx.log_softmax(logits), actions[:, None], 1)[:, 0]
+    advantages = returns - values
+    policy = -jnp.mean(logp * advantages)
+    return policy + 0.5 * jnp.mean((returns - values) ** 2)
+"""
+_GRAD = "grads = nnx.grad(loss_fn)(agent, obs, actions, returns)\n"
+_LEARNING = _AGENT + _LOSS.replace("returns - values\n", "returns - values  # NNX734\n", 1)
+_TWO_NETS = """\
+def loss_fn(policy, critic, obs, actions, returns):
+    advantage = returns - critic(obs)[:, 0]
+    logp = jax.nn.log_softmax(policy(obs))[jnp.arange(5), actions]
+    return -(logp * advantage).mean()
+nets = nnx.Linear(3, 2, rngs=nnx.Rngs(1)), nnx.Linear(3, 1, rngs=nnx.Rngs(2))
+"""
+
 CASES = {
+    "NNX734": Cases(
+        bad=(
+            _LEARNING + _GRAD,
+            # the proximal objective, with advantages that are normalized
+            _LEARNING.replace(
+                "    policy = -jnp.mean(logp * advantages)\n",
+                """\
+    advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    ratio = jnp.exp(logp - returns)
+    policy = -jnp.minimum(ratio * advantages, jnp.clip(ratio, 0.8, 1.2) * advantages).mean()
+""",
+            )
+            + _GRAD,
+            # through a function that adds the losses up, with the error of one step
+            _AGENT
+            + """\
+def both(net, obs, actions, rewards):
+    logits, value = net(obs)
+    value = value[:, 0]
+    delta = rewards + 0.9 * net(obs + 1)[1][:, 0] - value  # NNX734
+    nll = optax.softmax_cross_entropy_with_integer_labels(logits, actions)
+    return (nll * delta).mean(), (delta ** 2).mean()
+def total(net, obs, actions, rewards):
+    actor, critic = both(net, obs, actions, rewards)
+    return actor + critic
+loss, grads = nnx.value_and_grad(total)(agent, obs, actions, returns)
+""",
+            # parameters as a tree
+            _AGENT
+            + """\
+graphdef, params = nnx.split(agent)
+def loss_fn(params):
+    net = nnx.merge(graphdef, params)
+    h = net.trunk(obs)
+    baseline = net.critic(h)[:, 0]
+    return -(nnx.log_softmax(net.actor(h))[jnp.arange(5), actions] * (returns - baseline)).mean()  # NNX734
+grads = jax.grad(loss_fn)(params)
+""",
+            _TWO_NETS.replace("[:, 0]\n", "[:, 0]  # NNX734\n", 1)
+            + "grads = nnx.grad(loss_fn, argnums=(0, 1))(*nets, obs, actions, returns)\n".replace(
+                "obs,", "jnp.ones((5, 3)),"
+            ).replace("actions, returns", "jnp.zeros(5, int), jnp.ones(5)"),
+        ),
+        clean=(
+            _AGENT + _LOSS.replace("returns - values\n", "returns - jax.lax.stop_gradient(values)\n", 1) + _GRAD,
+            _AGENT + _LOSS.replace("returns - values\n", "jax.lax.stop_gradient(returns - values)\n", 1) + _GRAD,
+            _AGENT + _LOSS.replace("logp * advantages", "logp * jax.lax.stop_gradient(advantages)") + _GRAD,
+            _AGENT
+            + _LOSS.replace("    policy =", "    advantages = jax.lax.stop_gradient(advantages)\n    policy =", 1)
+            + _GRAD,
+            # values of before, and of a model of which no derivative is taken
+            _AGENT
+            + """\
+def loss_fn(net, obs, actions, returns, old_values):
+    logits, values = net(obs)
+    logp = nnx.log_softmax(logits)[jnp.arange(5), actions]
+    advantages = returns - old_values
+    return -jnp.mean(logp * advantages) + jnp.mean((returns - values[:, 0]) ** 2)
+grads = nnx.grad(loss_fn)(agent, obs, actions, returns, agent(obs)[1][:, 0])
+""",
+            _TWO_NETS + "grads = nnx.grad(loss_fn)(*nets, jnp.ones((5, 3)), jnp.zeros(5, int), jnp.ones(5))\n",
+            _AGENT
+            + """\
+def loss_fn(net, obs):
+    value = agent(obs)[1][:, 0]
+    advantage = returns - value
+    return -(nnx.log_softmax(net(obs)[0])[:, 0] * advantage).mean()
+grads = nnx.grad(loss_fn)(nnx.clone(agent), obs)
+""",
+            # no derivative at all
+            _AGENT + _LOSS + "print(loss_fn(agent, obs, actions, returns))\n",
+            # the method gives numbers
+            _AGENT.replace("self.critic(h)\n", "jax.lax.stop_gradient(self.critic(h))\n") + _LOSS + _GRAD,
+            # only the policy is trained
+            _AGENT
+            + _LOSS
+            + """\
+actor = nnx.All(nnx.Param, nnx.PathContains("actor"))
+grads = nnx.grad(loss_fn, argnums=nnx.DiffState(0, actor))(agent, obs, actions, returns)
+""",
+            # a divergence of two distributions is no advantage
+            _AGENT
+            + """\
+def loss_fn(net, obs, targets):
+    logp = nnx.log_softmax(net(obs)[0])
+    p = jnp.exp(targets)
+    return (p * (targets - logp)).sum(-1).mean() + (logp * (targets - logp)).mean()
+grads = nnx.grad(loss_fn)(agent, obs, jnp.zeros((5, 2)))
+""",
+        ),
+    ),
     "NNX733": Cases(
         bad=(
             _PROBE + "opt = nnx.Optimizer(probe, optax.adamw(1e-3), wrt=nnx.Param)  # NNX733\n" + _STEP,
@@ -70,7 +192,7 @@ print(probe.body.first.kernel[...])
             _PROBE + "opt = nnx.Optimizer(probe, optax.adamw(1e-3, weight_decay=0.0), wrt=nnx.Param)\n" + _STEP,
             _PROBE
             + """\
-mask = jax.tree.map_with_path(lambda path, _: "head" in jax.tree_util.keystr(path), nnx.state(probe, nnx.Param))
+mask = lambda params: jax.tree.map(lambda p: p.shape == (4, 2), params)
 opt = nnx.Optimizer(probe, optax.adamw(1e-3, mask=mask), wrt=nnx.Param)
 """
             + _STEP,

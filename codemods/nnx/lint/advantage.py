@@ -1,0 +1,251 @@
+"""NNX734: a policy loss whose advantage lets its gradient into the critic."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import each, in_test, passed
+from codemods.nnx.lint.syntax import constant, keyword, root_of
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Item, Param, Unknown, Value
+
+_ADVANTAGE = re.compile(r"(^|_)(adv|advs|advantages?|td|td_errors?|deltas?)(_|$)", re.I)
+_CRITIC = re.compile(r"(^|_)(v|vs|vals?|values?|critics?|baselines?)(_|$)", re.I)
+_LOG = re.compile(r"log_?p|log_?softmax|log_?pi|nll|cross_entropy|logpdf|logpmf|(^|_)ratios?(_|$)", re.I)
+# what gives the same numbers, in another shape or type
+_SAME = frozenset({"squeeze", "reshape", "ravel", "flatten", "astype", "asarray"})
+_CALLING = frozenset({"apply", "apply_fn"})
+# where only a part of the parameters is trained
+_PARTS = re.compile(rb"PathContains|DiffState|multi_transform|optax\.masked|set_to_zero")
+_DEPTH = 6
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    told: set[ast.AST] = set()
+    for scope, product in each(context, ast.BinOp):
+        if not isinstance(product.op, ast.Mult) or scope.function is None or in_test(scope):
+            continue
+        factors = list(_factors(product))
+        if not any(_logarithm(one, scope, 0) for one in factors):
+            continue
+        for factor in factors:
+            found = _advantage(context, factor, scope, 0)
+            if found is None or found[0] in told or _logarithm(factor, scope, 0) or _stopped(context, product, scope):
+                continue
+            told.add(found[0])
+            yield finding(
+                RULE.code,
+                scope,
+                found[0],
+                f"the policy's loss trains the critic: its gradient goes through `{ast.unparse(found[1])}` as well",
+                "stop it: advantage = jax.lax.stop_gradient(returns - values)",
+                related=[(product, "the loss multiplies by it here")],
+            )
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what is multiplied, without signs."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        yield from _factors(node.operand)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    else:
+        yield node
+
+
+def _logarithm(node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether an expression is a log-probability of a policy, or a ratio of two probabilities, by its names."""
+    if isinstance(node, ast.Name):
+        if _LOG.search(node.id):
+            return True
+        made = _made(node, scope)
+        return made is not None and depth < _DEPTH and _logarithm(made, scope, depth + 1)
+    if isinstance(node, ast.Call):
+        if _LOG.search(last_word(node.func)):
+            return True
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if last_word(node.func) == "exp" and node.args and isinstance(node.args[0], ast.BinOp):
+            return depth < _DEPTH and _logarithm(node.args[0].left, scope, depth + 1)
+        parts = [*node.args[:1], *([inner] if isinstance(inner, ast.Call | ast.Subscript) else [])]
+        return depth < _DEPTH and any(_logarithm(one, scope, depth + 1) for one in parts)
+    return isinstance(node, ast.Subscript | ast.UnaryOp) and _logarithm(
+        node.value if isinstance(node, ast.Subscript) else node.operand, scope, depth + 1
+    )
+
+
+def _made(node: ast.expr, scope: Scope) -> ast.expr | None:
+    """Return the expression that a variable is the name of."""
+    value = scope.module.values.get(node)
+    made = value.node if isinstance(value, Call | Unknown) else None
+    return made if isinstance(made, ast.expr) and made is not node else None
+
+
+def _advantage(context: Context, node: ast.expr, scope: Scope, depth: int) -> tuple[ast.expr, ast.expr] | None:
+    """Return the difference of returns and values that an expression is, and the values, if gradients go into them."""
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, ast.Name):
+        made = _made(node, scope)
+        return _advantage(context, made, scope, depth + 1) if made is not None else None
+    if isinstance(node, ast.Call):
+        inner = _reshaped(node)
+        return _advantage(context, inner, scope, depth + 1) if inner is not None else None
+    if not isinstance(node, ast.BinOp):
+        return None
+    if isinstance(node.op, ast.Sub) and _critic(context, node.right, scope, 0) and _named(context, node, scope):
+        return node, node.right
+    if isinstance(node.op, ast.Sub | ast.Div | ast.Mult):
+        return _advantage(context, node.left, scope, depth + 1)
+    return None
+
+
+def _named(context: Context, node: ast.BinOp, scope: Scope) -> bool:
+    """Say whether a difference is called an advantage, or what it takes off a value."""
+    outer = around(context, scope).get(node)
+    names = [last_word(t) for t in outer.targets] if isinstance(outer, ast.Assign) else []
+    right = node.right
+    while (inner := _reshaped(right)) is not None:
+        right = inner
+    words = {last_word(n.func) for n in (right,) if isinstance(n, ast.Call)} | {last_word(right)}
+    return any(map(_ADVANTAGE.search, names)) or any(map(_CRITIC.search, words))
+
+
+def _reshaped(node: ast.expr) -> ast.expr | None:
+    """Return the array of which an expression takes a part or the numbers in another shape."""
+    if isinstance(node, ast.Subscript):
+        return node.value
+    if not isinstance(node, ast.Call) or last_word(node.func) not in _SAME:
+        return None
+    if isinstance(node.func, ast.Attribute) and not (
+        isinstance(node.func.value, ast.Name) and node.func.value.id in {"jnp", "np", "jax", "lax"}
+    ):
+        return node.func.value
+    return node.args[0] if node.args else None
+
+
+def _critic(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether an expression is what the differentiated model gives, with its gradient."""
+    inner = _reshaped(node)
+    if inner is not None and depth < _DEPTH:
+        return _critic(context, inner, scope, depth + 1)
+    if isinstance(node, ast.Name):
+        value = scope.module.values.get(node)
+        while isinstance(value, Item):
+            value = value.base
+        made = value.node if isinstance(value, Call | Unknown) else None
+        if isinstance(made, ast.Call | ast.Subscript):
+            return depth < _DEPTH and _critic(context, made, scope, depth + 1)
+        return False
+    return isinstance(node, ast.Call) and context.bodies.home(node) is scope and _model_call(context, node, scope)
+
+
+def _model_call(context: Context, node: ast.Call, scope: Scope) -> bool:
+    """Say whether a call is one of a model, or with parameters, of which the derivative is taken."""
+    call = scope.module.values.get(node)
+    if not isinstance(call, Call):
+        return False
+    bodies = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
+    if bodies:
+        if any(b"stop_gradient" in one.scope.module.source.data and _mentions(one) for one in bodies):
+            return False
+    elif any(b"stop_gradient" in one.source.data for one in context.project.modules):
+        return False
+    if last_word(node.func) in _CALLING and node.args:
+        return any(_graded(context, n, scope) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))
+    root = root_of(node.func)
+    if not isinstance(root, ast.Name):
+        return False
+    if _graded(context, root, scope):
+        return True
+    made = scope.module.values.get(root)
+    if not isinstance(made, Call) or context.flow.calls.callee_name(context.flow.here(made, scope)) != "flax.nnx.merge":
+        return False
+    return any(_graded_value(context, part, 0) for part in made.args)
+
+
+def _mentions(function: FunctionFacts) -> bool:
+    """Say whether a function, or another method of its class, stops gradients."""
+    node = function.owner.node if function.owner is not None else function.node
+    return any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == "stop_gradient" for n in ast.walk(node))
+
+
+def _graded(context: Context, name: ast.Name, scope: Scope) -> bool:
+    return _graded_value(context, scope.module.values.get(name), 0)
+
+
+def _graded_value(context: Context, value: Value | None, depth: int) -> bool:
+    """Say whether a value is a parameter of which a gradient of all is taken, or is handed on from one."""
+    if not isinstance(value, Param) or depth > _DEPTH or value.name not in value.function.params:
+        return False
+    for root in context.traced.gradients:
+        if root.function is not value.function or value.name in root.static or root.options is None:
+            continue
+        numbers = keyword(root.options, "argnums")
+        plain = numbers is None or isinstance(constant(numbers), int | tuple | list)
+        if plain and not any(_PARTS.search(m.source.data) for m in {root.scope.module, value.function.scope.module}):
+            return True
+    return any(
+        not caller.value.starred
+        and caller.scope.function is not value.function
+        and _graded_value(context, passed(caller, value), depth + 1)
+        for caller in context.flow.sites.callers(value.function)
+    )
+
+
+def _stopped(context: Context, node: ast.AST, scope: Scope) -> bool:
+    """Say whether an expression stands in a call that stops its gradient."""
+    above = around(context, scope)
+    outer = above.get(node)
+    while isinstance(outer, ast.expr):
+        if isinstance(outer, ast.Call) and last_word(outer.func) == "stop_gradient":
+            return True
+        outer = above.get(outer)
+    return False
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Agent(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.actor = nnx.Linear(3, 2, rngs=rngs)
+        self.critic = nnx.Linear(3, 1, rngs=rngs)
+
+
+def loss_fn(agent, obs, actions, returns):
+    values = agent.critic(obs)[:, 0]
+    log_probs = nnx.log_softmax(agent.actor(obs))[jnp.arange(len(actions)), actions]
+    advantage = returns - values
+    return -jnp.mean(log_probs * advantage) + jnp.mean((returns - values) ** 2)
+
+
+agent = Agent(nnx.Rngs(0))
+grads = nnx.grad(loss_fn)(agent, jnp.ones((4, 3)), jnp.zeros(4, int), jnp.ones(4))
+"""
+
+RULE = lint_rule(
+    "NNX734",
+    "advantage-with-gradient",
+    "an advantage in the loss of a policy that lets the gradient into the critic",
+    why="""\
+The policy's gradient weighs log-probabilities by the advantage as by a number. Where the values in it come from the
+model that is differentiated, the loss can also be made small by wrong values: they grow without bound for likely
+actions, and the policy learns from them. `jax.lax.stop_gradient` around the advantage makes it a number; the loss of
+the values is left as it is.
+""",
+    source="Mnih et al. 2016, Asynchronous Methods for Deep Reinforcement Learning; measured: values far from returns",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("advantage = returns - values", "advantage = jax.lax.stop_gradient(returns - values)"),),
+)
