@@ -2035,7 +2035,7 @@ class Counting(nnx.Module):
 scale, counting = Scale(), Counting()
 @jax.jit  # NNX816
 def observed(scale, v):
-    scale.peak.set_value(jnp.abs(v).max())
+    scale.peak.value = jnp.abs(v).max()
     return v / scale.peak.value
 print(observed(scale, x))
 """,
