@@ -71,6 +71,9 @@ _ALWAYS = frozenset(
     + [f"jax.random.{word}" for word in ("randint", "ball", "multinomial", "multivariate_normal", "orthogonal", "t",
                                          "triangular", "generalized_normal")]
 )  # fmt: skip
+#: Functions that give tuples of arrays.
+_TUPLES = frozenset({"divmod", "eig", "eigh", "frexp", "histogram", "lstsq", "lu", "modf", "polar", "qr", "schur"}
+                    | {"slogdet", "svd"})  # fmt: skip
 _SEVERAL = frozenset({"split", "array_split", "meshgrid", "scan", "while_loop", "fori_loop", "cond", "switch", "map"})
 _DEPTH = 20
 
@@ -645,12 +648,14 @@ def made_by_jax(context: Context, value: Value | None, scope: Scope, depth: int 
             return True
         if not isinstance(value.base, Call) or not isinstance(value.index, Const):
             return False  # else a part of what a function gives
+        if last(context.flow.calls.callee_name(context.flow.here(value.base, scope))) in _TUPLES:
+            return True
     if isinstance(value, Call):
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
         if name:
             home, _, word = name.rpartition(".")
             known = name in STAGED_RESULTS or name in _ALWAYS or (home == "jax.numpy" and word in _FILLED)
-            return home in _SPACES and known and word not in _SEVERAL
+            return home in _SPACES and known and word not in _SEVERAL | _TUPLES
         if isinstance(value.callee, Attr) and value.callee.name in ARRAY_METHODS - {
             "get",
             "copy",

@@ -89,6 +89,9 @@ def _outer(context: Context, event: CallEvent) -> bool:
     """Say whether a call goes on with an iterator from outside of the function; a counter tells things apart."""
     if len(event.value.args) != 1 or not isinstance(event.value.args[0], Free):
         return False
+    maker = event.value.args[0].scope.function
+    if maker is not None and maker in context.traced:
+        return False  # it is made anew in every trace, and holds what is traced
     made = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
     return context.flow.calls.callee_name(made) != "itertools.count"
 

@@ -28,7 +28,7 @@ from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
-_ORDERS = frozenset({"permutation", "choice"})
+_ORDERS = frozenset({"choice", "permutation", "shuffle"})
 _PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
 _TIMING = re.compile(r"_*(bench|timeit|autotune)")

@@ -74,8 +74,8 @@ def _fields(context: Context) -> Iterator[_Wrong]:
             if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
                 continue
             marked = isinstance(statement.value, ast.Call) and static(statement.value)
-            if not (marked or whole) or not _tree(cls):
-                continue
+            if not (marked or whole) or not _tree(cls) or "dtype" in statement.target.id.lower():
+                continue  # a type, whatever its annotation says
             if _array(statement.annotation) or (
                 _anything(statement.annotation) and _holds_array(context, cls, statement.target.id)
             ):

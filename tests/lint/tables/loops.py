@@ -193,6 +193,15 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            """\
+def parts(v):
+    def some(w):
+        return jnp.linalg.svd(w, full_matrices=False)[:2]
+    def none(w):
+        return jnp.full((3, 2), jnp.nan), jnp.full((2,), jnp.nan)
+    return jax.lax.cond(jnp.isfinite(v).all(), some, none, v)
+parts(jnp.ones((3, 2)))
+""",
             _CARD + "def again(c):\n    return Card(jnp.zeros_like(c.place), jnp.zeros((), jnp.int32))\n"
             "card = jax.lax.cond(x[0] > 0, again, lambda c: c, card)\n"
             "card = jax.lax.cond(x[0] > 0, lambda c: c._replace(n=jnp.zeros_like(c.n)), lambda c: c, card)\n",

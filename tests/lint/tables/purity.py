@@ -831,6 +831,13 @@ def f(x):
         ),
         clean=(
             """\
+@jax.jit
+def made(k):
+    keys = iter(jax.random.split(k, 2))
+    return jax.tree.map(lambda n: jax.random.normal(next(keys), (n,)), {"a": 2, "b": 3})
+made(key)
+""",
+            """\
 import os
 @jax.jit
 def f(x):

@@ -674,6 +674,15 @@ CASES = {
             "        self.freqs = nnx.static(jnp.arange(3) / 3)  # NNX772\n",
         ),
         clean=(
+            """\
+import dataclasses
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    param_dtype: jax.typing.ArrayLike = jnp.bfloat16
+g = jax.jit(lambda settings, v: v.astype(settings.param_dtype))
+g(Settings(), x), g(Settings(), x)
+""",
             "from flax import struct\n@struct.dataclass\nclass S:\n"
             "    a: jax.Array\n    n: int = struct.field(pytree_node=False)\n",
             "from collections.abc import Callable\nfrom flax import struct\n@struct.dataclass\nclass S:\n"
