@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
@@ -13,6 +14,7 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.values import Ref
 
 _STOP = "jax.lax.stop_gradient"
+_MOST = 8  # terms of a sum
 _DEPTH = 4  # through how many variables a term is followed
 
 
@@ -45,13 +47,15 @@ def blocked(context: Context, flat: Callable[[ast.expr, Scope], bool]) -> Iterat
     """
     inner: set[ast.AST] = set()
     found: list[tuple[Scope, ast.expr, list[_Term]]] = []
-    for scope, node in each(context, ast.BinOp, ast.Call):
-        if scope.function is None or in_test(scope):
+    places = [place for place in each(context, ast.BinOp, ast.Call) if place[0].function is not None]
+    operands = {part for _, node in places if _is_sum(node) for part in (node.left, node.right)}
+    for scope, node in places:
+        if node in operands or in_test(scope):
             continue
         stops = scope.module.source.mentions(b"stop_gradient")
         if isinstance(node, ast.Call) and not (stops and len(node.args) == 1 and not node.keywords):
             continue
-        terms = list(_terms(context, scope, node, 1, False, inner))
+        terms = _terms(context, scope, node, inner)
         if len(terms) > 2:
             found.append((scope, node, terms))
     for scope, node, terms in found:
@@ -62,30 +66,37 @@ def blocked(context: Context, flat: Callable[[ast.expr, Scope], bool]) -> Iterat
             yield (scope, node, *told)
 
 
-def _terms(
-    context: Context, scope: Scope, node: ast.expr, sign: int, stopped: bool, inner: set[ast.AST], depth: int = 0
-) -> Iterator[_Term]:
-    """Yield the terms of a sum; those within ``stop_gradient`` too, and of a variable that stands there for a sum."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        inner |= {node.left, node.right}
-        yield from _terms(context, scope, node.left, sign, stopped, inner, depth)
-        right = -sign if isinstance(node.op, ast.Sub) else sign
-        yield from _terms(context, scope, node.right, right, stopped, inner, depth)
-    elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and _stops(context, scope, node):
-        inner.add(node.args[0])
-        yield from _terms(context, scope, node.args[0], sign, True, inner, depth)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner.add(node.operand)
-        yield from _terms(context, scope, node.operand, -sign, stopped, inner, depth)
-    elif stopped and depth == 0 and isinstance(node, ast.Name) and _is_sum(bound := bound_once(context, scope, node)):
-        assert bound is not None
-        inner.add(bound)
-        yield from _terms(context, scope, bound, sign, stopped, inner, 1)
-    else:
-        yield _Term(node, sign, stopped)
+def _terms(context: Context, scope: Scope, sum_: ast.expr, inner: set[ast.AST]) -> list[_Term]:
+    """Return the terms of a sum; those within ``stop_gradient`` too, and of a variable that stands there for a sum.
+
+    There are none of a sum that is longer than one of these ever is.
+    """
+    found: list[_Term] = []
+    todo: list[tuple[ast.expr, int, bool, bool]] = [(sum_, 1, False, False)]
+    while todo:
+        if len(todo) + len(found) > _MOST:
+            return []
+        node, sign, stopped, bound = todo.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            inner |= {node.left, node.right}
+            right = -sign if isinstance(node.op, ast.Sub) else sign
+            todo += [(node.right, right, stopped, bound), (node.left, sign, stopped, bound)]
+        elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and _stops(context, scope, node):
+            inner.add(node.args[0])
+            todo.append((node.args[0], sign, True, bound))
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner.add(node.operand)
+            todo.append((node.operand, -sign, stopped, bound))
+        elif stopped and not bound and isinstance(node, ast.Name) and _is_sum(made := bound_once(context, scope, node)):
+            assert made is not None
+            inner.add(made)
+            todo.append((made, sign, stopped, True))
+        else:
+            found.append(_Term(node, sign, stopped))
+    return found
 
 
-def _is_sum(node: ast.expr | None) -> bool:
+def _is_sum(node: ast.AST | None) -> TypeGuard[ast.BinOp]:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
 
 
