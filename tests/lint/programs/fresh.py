@@ -1306,11 +1306,11 @@ def weights_of(module):
 
 model = nnx.Linear(4, 2, rngs=nnx.Rngs(0))
 optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
-live = weights_of(model)
+saved = jax.tree.map(jnp.copy, weights_of(model))
 for _ in range(3):
     loss, grads = nnx.value_and_grad(lambda m: ((m(x) - y) ** 2).mean())(model)
     optimizer.update(model, grads)
-print(total(live) == total(model))
+print(total(saved) == total(model))
 """,
         since="0.12",
     ),

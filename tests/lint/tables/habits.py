@@ -131,7 +131,7 @@ CASES: dict[str, Cases] = {
             + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
             _FLAT.format(conv="8, (5, 5), strides=(2, 2)", flat="8 * (14 // 2) ** 2").replace("  # NNX722", "")
             + "Flat(8)(jnp.ones((2, 28, 28, 1)))\n",
-            _FLAT.format(conv="8, (3, 3)", flat="8 * 14 * 7").replace("  # NNX722", "")
+            _FLAT.format(conv="8, (3, 3)", flat="8 * 14").replace("  # NNX722", "")
             + "jax.vmap(lambda v, net=Flat(8): net(v))(jnp.ones((2, 28, 28, 1)))\n",
             _FLAT.format(conv="8, (3, 3), kernel_dilation=2, padding='VALID'", flat="8 * 12 * 12").replace(
                 "  # NNX722", ""
