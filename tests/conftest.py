@@ -32,12 +32,11 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes long, so that no process is left alone with it; skip that if tests shall be quick."""
     sizes = Counter(item.path for item in items)
-    long = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    long = {item.path for item in slow}
     items.sort(key=lambda item: (item.path not in long, -sizes[item.path]))
-    if os.environ.get(WITHOUT):
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="takes long"))
+    for item in slow if os.environ.get(WITHOUT) else ():
+        item.add_marker(pytest.mark.skip(reason="takes long"))
 
 
 def pytest_collection_finish() -> None:
