@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from codemods.nnx.options import VERSIONS
 from nnxmigrate.cli.remaining import Scope
-from nnxmigrate.files.discovery import MARKDOWN, Found, display, ignored_files
+from nnxmigrate.files.discovery import MARKDOWN, Found, all_files, display
 from nnxmigrate.files.document import Unreadable
 from nnxmigrate.files.markdown import read_markdown
 from nnxmigrate.outcome import Outcome, Status
@@ -63,7 +63,7 @@ def left_out(paths: Sequence[str]) -> str | None:
     Args:
         paths: the folders.
     """
-    found = [file for path in paths if os.path.isdir(path) for file in ignored_files(path)]
+    found = [file for path in paths if os.path.isdir(path) for file in all_files(path)]
     if not found:
         return None
     told = "The only file here is" if len(found) == 1 else f"All {len(found)} files here are"

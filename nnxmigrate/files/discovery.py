@@ -87,13 +87,13 @@ def discover(
             yield Found(candidate, display(candidate), named=False, context=True)
 
 
-def ignored_files(folder: str) -> list[str]:
-    """Return the Python files and notebooks of a folder, with those that ``.gitignore`` files below it leave out.
+def all_files(folder: str) -> list[str]:
+    """Return the Python files and notebooks of a folder, with those that ``.gitignore`` files leave out.
 
     Args:
         folder: the folder.
     """
-    return [*_Walk(folder, PYTHON + NOTEBOOK, ()).every()]
+    return [*_Walk(folder, PYTHON + NOTEBOOK, (), ignoring=False).files()]
 
 
 def _real(path: str) -> str:
@@ -128,26 +128,25 @@ def _problem(path: str) -> str | None:
 class _Walk:
     """The files below one folder."""
 
-    def __init__(self, top: str, suffixes: tuple[str, ...], excluded: Sequence[tuple[str, _Spec]]) -> None:
+    def __init__(
+        self, top: str, suffixes: tuple[str, ...], excluded: Sequence[tuple[str, _Spec]], ignoring: bool = True
+    ) -> None:
         self.top = top
         self.suffixes = suffixes
         self.excluded = excluded
+        self.ignoring = ignoring  # whether what git ignores is left out
         #: Folders that could not be read, with the reason.
         self.unread: dict[str, str] = {}
 
     def files(self) -> Iterator[str]:
         """Yield the paths of the files that are taken."""
         real = os.path.realpath(self.top)
-        outer = list(_outer_ignores(real))
+        outer = list(_outer_ignores(real)) if self.ignoring else []
         if _ignored(real + os.sep, outer):  # the user names what git leaves out
             outer = []
         return self._folder(self.top, real, [*self.excluded, *outer])
 
-    def every(self) -> Iterator[str]:
-        """Yield the paths of all files, whatever git ignores."""
-        return self._folder(self.top, os.path.realpath(self.top), None)
-
-    def _folder(self, folder: str, real: str, specs: list[tuple[str, _Spec]] | None) -> Iterator[str]:
+    def _folder(self, folder: str, real: str, specs: list[tuple[str, _Spec]]) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -156,15 +155,15 @@ class _Walk:
         names = {entry.name for entry in entries}
         if "pyvenv.cfg" in names and folder != self.top:
             return
-        if specs is not None and ".gitignore" in names:
+        if self.ignoring and ".gitignore" in names:
             specs = [*specs, (real, _read_spec(os.path.join(folder, ".gitignore")))]
         for entry in entries:
             name = entry.name
             if _is_folder(entry):
-                if name in EXCLUDED or entry.is_symlink() or _ignored(os.path.join(real, name) + "/", specs or ()):
+                if name in EXCLUDED or entry.is_symlink() or _ignored(os.path.join(real, name) + "/", specs):
                     continue
                 yield from self._folder(entry.path, os.path.join(real, name), specs)
-            elif name.endswith(self.suffixes) and not _ignored(os.path.join(real, name), specs or ()):
+            elif name.endswith(self.suffixes) and not _ignored(os.path.join(real, name), specs):
                 yield entry.path
 
 
