@@ -180,7 +180,7 @@ class Arrays:
             return UNKNOWN
         if any(part.number != INT and not _counting(one) for part, one in zip(parts, index.items, strict=True)):
             return UNKNOWN  # a mask selects
-        return Array(whole.number, _joined([part.axes for part in parts]))
+        return Array(whole.number, _highest([part.axes for part in parts]))
 
     def _looped(self, value: Loop, scope: Scope, depth: int) -> Array:
         """Return what a variable is in all rounds of a loop, if that is the same."""
@@ -278,8 +278,7 @@ class Arrays:
         if isinstance(value, Call | Unknown | Sequence):
             scope = self._context.bodies.home(value.node)
             if scope is None and isinstance(value, Unknown):
-                modules = self._context.project.modules
-                scope = next((module.scope for module in modules if value.node in module.values), None)
+                scope = self._context.bodies.module_scope(value.node)
             if scope is not None:
                 return self.of(value, scope, depth)
         return UNKNOWN
@@ -295,7 +294,7 @@ class Arrays:
             inner = self._part(node.operand, scope, depth)
             return Array(BOOL, 0) if isinstance(node.op, ast.Not) else inner
         if isinstance(node, ast.Compare):
-            return Array(BOOL, _joined([self._part(n, scope, depth).axes for n in (node.left, *node.comparators)]))
+            return Array(BOOL, _highest([self._part(n, scope, depth).axes for n in (node.left, *node.comparators)]))
         return UNKNOWN
 
     def _part(self, node: ast.expr, scope: Scope, depth: int) -> Array:
@@ -309,7 +308,7 @@ class Arrays:
         for one, other in ((left, right), (right, left)):
             if one == _PENDING and (other == _PENDING or (other.weak and other.axes == 0)):
                 return _PENDING
-        axes = _joined([left.axes, right.axes])
+        axes = _highest([left.axes, right.axes])
         if isinstance(node.op, ast.MatMult):
             axes = _product(left.axes, right.axes)
         weak = left.weak and right.weak
@@ -375,11 +374,11 @@ class Arrays:
         if word in _FLOATING:
             return Array(FLOAT, first.axes)
         if word in PREDICATES:
-            return Array(BOOL, _joined([self.of(argument, scope, depth).axes for argument in value.args]))
+            return Array(BOOL, _highest([self.of(argument, scope, depth).axes for argument in value.args]))
         if word in _TOGETHER:
             parts = [self.of(argument, scope, depth) for argument in value.args]
             one = FLOAT if any(p.number == FLOAT for p in parts[-2:]) else None
-            return Array(one, _joined([p.axes for p in parts])) if not value.keywords else UNKNOWN
+            return Array(one, _highest([p.axes for p in parts])) if not value.keywords else UNKNOWN
         if word == "take_along_axis" and len(value.args) > 1 and len(value.args) + len(value.keywords) == 3:
             return Array(first.number, self.of(value.args[1], scope, depth).axes)  # as many as the indices have
         if word == "squeeze":
@@ -410,7 +409,7 @@ class Arrays:
         first = axes[0] if axes else None
         if word in _OVER_CLASSES:
             return Array(FLOAT, first - 1 if first else None)
-        return Array(FLOAT, _joined(axes))
+        return Array(FLOAT, _highest(axes))
 
     def _made(self, value: Call, scope: Scope, depth: int) -> Array:
         if not value.args:
@@ -700,7 +699,7 @@ def _squeezed(axes: int | None, given: tuple[Value, ...], call: Call) -> int | N
 
 
 def _highest(numbers: list[int | None]) -> int | None:
-    """Return the type that several are promoted to; None if one of them is not known."""
+    """Return the type that several are promoted to, or the axes of arrays that are joined; None if one is not known."""
     known = [n for n in numbers if n is not None]
     return max(known) if known and len(known) == len(numbers) else None
 
@@ -729,11 +728,6 @@ def _literal(value: object) -> Array:
 
 #: What a loss of optax compares, by keyword: the predictions first.
 COMPARED = ("logits", "predictions", "labels", "targets")
-
-
-def _joined(axes: list[int | None]) -> int | None:
-    known = [n for n in axes if n is not None]
-    return max(known) if known and len(known) == len(axes) else None
 
 
 def _product(left: int | None, right: int | None) -> int | None:

@@ -162,6 +162,10 @@ class Bodies:
         """Return the scope whose body a call or an operation stands in; None if it is not known."""
         return self._homes.get(node)
 
+    def module_scope(self, node: ast.AST) -> Scope | None:
+        """Return the scope of the module that an expression stands in; None if it was not evaluated."""
+        return next((module.scope for module in self._project.modules if node in module.values), None)
+
     @cached_property
     def _homes(self) -> dict[ast.AST, Scope]:
         return {event.node: event.scope for event in self._project.calls()}

@@ -183,8 +183,7 @@ class _Wide:
             return False
         home = bound.frame.function.scope if bound.frame is not None else self._context.bodies.home(value.node)
         if home is None and isinstance(value, Unknown):
-            modules = self._context.project.modules
-            home = next((module.scope for module in modules if value.node in module.values), None)
+            home = self._context.bodies.module_scope(value.node)
         return home is not None and self.of(value, home, depth + 1)
 
     def _node(self, node: ast.AST, scope: Scope, depth: int) -> bool:

@@ -60,8 +60,7 @@ def _source(context: Context, found: Bound, asked: Value, depth: int) -> bool:
     if home is None and found.frame is not None:
         home = found.frame.function.scope
     if home is None and isinstance(value, Unknown):
-        modules = context.project.modules
-        home = next((module.scope for module in modules if value.node in module.values), None)
+        home = context.bodies.module_scope(value.node)
     return home is not None and is_complex(context, value, home, depth)
 
 

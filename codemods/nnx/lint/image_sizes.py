@@ -10,7 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.arrays import Arrays, batched
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Param, Sequence, Unknown, Value
 
 Shape = tuple[int | None, ...]
@@ -195,9 +195,9 @@ class ImageSizes:
         if shape is None or not words <= allowed or len(call.args) > place + 3:
             return None
         window = _numbers(call, place, name)
-        strided = _argument(call, place + 1, "strides")
+        strided = argument(call.node, place + 1, "strides")
         strides = (1,) * len(window or ()) if strided is None else _numbers(call, place + 1, "strides")
-        padded = _argument(call, place + 2, "padding")
+        padded = argument(call.node, place + 2, "padding")
         filled = padding if padded is None else constant(padded)
         if window is None or strides is None or filled not in {"SAME", "VALID"} or len(shape) != len(window) + 2:
             return None
@@ -245,11 +245,11 @@ def product(context: Context, bound: Bound, depth: int = 0) -> int | None:
         return None
     if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):
         node = value.node
-        values = next((m.values for m in context.project.modules if node in m.values), None)
+        home = context.bodies.module_scope(node)
         operation = _OPERATIONS.get(type(node.op))
-        if values is None or operation is None:
+        if home is None or operation is None:
             return None
-        sides = [values.get(side) for side in (node.left, node.right)]
+        sides = [home.module.values.get(side) for side in (node.left, node.right)]
         one, two = (product(context, Bound(s, found.frame), depth + 1) if s is not None else None for s in sides)
         return operation(one, two) if one is not None and two is not None else None
     sources = context.sources.of(found)
@@ -259,15 +259,9 @@ def product(context: Context, bound: Bound, depth: int = 0) -> int | None:
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def _argument(call: Call, place: int, name: str) -> ast.expr | None:
-    if place < len(call.node.args):
-        return call.node.args[place]
-    return next((one.value for one in call.node.keywords if one.arg == name), None)
-
-
 def _numbers(call: Call, place: int, name: str) -> tuple[int, ...] | None:
     """Return the numbers that are written for an argument."""
-    node = _argument(call, place, name)
+    node = argument(call.node, place, name)
     written = constant(node) if node is not None else None
     numbers = (written,) if type(written) is int else written
     if not isinstance(numbers, tuple | list) or not numbers or any(type(one) is not int for one in numbers):

@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.fed_once import fed_once
-from codemods.nnx.lint.keys import varies
+from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import (
     callers_of,
@@ -75,7 +75,7 @@ def _sums(context: Context) -> Iterator[Finding]:
         for node in ast.walk(loop):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and not inside(node, every):
                 name = node.targets[0].id
-                if name in read and _adds(node, name) and not _bound(every, name):
+                if name in read and _adds(node, name) and not binds(every, name):
                     yield finding(
                         RULE.code,
                         event.scope,
@@ -98,10 +98,6 @@ def _adds(node: ast.Assign, name: str) -> bool:
         and any(isinstance(argument, ast.Name) and argument.id == name for argument in call.args)
         and any("add" in ast.unparse(argument) or "+" in ast.unparse(argument) for argument in call.args[:1])
     )
-
-
-def _bound(block: ast.If, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(block))
 
 
 def _resets(context: Context, event: CallEvent) -> bool:

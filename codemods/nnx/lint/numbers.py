@@ -77,8 +77,7 @@ def _computed(context: Context, source: Bound, node: ast.expr, depth: int) -> se
         return _made(context, Bound(Const(node.value)), depth)
     home = source.frame.function.scope if source.frame is not None else context.bodies.home(node)
     if home is None:
-        modules = context.project.modules
-        home = next((module.scope for module in modules if node in module.values), None)
+        home = context.bodies.module_scope(node)
     if home is None or depth > _DEPTH:
         return None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
