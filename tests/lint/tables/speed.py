@@ -552,6 +552,17 @@ print(time.time() - begin)  # NNX907
         ),
         clean=(
             """\
+def taken(call, wait=lambda value: value):
+    wait(call())
+    begun = time.perf_counter()
+    wait(call())
+    return time.perf_counter() - begun
+@jax.jit
+def f(v):
+    return jnp.sin(v)
+print(taken(lambda: f(x), wait=jax.block_until_ready))
+""",
+            """\
 f = jax.jit(lambda v: v @ v)
 def squared(v):
     return f(v).block_until_ready()
