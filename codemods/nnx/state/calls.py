@@ -90,9 +90,11 @@ class Calls:
         """Return the classes of the project that an argument or the variable of a loop may be, if it is no other."""
         if not isinstance(callee.value, Param | Round | Choice):
             return []
-        found = self.run.context.sources.of(callee) - {callee}
-        classes = [source.value.facts for source in found if isinstance(source.value, Class)]
-        return classes if len(classes) == len(found) <= _WAYS else []
+        own = callee.value
+        found = self.run.context.sources.all_of(callee, lambda value: isinstance(value, Class) or value == own)
+        others = (found or set()) - {callee}
+        classes = [source.value.facts for source in others if isinstance(source.value, Class)]
+        return classes if len(classes) == len(others) <= _WAYS else []
 
     def _argument(self, node: ast.expr) -> set[Thing]:
         evaluate = self.run.expressions.value

@@ -304,10 +304,12 @@ def above(things: Iterable[Thing]) -> set[Thing]:
     todo = list(found)
     while todo:
         thing = todo.pop()
-        holders = thing.holders if thing.parent is None else {thing.parent, *thing.holders}
-        for holder in holders:
-            if holder in found or (holder.kind is Kind.MODULE and thing.foreign):
-                continue
-            found.add(holder)
-            todo.append(holder)
+        if thing.parent is not None and thing.parent not in found:
+            if thing.parent.kind is not Kind.MODULE or not thing.foreign:
+                found.add(thing.parent)
+                todo.append(thing.parent)
+        for holder in thing.holders:
+            if holder not in found and (holder.kind is not Kind.MODULE or not thing.foreign):
+                found.add(holder)
+                todo.append(holder)
     return found
