@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +89,9 @@ def environment(name: str, pins: Sequence[str]) -> Path:
     return exe
 
 
-def execute(version: str, main: Path, *arguments: str, limit: float = 300) -> Output:
+def execute(
+    version: str, main: Path, *arguments: str, limit: float = 300, settings: Mapping[str, str] | None = None
+) -> Output:
     """Run a program in its folder under a Flax version, on the CPU, and return what it did.
 
     Args:
@@ -97,12 +99,14 @@ def execute(version: str, main: Path, *arguments: str, limit: float = 300) -> Ou
         main: the program.
         arguments: its arguments.
         limit: seconds after which it is ended.
+        settings: what is added to its environment.
 
     Raises:
         subprocess.TimeoutExpired: if it takes longer than that.
     """
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
     environment.pop("PYTHONPATH", None)
+    environment |= settings or {}
     done = subprocess.run(
         [str(python(version)), main.name, *arguments],
         cwd=main.parent,
