@@ -12,6 +12,7 @@ from tests.lint.programs import (
     files,
     fresh,
     habits,
+    formulas,
     known,
     questions,
     recipes,
@@ -36,6 +37,7 @@ PAIRS: dict[str, Pair] = {
     **traps.PAIRS,
     **reported.PAIRS,
     **habits.PAIRS,
+    **formulas.PAIRS,
 }
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \
 exec(_text, _made.__dict__)\n    sys.modules[_name] = _made\n"

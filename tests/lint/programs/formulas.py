@@ -1,0 +1,25 @@
+"""Formulas of papers and libraries with one mistake in each: ratios, noise, derivatives, paddings, blocks, caches."""
+
+from __future__ import annotations
+
+from tests.lint.programs.lined import lined
+
+_PADDED = """
+def beyond(lengths, longest):
+    places = jnp.arange(longest)
+-|    return jnp.where(places[None] < lengths[:, None], 1.0, 0.0)
++|    return jnp.where(places[None] < lengths[:, None], 0.0, 1.0)
+
+def loss_fn(logits, frames, labels, chars):
+    paddings = {"logit_paddings": beyond(frames, 12), "label_paddings": beyond(chars, 4)}
+    return optax.ctc_loss(
+        logits, paddings["logit_paddings"], labels, label_paddings=paddings["label_paddings"]
+    ).mean()
+
+logits = jax.random.normal(jax.random.key(0), (2, 12, 5))
+print(loss_fn(logits, jnp.array([12, 9]), jnp.array([[1, 2, 3, 0], [2, 1, 0, 0]]), jnp.array([3, 2])))
+"""
+
+PAIRS = {
+    "mask for the paddings of a CTC loss": lined("NNX782", _PADDED),
+}
