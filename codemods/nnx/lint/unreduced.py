@@ -13,11 +13,11 @@ from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import shown
+from codemods.nnx.lint.shards import spec_of
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Mapping, Param, Sequence, Unknown, Value
 
-_SPECS = frozenset({"jax.sharding.PartitionSpec", "jax.P", "jax.experimental.pjit.PartitionSpec"})
 _REDUCING = frozenset({"mean", "sum", "max", "min", "prod", "std", "var"})
 _PURE = ("jax.numpy.", "jax.nn.", "optax.")
 
@@ -60,10 +60,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _whole(context: Context, root: Root, node: ast.expr) -> bool:
     """Say whether a spec is ``P()``."""
     value = root.scope.module.values.get(node)
-    found = context.flow.resolve(context.flow.here(value, root.scope)) if value is not None else None
-    if found is None or not isinstance(found.value, Call) or found.value.args or found.value.keywords:
-        return False
-    return context.flow.calls.callee_name(found) in _SPECS
+    return value is not None and spec_of(context, context.flow.here(value, root.scope)) == ()
 
 
 def _reduced(context: Context, root: Root, specs: ast.expr) -> ast.AST | None:
@@ -151,16 +148,8 @@ def _returned(context: Context, function: FunctionFacts) -> ast.AST:
 def _axis(context: Context, root: Root, node: ast.expr) -> str:
     """Return an axis of the mesh that a spec shards over; empty if there is none, or it is not known."""
     value = root.scope.module.values.get(node)
-    found = context.flow.resolve(context.flow.here(value, root.scope)) if value is not None else None
-    if found is None or not isinstance(found.value, Call) or context.flow.calls.callee_name(found) not in _SPECS:
-        return ""
-    for argument in found.value.args:
-        part = context.flow.follow(found, argument).value
-        names = [one.value for one in (part.items if isinstance(part, Sequence) else (part,)) if isinstance(one, Const)]
-        for name in names:
-            if isinstance(name, str):
-                return name
-    return ""
+    spec = spec_of(context, context.flow.here(value, root.scope)) if value is not None else None
+    return next((name for axes in spec or () for name in axes), "")
 
 
 _LIKE = re.compile(r"_like$|^(shape|ndim|size|dtype|result_type|issubdtype|iscomplexobj|finfo|iinfo|isscalar)$")

@@ -20,6 +20,25 @@ logits = jax.random.normal(jax.random.key(0), (2, 12, 5))
 print(loss_fn(logits, jnp.array([12, 9]), jnp.array([[1, 2, 3, 0], [2, 1, 0, 0]]), jnp.array([3, 2])))
 """
 
+_NOISY_SHARDS = """
+from jax.sharding import PartitionSpec as P
+
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+
+def noise_like(key, h):
+    return 0.1 * jax.random.normal(key, h.shape)
+
+def features(w, batch, state):
+    h = nnx.relu(batch["x"] @ w)
+-|    key = jax.random.fold_in(state["key"], state["step"])
++|    key = jax.random.fold_in(jax.random.fold_in(state["key"], state["step"]), jax.lax.axis_index("data"))
+    return h + noise_like(key, h)
+
+sharded = jax.jit(jax.shard_map(features, mesh=mesh, in_specs=(P(), P("data"), P()), out_specs=P("data")))
+print(sharded(jnp.ones((4, 2)), {"x": x}, {"key": jax.random.key(0), "step": 3}).sum())
+"""
+
 PAIRS = {
     "mask for the paddings of a CTC loss": lined("NNX782", _PADDED),
+    "noise of one key on all shards": lined("NNX783", _NOISY_SHARDS),
 }

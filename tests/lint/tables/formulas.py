@@ -115,4 +115,123 @@ def loss(logits, lengths, labels, other):
 """,
         ),
     ),
+    "NNX783": Cases(
+        bad=(
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+def drop(k, h):
+    return jnp.where(jax.random.bernoulli(k, 0.5, h.shape), h, 0.0)  # NNX783
+def loss(w, v, k):
+    return jnp.mean(drop(k, jnp.tanh(v @ w)))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data"), P(), P()), out_specs=P())
+def step(w, v, k, i):
+    k = jax.random.fold_in(k, i)
+    value, grads = jax.value_and_grad(loss)(w, v, k)
+    return jax.lax.pmean(value, "data")
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+def noisy(v, k):
+    k, sub = jax.random.split(k)
+    n = v.shape[0]
+    t = jax.random.randint(sub, (n,), 0, 10)  # NNX783
+    return v + t[:, None] + jax.random.normal(k, (v.shape[0], 3))  # NNX783
+noisy = jax.shard_map(noisy, mesh=mesh, in_specs=(P("data", None), P()), out_specs=P("data"))
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+class Trainer:
+    def __init__(self):
+        specs = ({"key": P(), "x": P("data")},)
+        self.step = jax.jit(jax.shard_map(self._step, mesh=mesh, in_specs=(P(), P("data")), out_specs=P("data")))
+    def _step(self, state, batch):
+        noise = jax.random.normal(state["key"], batch["x"].shape)  # NNX783
+        return batch["x"] + noise
+""",
+            """\
+from jax import shard_map
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+def run(v):
+    k = jax.random.key(0)
+    @partial(shard_map, mesh=mesh, in_specs=P("data"), out_specs=P("data"))
+    def sample(logits):
+        return jax.random.categorical(k, logits)  # NNX783
+    return sample(v)
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+def one(k, v):
+    return v + jax.random.normal(k, v.shape)
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P("data"))
+def noisy(v, k):
+    return jax.vmap(one)(jax.random.split(k, len(v)), v)  # NNX783
+""",
+        ),
+        clean=(
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P("data"))
+def noisy(v, k):
+    k = jax.random.fold_in(k, jax.lax.axis_index("data"))
+    return v + jax.random.normal(k, v.shape)
+noisy(jnp.ones((4, 3)), key)
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P("data")), out_specs=P("data"))
+def noisy(v, ks):
+    return v + jax.random.normal(ks[0], v.shape)
+noisy(jnp.ones((4, 3)), jax.random.split(key, 1))
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P("data"))
+def projected(v, k):
+    return v @ jax.random.normal(k, (v.shape[1], 2))
+projected(jnp.ones((4, 3)), key)
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data"), P()), out_specs=P())
+def step(w, v, k):
+    grads = jax.grad(lambda w: jnp.mean(v @ w))(w)
+    return jax.lax.pmean(grads + jax.random.normal(k, grads.shape), "data")
+step(jnp.ones((3, 2)), jnp.ones((4, 3)), key)
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("model",))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(None, "model"), P()), out_specs=P(None, "model"))
+def rows_whole(v, k):
+    return v * jax.random.bernoulli(k, 0.5, (v.shape[0], 1))
+rows_whole(jnp.ones((4, 3)), key)
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P("data"))
+def noisy(v, k):
+    mine = jax.random.split(k, 4)[jax.lax.axis_index("data")]
+    return v + jax.random.normal(mine, v.shape)
+noisy(jnp.ones((4, 3)), key)
+""",
+            """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(jax.devices()[:1], ("data",))
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P()), out_specs=P())
+def init(v, k):
+    return jax.random.normal(k, (3, 2))
+init(jnp.ones((4, 3)), key)
+""",
+        ),
+    ),
 }
