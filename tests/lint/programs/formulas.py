@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from tests.lint.programs.lined import lined
 
+_NOISED = """
+class Diffusion:
+    def __init__(self, steps):
+        bars = jnp.cumprod(1.0 - jnp.linspace(1e-3, 0.1, steps))
+        self.tables = {"signal": jnp.sqrt(bars), "bars": bars}
+
+    def noised(self, v, t, noise):
+        signal = self.tables["signal"][t][:, None]
+-|        share = 1.0 - self.tables["bars"][t][:, None]
++|        share = jnp.sqrt(1.0 - self.tables["bars"][t][:, None])
+        return signal * v + share * noise
+
+noise = jax.random.normal(jax.random.key(0), (8, 4))
+print(Diffusion(10).noised(x, jnp.arange(8), noise).std())
+"""
+
 _PADDED = """
 def beyond(lengths, longest):
     places = jnp.arange(longest)
@@ -39,6 +55,7 @@ print(sharded(jnp.ones((4, 2)), {"x": x}, {"key": jax.random.key(0), "step": 3})
 """
 
 PAIRS = {
+    "noise by its share of the variance": lined("NNX790", _NOISED),
     "mask for the paddings of a CTC loss": lined("NNX782", _PADDED),
     "noise of one key on all shards": lined("NNX783", _NOISY_SHARDS),
 }

@@ -234,4 +234,82 @@ init(jnp.ones((4, 3)), key)
 """,
         ),
     ),
+    "NNX790": Cases(
+        bad=(
+            """\
+class Schedule:
+    def __init__(self, betas):
+        self.ab = jnp.cumprod(1.0 - betas)
+        self.root = jnp.sqrt(self.ab)
+        self.rest = 1.0 - self.ab
+    def add(self, v, t, eps):
+        return self.root[t][:, None] * v + self.rest[t][:, None] * eps  # NNX790
+""",
+            """\
+def add(k, v, ab):
+    n = jax.random.normal(k, v.shape)
+    signal = ab**0.5 * v
+    return signal + (1 - ab) * n  # NNX790
+""",
+            """\
+def forward(v, beta, noise):
+    return noise * beta + v * jnp.sqrt(1 - beta)  # NNX790
+""",
+            """\
+def shares(t, ab):
+    a = jnp.take(ab, t)
+    return {"signal": jnp.power(a, 0.5), "noise": 1.0 - a}
+def forward(v, t, ab, noise):
+    s = shares(t, ab)
+    return s["signal"] * v + s["noise"] * noise  # NNX790
+""",
+            """\
+def shares(a):
+    return jnp.sqrt(a), 1.0 - a
+def forward(v, ab, t, noise):
+    signal, rest = shares(ab[t])
+    return signal * v + rest * noise  # NNX790
+""",
+            """\
+forward = lambda v, a, eps: jnp.sqrt(a) * v + (1 - a) * eps  # NNX790
+""",
+        ),
+        clean=(
+            """\
+def flow(v, t, noise):
+    return (1 - t) * v + t * noise
+flow(x, 0.1, x)
+""",
+            """\
+def pcn(v, beta, noise):
+    return jnp.sqrt(1 - beta**2) * v + beta * noise
+pcn(x, 0.1, x)
+""",
+            """\
+def euler(v, theta, noise):
+    return (1 - theta) * v + jnp.sqrt(theta) * noise
+euler(x, 0.1, x)
+""",
+            """\
+def mixed(v, a, other):
+    return jnp.sqrt(a) * v + (1 - a) * other
+mixed(x, 0.1, x)
+""",
+            """\
+def ddim(v, a, b, noise):
+    return jnp.sqrt(a) * v + (1 - b) * noise
+ddim(x, 0.1, 0.2, x)
+""",
+            """\
+def noisy(v, a, noise):
+    return jnp.sqrt(a) * v + jnp.sqrt(1 - a) * noise
+noisy(x, 0.5, x)
+""",
+            """\
+def gated(v, gate, noise):
+    return gate * v + (1 - gate) * noise
+gated(x, 0.5, x)
+""",
+        ),
+    ),
 }

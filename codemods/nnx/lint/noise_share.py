@@ -1,0 +1,145 @@
+"""NNX790: noise whose share is that of its variance, where the signal's share has a root."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.formula import at, bare, binary, is_number, operand
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
+
+_NOISE = re.compile(r"(^|_)(noise|noises|eps|epsilon)(_|\d|$)")
+_ROOTS = frozenset({"jax.numpy.sqrt", "numpy.sqrt", "jax.lax.sqrt", "math.sqrt"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope, node in each(context, ast.BinOp):
+        if not isinstance(node.op, ast.Add) or not _may_be_noisy(scope):
+            continue
+        sides = [_factors(written(context, side, scope)) for side in (node.left, node.right)]
+        if len(sides[0]) < 2 or len(sides[1]) < 2 or in_test(scope):
+            continue
+        for signal, noise in (sides, sides[::-1]):
+            share = _share(context, signal, noise, scope)
+            if share is not None and any(_noise(context, one, scope) for one in noise if one is not share):
+                text = scope.module.source.text(share)
+                yield finding(
+                    RULE.code,
+                    scope,
+                    share,
+                    "the signal is scaled by a root and the noise is not: the variance is not kept",
+                    f"the shares of the variance are to add up to one: jnp.sqrt({text.strip('()')})",
+                )
+                break
+
+
+def _may_be_noisy(scope: Scope) -> bool:
+    data = scope.module.source.data
+    return (b"noise" in data or b"eps" in data or b"random" in data) and (b"sqrt" in data or b"0.5" in data)
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """Return what is multiplied."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node]
+
+
+def _share(context: Context, signal: list[ast.expr], noise: list[ast.expr], scope: Scope) -> ast.expr | None:
+    """Return the factor of the noise that is the rest of what the signal's factor is the root of."""
+    for factor in signal:
+        rooted = _rooted(context, at(context, factor, scope))
+        if rooted is None:
+            continue
+        for other in noise:
+            if _rest(context, at(context, other, scope), rooted):
+                return other
+    return None
+
+
+def _rooted(context: Context, bound: Bound) -> Bound | None:
+    """Return what a number is the root of; None if it is none."""
+    found = bare(context, bound)
+    if found is None:
+        return None
+    if isinstance(found.value, Call):
+        name = context.flow.calls.callee_name(found)
+        half = last(name) in {"pow", "power"} and len(found.value.args) == 2
+        if name in _ROOTS and len(found.value.args) == 1:
+            return context.flow.with_value(found, found.value.args[0])
+        if half and is_number(context, context.flow.with_value(found, found.value.args[1]), 0.5):
+            return context.flow.with_value(found, found.value.args[0])
+        return None
+    power = binary(found, ast.Pow)
+    if power is not None and is_number(context, operand(context, found, power.right), 0.5):
+        return operand(context, found, power.left)
+    return None
+
+
+def _rest(context: Context, one: Bound, other: Bound) -> bool:
+    """Say whether one of two numbers is one minus the other."""
+    for whole, part in ((one, other), (other, one)):
+        found = bare(context, whole)
+        minus = binary(found, ast.Sub) if found is not None else None
+        if found is not None and minus is not None and is_number(context, operand(context, found, minus.left), 1):
+            if _same(context, operand(context, found, minus.right), part):
+                return True
+    return False
+
+
+def _same(context: Context, one: Bound, other: Bound) -> bool:
+    """Say whether two numbers are the same, by where they come from."""
+    first, second = bare(context, one), bare(context, other)
+    return first is not None and first == second
+
+
+def _noise(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether a factor is noise, by its name or by how it is drawn."""
+    if _NOISE.search(last_word(node).lower()):
+        return True
+    found = bare(context, at(context, node, scope))
+    return found is not None and context.flow.calls.callee_name(found) == "jax.random.normal"
+
+
+RULE = lint_rule(
+    "NNX790",
+    "noise-share",
+    "noise scaled by its share of the variance, beside a signal scaled by the root of its share",
+    why="""\
+The forward process of a diffusion model keeps the variance: `sqrt(a) * x + sqrt(1 - a) * noise`. With `(1 - a) * noise`
+there is too little noise in between, so that the model learns other steps than those it is asked for when sampling.
+""",
+    source="Ho et al. 2020, equation 4; measured: a standard deviation of 0.88 in the middle instead of 1",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def add_noise(key, x, alpha_bar):
+    noise = jax.random.normal(key, x.shape)
+    return jnp.sqrt(alpha_bar) * x + (1.0 - alpha_bar) * noise
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def add_noise(key, x, alpha_bar):
+    noise = jax.random.normal(key, x.shape)
+    return jnp.sqrt(alpha_bar) * x + jnp.sqrt(1.0 - alpha_bar) * noise
+""",
+    ),
+)
