@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from tests.lint.programs.lined import lined
 
+_LAPLACIAN = """
+def u(point):
+    return point[0] ** 2 * point[1] + point[1] ** 3
+
+class Poisson:
+    def __init__(self, field):
+        self.field = field
+
+    def laplacian(self, point):
+        second = jax.jacfwd(jax.grad(self.field))(point)
+-|        return second.sum()
++|        return jnp.trace(second)
+
+print(jax.vmap(Poisson(u).laplacian)(x[:, :2]))
+"""
+
 _NOISED = """
 class Diffusion:
     def __init__(self, steps):
@@ -55,6 +71,7 @@ print(sharded(jnp.ones((4, 2)), {"x": x}, {"key": jax.random.key(0), "step": 3})
 """
 
 PAIRS = {
+    "Laplacian as the sum of the Hessian": lined("NNX791", _LAPLACIAN),
     "noise by its share of the variance": lined("NNX790", _NOISED),
     "mask for the paddings of a CTC loss": lined("NNX782", _PADDED),
     "noise of one key on all shards": lined("NNX783", _NOISY_SHARDS),

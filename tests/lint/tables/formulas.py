@@ -312,4 +312,64 @@ gated(x, 0.5, x)
 """,
         ),
     ),
+    "NNX791": Cases(
+        bad=(
+            """\
+def lap(f, v):
+    h = jax.hessian(f)(v)
+    return h.sum()  # NNX791
+""",
+            """\
+def pde(f, points):
+    laplacian = jnp.sum(jax.vmap(jax.hessian(f))(points), axis=(1, 2))  # NNX791
+    return laplacian
+""",
+            """\
+def second(f):
+    return jax.jacfwd(jax.grad(f))
+class Energy:
+    def kinetic(self, w, v):
+        return -0.5 * jnp.sum(second(lambda z: self.psi(w, z))(v))  # NNX791
+    def psi(self, w, v):
+        return jnp.tanh(v @ w).sum()
+""",
+            """\
+from jax import hessian as H
+def laplacian(u, w, v):
+    return H(u, argnums=1)(w, v).sum(axis=None)  # NNX791
+""",
+        ),
+        clean=(
+            """\
+def laplacian(u, v):
+    return jnp.sum(jnp.diag(jax.hessian(u)(v)))
+laplacian(jnp.sum, x)
+""",
+            """\
+def curvature(u, v):
+    return jnp.sum(jax.hessian(u)(v))
+curvature(jnp.sum, x)
+""",
+            """\
+def laplacian_1d(u, v):
+    return jnp.sum(jax.hessian(u)(v))
+laplacian_1d(jnp.sum, x)
+""",
+            """\
+def laplacian_norm(u, v):
+    return jnp.sum(jax.hessian(u)(v) ** 2)
+laplacian_norm(jnp.sum, x)
+""",
+            """\
+def laplacian(u, v):
+    return jnp.sum(jax.hessian(lambda z: jnp.sum(u(z)))(v), axis=1)
+laplacian(jnp.sin, x)
+""",
+            """\
+def laplacian(u, v):
+    return jnp.trace(jax.hessian(u)(v))
+laplacian(jnp.sum, x)
+""",
+        ),
+    ),
 }
