@@ -4,6 +4,32 @@ from __future__ import annotations
 
 from tests.lint.programs.lined import lined
 
+_CLIPPED = """
+class Policy(nnx.Module):
+    def __init__(self, rngs):
+        self.head = nnx.Linear(4, 3, rngs=rngs)
+
+    def log_prob(self, obs, actions):
+        return jnp.take_along_axis(nnx.log_softmax(self.head(obs)), actions[:, None], axis=1)[:, 0]
+
+def loss_fn(policy, batch):
+    new = policy.log_prob(batch["obs"], batch["actions"])
+-|    old = jax.lax.stop_gradient(policy.log_prob(batch["obs"], batch["actions"]))
++|    old = batch["old"]
+    ratio = jnp.exp(new - old)
+    share = jnp.mean(jnp.abs(ratio - 1.0) > 0.1)
+    return -jnp.minimum(ratio * batch["adv"], jnp.clip(ratio, 0.9, 1.1) * batch["adv"]).mean(), share
+
+policy = Policy(nnx.Rngs(0))
+optimizer = nnx.Optimizer(policy, optax.sgd(1.0), wrt=nnx.Param)
+batch = {"obs": x, "actions": labels, "adv": jnp.linspace(-1.0, 1.0, 8)}
+batch["old"] = policy.log_prob(x, labels)
+for _ in range(10):
+    (_, share), grads = nnx.value_and_grad(loss_fn, has_aux=True)(policy, batch)
+    optimizer.update(policy, grads)
+print(round(float(share), 3))
+"""
+
 _LAPLACIAN = """
 def u(point):
     return point[0] ** 2 * point[1] + point[1] ** 3
@@ -71,6 +97,7 @@ print(sharded(jnp.ones((4, 2)), {"x": x}, {"key": jax.random.key(0), "step": 3})
 """
 
 PAIRS = {
+    "old probabilities of the policy that is trained": lined("NNX779", _CLIPPED),
     "Laplacian as the sum of the Hessian": lined("NNX791", _LAPLACIAN),
     "noise by its share of the variance": lined("NNX790", _NOISED),
     "mask for the paddings of a CTC loss": lined("NNX782", _PADDED),

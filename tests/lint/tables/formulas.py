@@ -5,6 +5,109 @@ from __future__ import annotations
 from tests.lint.tables import Cases
 
 CASES = {
+    "NNX779": Cases(
+        bad=(
+            """\
+def log_prob(net, obs, act):
+    return jnp.take_along_axis(jax.nn.log_softmax(net(obs)), act[:, None], 1)[:, 0]
+def loss(net, obs, act, adv):
+    r = jnp.exp(log_prob(net, obs, act) - jax.lax.stop_gradient(log_prob(net, obs, act)))  # NNX779
+    return -jnp.minimum(r * adv, r.clip(0.8, 1.2) * adv).mean()
+""",
+            """\
+def surrogate(new, old, adv):
+    r = jnp.exp(new - old)  # NNX779
+    return jnp.minimum(r * adv, jnp.clip(r, 0.8, 1.2) * adv).mean()
+def log_prob(w, b):
+    return jax.nn.log_softmax(b.obs @ w)[:, 0]
+def loss(w, b):
+    return surrogate(log_prob(w, b), jax.lax.stop_gradient(log_prob(w, b)), b.adv)
+""",
+            """\
+from jax.lax import stop_gradient as sg
+class Agent:
+    def dist(self, w, obs):
+        return jax.nn.softmax(obs @ w)
+    def loss(self, w, obs, act, adv):
+        new = self.dist(w, obs)[:, 0]
+        old = sg(self.dist(w, obs)[:, 0])
+        ratio = new / old  # NNX779
+        return jnp.minimum(ratio * adv, jax.lax.clamp(0.8, ratio, 1.2) * adv).mean()
+""",
+            """\
+def log_prob(w, b):
+    return jax.nn.log_softmax(b["obs"] @ w)[:, 0]
+def update(w, b):
+    def loss(w):
+        old = jax.lax.stop_gradient(log_prob(w, b))
+        log_ratio = log_prob(w, b) - old
+        ratio = jnp.exp(log_ratio)  # NNX779
+        return jnp.minimum(ratio * b["adv"], jnp.clip(ratio, 0.8, 1.2) * b["adv"]).mean()
+    return jax.grad(loss)(w)
+""",
+        ),
+        clean=(
+            """\
+def log_prob(w, b):
+    return jax.nn.log_softmax(b["obs"] @ w)[:, 0]
+def loss(w, old_w, b):
+    ratio = jnp.exp(log_prob(w, b) - jax.lax.stop_gradient(log_prob(old_w, b)))
+    return jnp.minimum(ratio * b["adv"], jnp.clip(ratio, 0.8, 1.2) * b["adv"]).mean()
+loss(jnp.eye(3), jnp.eye(3), {"obs": jnp.ones((2, 3)), "adv": jnp.ones(2)})
+""",
+            """\
+def loss(logp, adv):
+    ratio = jnp.exp(logp - jax.lax.stop_gradient(logp))
+    return jnp.minimum(ratio * adv, jnp.clip(ratio, 0.8, 1.2) * adv).mean()
+loss(x, x)
+""",
+            """\
+def log_prob(w, b):
+    return jax.nn.log_softmax(b["obs"] @ w)[:, 0]
+def loss(w, b, old=None):
+    if old is None:
+        old = jax.lax.stop_gradient(log_prob(w, b))
+    ratio = jnp.exp(log_prob(w, b) - old)
+    return jnp.minimum(ratio * b["adv"], jnp.clip(ratio, 0.8, 1.2) * b["adv"]).mean()
+loss(jnp.eye(3), {"obs": jnp.ones((2, 3)), "adv": jnp.ones(2)})
+""",
+            """\
+def log_prob(w, b):
+    return jax.nn.log_softmax(b["obs"] @ w)[:, 0]
+def reinforce(w, b):
+    magic = jnp.exp(log_prob(w, b) - jax.lax.stop_gradient(log_prob(w, b)))
+    return (magic * b["adv"]).mean()
+reinforce(jnp.eye(3), {"obs": jnp.ones((2, 3)), "adv": jnp.ones(2)})
+""",
+            """\
+def log_prob(net, b):
+    return jax.nn.log_softmax(net(b["obs"]))[:, 0]
+def measure(net, opt, b, train):
+    old = log_prob(net, b)
+    train(net, opt, b)
+    ratio = jnp.exp(log_prob(net, b) - old)
+    return jnp.mean(jnp.clip(ratio, 0.8, 1.2) != ratio)
+measure(model, optimizer, {"obs": jnp.ones((2, 3))}, lambda *a: None)
+""",
+            """\
+def log_prob(net, b):
+    return jax.nn.log_softmax(net(b["obs"]))[:, 0]
+def measure(net, b, step):
+    old = log_prob(net, b)
+    for _ in range(3):
+        ratio = jnp.clip(jnp.exp(log_prob(net, b) - old), 0.8, 1.2)
+        step(net)
+    return ratio
+measure(model, {"obs": jnp.ones((2, 3))}, lambda n: None)
+""",
+            """\
+def surrogate(new, old, adv):
+    r = jnp.exp(new - old)
+    return jnp.minimum(r * adv, jnp.clip(r, 0.8, 1.2) * adv).mean()
+surrogate(x, x, x)
+""",
+        ),
+    ),
     "NNX782": Cases(
         bad=(
             """\

@@ -1,0 +1,228 @@
+"""NNX779: a ratio of probabilities to clip, both of which are of the same policy."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import callers_of, in_test, passed
+from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.values import Attr, Call, Item, Param, Sequence, Unknown, Value
+
+_DEPTH = 8
+_CLIPPING = ("clip", "clamp", "clipped_surrogate_pg_loss")
+_KEEPING = frozenset({"stop_gradient", "astype", "squeeze", "asarray"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    seen: set[ast.AST] = set()
+    for event in context.bodies.named(*_CLIPPING):
+        if event.scope.module not in context.asked or event.value.starred or in_test(event.scope):
+            continue
+        for ratio in _clipped(context, event):
+            sides = _sides(context, ratio, event.scope)
+            if sides is None or ratio.node in seen or not _alike(context, *sides, event.scope):
+                continue
+            seen.add(ratio.node)
+            yield finding(
+                RULE.code,
+                event.scope,
+                ratio.node,
+                "both probabilities are computed alike of the same parameters: the ratio is always 1",
+                "keep the old log-probabilities with the batch, as the policy gave them when it acted",
+            )
+
+
+def _clipped(context: Context, event: CallEvent) -> Iterator[Call | Unknown]:
+    """Yield what a call clips."""
+    name, callee = context.flow.calls.name(event), event.value.callee
+    if name.startswith(("jax.", "numpy.", "rlax.")):
+        given: tuple[Value, ...] = event.value.args[:2] if last(name) == "clamp" else event.value.args[:1]
+    else:
+        given = (callee.base,) if not name and isinstance(callee, Attr) and callee.name == "clip" else ()
+    yield from (one for one in given if isinstance(one, Call | Unknown))
+
+
+def _sides(context: Context, ratio: Value, scope: Scope) -> tuple[Value, Value] | None:
+    """Return of ``exp(new - old)`` and ``new / old`` both sides."""
+    kind: type[ast.operator] = ast.Div
+    if isinstance(ratio, Call):
+        if last(context.flow.calls.callee_name(context.flow.here(ratio, scope))) != "exp" or not ratio.args:
+            return None
+        ratio, kind = ratio.args[0], ast.Sub
+    node = ratio.node if isinstance(ratio, Unknown) else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, kind):
+        return None
+    values = scope.module.values
+    left, right = values.get(node.left), values.get(node.right)
+    return (left, right) if left is not None and right is not None else None
+
+
+def _alike(context: Context, one: Value, other: Value, scope: Scope) -> bool:
+    """Say whether two values are computed twice by the same calls, also where all callers give them so."""
+    one, other = _bare(context, one, scope), _bare(context, other, scope)
+    if isinstance(one, Param) and isinstance(other, Param) and one.function is other.function:
+        callers = callers_of(context, one.function)
+        pairs = [(passed(caller, one), passed(caller, other), caller.scope) for caller in callers]
+        return bool(pairs) and all(
+            first is not None and second is not None and _twice(context, first, second, where)
+            for first, second, where in pairs
+        )
+    return _twice(context, one, other, scope)
+
+
+def _twice(context: Context, one: Value, other: Value, scope: Scope) -> bool:
+    again = _Again(context, scope)
+    same = again.same(_bare(context, one, scope), _bare(context, other, scope))
+    return same and bool(again.calls) and not _changed_between(context, again.calls, scope)
+
+
+def _changed_between(context: Context, calls: list[tuple[ast.Call, ast.Call]], scope: Scope) -> bool:
+    """Say whether other calls between two may change what they read, or only one of them stands in a loop."""
+    events = {event.node: event for event in context.bodies.calls.get(scope, ())}
+    compared = {node for pair in calls for node in pair}
+    for pair in calls:
+        first, second = sorted(pair, key=lambda node: (node.lineno, node.col_offset))
+        if first not in events or second not in events or events[first].loops != events[second].loops:
+            return True
+        read = names_in(first)
+        for node, event in events.items():
+            if node in compared or inside(node, first) or inside(second, node) or not _between(node, first, second):
+                continue
+            known = context.flow.calls.name(event).startswith(("jax.", "numpy.", "optax."))
+            if not known and names_in(node) & read:
+                return True
+    return False
+
+
+def _between(node: ast.Call, first: ast.Call, second: ast.Call) -> bool:
+    """Say whether a call begins between two others."""
+    end = (first.end_lineno or first.lineno, first.end_col_offset or 0)
+    return end <= (node.lineno, node.col_offset) <= (second.lineno, second.col_offset)
+
+
+def _bare(context: Context, value: Value, scope: Scope, depth: int = 0) -> Value:
+    """Return a value without ``stop_gradient`` and the like around it."""
+    if not isinstance(value, Call) or depth > _DEPTH:
+        return value
+    name = context.flow.calls.callee_name(context.flow.here(value, scope))
+    if last(name) in _KEEPING and name.startswith("jax.") and value.args:
+        return _bare(context, value.args[0], scope, depth + 1)
+    return value
+
+
+class _Again:
+    """Compares values by how they are computed, and notes the calls that are made twice."""
+
+    def __init__(self, context: Context, scope: Scope) -> None:
+        self._context = context
+        self._scope = scope
+        self.calls: list[tuple[ast.Call, ast.Call]] = []
+
+    def same(self, one: Value, other: Value, depth: int = 0) -> bool:
+        """Say whether two values of a scope are computed in the same way of the same."""
+        if one is other or one == other:
+            return True
+        if depth > _DEPTH or type(one) is not type(other):
+            return False
+        if isinstance(one, Call) and isinstance(other, Call):
+            return self._same_calls(one, other, depth)
+        if isinstance(one, Attr) and isinstance(other, Attr):
+            return one.name == other.name and self.same(one.base, other.base, depth + 1)
+        if isinstance(one, Item) and isinstance(other, Item):
+            return self.same(one.base, other.base, depth + 1) and self.same(one.index, other.index, depth + 1)
+        if isinstance(one, Sequence) and isinstance(other, Sequence):
+            return len(one.items) == len(other.items) and all(
+                self.same(a, b, depth + 1) for a, b in zip(one.items, other.items, strict=True)
+            )
+        if isinstance(one, Unknown) and isinstance(other, Unknown):
+            return self._same_text(one, other, depth)
+        return False
+
+    def _same_calls(self, one: Call, other: Call, depth: int) -> bool:
+        """Say whether two calls call the same with the same, and none draws anything."""
+        if one.starred or other.starred or len(one.args) != len(other.args) or not (one.args or one.keywords):
+            return False  # of no arguments: perhaps the next key of a stream
+        if dict.fromkeys(k for k, _ in one.keywords) != dict.fromkeys(k for k, _ in other.keywords):
+            return False
+        named = dict(other.keywords)
+        pairs = [(one.callee, other.callee), *zip(one.args, other.args, strict=True)]
+        pairs += [(value, named[name]) for name, value in one.keywords]
+        if not all(self.same(a, b, depth + 1) for a, b in pairs):
+            return False
+        self.calls.append((one.node, other.node))
+        return True
+
+    def _same_text(self, one: Unknown, other: Unknown, depth: int) -> bool:
+        """Say whether two operations are the same of the same."""
+        first, second = one.node, other.node
+        if type(first) is not type(second):
+            return False
+        values = self._scope.module.values
+        parts = list(zip(ast.iter_child_nodes(first), ast.iter_child_nodes(second), strict=False))
+        if len(parts) != sum(1 for _ in ast.iter_child_nodes(first)) or not isinstance(first, ast.BinOp | ast.Slice):
+            return False
+        for a, b in parts:
+            if isinstance(a, ast.expr) and isinstance(b, ast.expr):
+                left, right = values.get(a), values.get(b)
+                if left is None or right is None or not self.same(left, right, depth + 1):
+                    return False
+            elif type(a) is not type(b):
+                return False
+        return True
+
+
+RULE = lint_rule(
+    "NNX779",
+    "ratio-of-one-policy",
+    "a ratio of new to old probabilities that is always 1, since both are computed of the same parameters",
+    why="""\
+The loss of PPO compares the policy with the one that acted. Where the loss computes the old log-probabilities anew, of
+the parameters that it is given, the ratio is 1 in every step: nothing is clipped, and the policy moves as far as it
+likes. They belong into the batch, stored when the actions were drawn.
+""",
+    source="Huang et al., The 37 implementation details of PPO; measured: nothing is clipped, and KL grows fourfold",
+    check=_check,
+    bad=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def log_prob(params, obs, actions):
+    logits = jax.nn.log_softmax(obs @ params)
+    return jnp.take_along_axis(logits, actions[:, None], axis=-1)[:, 0]
+
+
+def loss_fn(params, batch):
+    new = log_prob(params, batch["obs"], batch["actions"])
+    old = jax.lax.stop_gradient(log_prob(params, batch["obs"], batch["actions"]))
+    ratio = jnp.exp(new - old)
+    clipped = jnp.clip(ratio, 0.8, 1.2)
+    return -jnp.minimum(ratio * batch["adv"], clipped * batch["adv"]).mean()
+""",
+    ),
+    clean=(
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def log_prob(params, obs, actions):
+    logits = jax.nn.log_softmax(obs @ params)
+    return jnp.take_along_axis(logits, actions[:, None], axis=-1)[:, 0]
+
+
+def loss_fn(params, batch):
+    new = log_prob(params, batch["obs"], batch["actions"])
+    ratio = jnp.exp(new - batch["old_log_prob"])
+    clipped = jnp.clip(ratio, 0.8, 1.2)
+    return -jnp.minimum(ratio * batch["adv"], clipped * batch["adv"]).mean()
+""",
+    ),
+)
