@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
@@ -22,25 +24,101 @@ _WAITING = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for one in context.shared(measured):
+        if not one.awaited:
+            yield finding(
+                RULE.code,
+                one.scope,
+                one.node,
+                "the time is taken before the compiled code is done",
+                "call jax.block_until_ready(result) first, and once before the first time to compile",
+            )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A time that is taken before compiled code is done.
+
+    Attributes:
+        scope: the body that it is taken in.
+        node: the difference.
+        awaited: whether the result is waited for afterwards, by ``block_until_ready``.
+    """
+
+    scope: Scope
+    node: ast.BinOp
+    awaited: bool
+
+
+def measured(context: Context) -> list[Measured]:
+    """Return the times that are taken before compiled code is done."""
+    found: list[Measured] = []
     if not context.traced.roots and not any(True for _ in context.bodies.named("jit", "pmap", "block_until_ready")):
-        return
+        return found
     for scope in scopes(context):
         started = starts(context, scope)
         if not started:
             continue
         for node in context.bodies.nodes(scope):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, _NAMES):
-                lines = [line for line in started.get(ast.unparse(node.right), ()) if line < node.lineno]
-                if not lines or _progress(context, scope, max(lines), node):
+                read = _reading(context, node.left, scope)
+                lines = [line for line in started.get(ast.unparse(node.right), ()) if read and line < read.lineno]
+                if not read or not lines or _progress(context, scope, max(lines), node):
                     continue
-                if clock(context, node.left, scope) and _unfinished(context, scope, max(lines), node):
-                    yield finding(
-                        RULE.code,
-                        scope,
-                        node,
-                        "the time is taken before the compiled code is done",
-                        "call jax.block_until_ready(result) first, and once before the first time to compile",
-                    )
+                if _unfinished(context, scope, max(lines), read):
+                    awaited = _awaited_after(context, scope, max(lines), read, ast.unparse(node.right))
+                    found.append(Measured(scope, node, awaited))
+    return found
+
+
+def _reading(context: Context, node: ast.expr, scope: Scope) -> ast.Call | None:
+    """Return the call that reads the clock, also where its result has a name; None if an expression is none."""
+    value = scope.module.values.get(node)
+    if not isinstance(value, Call) or not clock(context, node, scope):
+        return None
+    return value.node if context.bodies.home(value.node) is scope else None
+
+
+_INTENDED = re.compile(r"dispatch|enqueue|launch|overhead|async|submit|queu")
+_COMPILING = re.compile(r"compil|trac(e|ing)|lower|warm|first|jit_")
+
+
+def _meant(context: Context, scope: Scope, read: ast.Call) -> bool:
+    """Say whether the time of a call is wanted by itself: that to send it off, or to compile."""
+    source = scope.module.source
+    text = source.data.decode(errors="replace") if isinstance(scope.node, ast.Module) else source.text(scope.node)
+    statement = next((e.statement for e in context.bodies.calls.get(scope, ()) if e.node is read), None)
+    name = scope.function.name if scope.function is not None else ""
+    near = name + (source.text(statement) if statement is not None else "")
+    return bool(_INTENDED.search(text.lower()) or _COMPILING.search(near.lower()))
+
+
+def _awaited_after(context: Context, scope: Scope, start: int, read: ast.Call, started: str) -> bool:
+    """Say whether what was computed in the time measured is waited for afterwards, where nothing is measured again."""
+    if _meant(context, scope, read):
+        return False
+    made: set[str] = set()
+    for event in context.bodies.calls.get(scope, ()):
+        statement = event.statement
+        if start < event.node.lineno <= read.lineno and isinstance(statement, ast.Assign):
+            if statement.value is event.node and event.node is not read:
+                made |= {ast.unparse(n) for target in statement.targets for n in ast.walk(target)
+                         if isinstance(n, ast.Name | ast.Attribute)}  # fmt: skip
+    waits = []
+    for event in context.bodies.calls.get(scope, ()):
+        func = event.node.func
+        if last_word(func) == "block_until_ready" and event.node.lineno > read.lineno:
+            of = event.node.args[0] if event.node.args else func.value if isinstance(func, ast.Attribute) else None
+            if of is not None and ast.unparse(of) in made:
+                waits.append(event.node.lineno)
+    if not waits:
+        return False
+    return not any(
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and n.lineno > min(waits)
+        and ast.unparse(n.right) == started and (again := _reading(context, n.left, scope)) is not None
+        and again.lineno > min(waits)
+        for n in context.bodies.nodes(scope)
+    )  # fmt: skip
 
 
 _NAMES = (ast.Name, ast.Attribute, ast.Subscript)
@@ -148,7 +226,7 @@ def _compiled_here(context: Context, event: CallEvent) -> bool:
     return context.flow.calls.callee_name(callee) in COMPILING
 
 
-def _unfinished(context: Context, scope: Scope, start: int, end: ast.BinOp) -> bool:
+def _unfinished(context: Context, scope: Scope, start: int, end: ast.Call) -> bool:
     """Say whether compiled code is called between two lines and nothing waits for it."""
     compiled = False
     if any(start < getattr(n, "lineno", 0) < end.lineno and _waits(n) for n in context.bodies.nodes(scope)):

@@ -96,10 +96,28 @@ sharded = jax.jit(jax.shard_map(features, mesh=mesh, in_specs=(P(), P("data"), P
 print(sharded(jnp.ones((4, 2)), {"x": x}, {"key": jax.random.key(0), "step": 3}).sum())
 """
 
+_TIMED = """
+@jax.jit
+def work(v):
+    return jnp.tanh(v @ v.T)
+
+def speed(v):
+    jax.block_until_ready(work(v))
+    start = time.perf_counter()
+    out = work(v)
+-|    end = time.perf_counter()
+    out.block_until_ready()
++|    end = time.perf_counter()
+    return v.size / (end - start)
+
+print(speed(x) > 0)
+"""
+
 PAIRS = {
     "old probabilities of the policy that is trained": lined("NNX779", _CLIPPED),
     "Laplacian as the sum of the Hessian": lined("NNX791", _LAPLACIAN),
     "noise by its share of the variance": lined("NNX790", _NOISED),
     "mask for the paddings of a CTC loss": lined("NNX782", _PADDED),
     "noise of one key on all shards": lined("NNX783", _NOISY_SHARDS),
+    "clock that is read before the wait": lined("NNX792", _TIMED, slow=True),
 }

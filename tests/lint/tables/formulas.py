@@ -475,4 +475,101 @@ laplacian(jnp.sum, x)
 """,
         ),
     ),
+    "NNX792": Cases(
+        bad=(
+            """\
+@jax.jit
+def square(v):
+    return v * v
+def bench(v):
+    times = []
+    for _ in range(3):
+        t0 = time.time()
+        out = square(v)
+        t1 = time.time()
+        out.block_until_ready()
+        times.append(t1 - t0)  # NNX792
+    return min(times)
+""",
+            """\
+square = jax.jit(lambda v: v * v)
+class Bench:
+    def run(self, v):
+        start = time.perf_counter()
+        self.out = square(v)
+        self.seconds = time.perf_counter() - start  # NNX792
+        jax.block_until_ready(self.out)
+        return len(v) / self.seconds
+""",
+            """\
+def bench_square():
+    pass
+square = jax.jit(lambda v: v * v)
+t0 = time.time()
+out = square(x)
+compile_time = time.time() - t0  # NNX907
+out.block_until_ready()
+t0 = time.time()
+out = square(x)
+took = time.time() - t0  # NNX792
+out.block_until_ready()
+""",
+        ),
+        clean=(
+            """\
+square = jax.jit(lambda v: v * v)
+def bench(v):
+    jax.block_until_ready(square(v))
+    t0 = time.time()
+    out = square(v)
+    out.block_until_ready()
+    return time.time() - t0
+bench(x)
+""",
+            """\
+square = jax.jit(lambda v: v * v)
+def bench(v):
+    jax.block_until_ready(square(v))
+    t0 = time.time()
+    out = jax.block_until_ready(square(v))
+    t1 = time.time()
+    print(out.block_until_ready())
+    return t1 - t0
+bench(x)
+""",
+            """\
+def plain(v):
+    t0 = time.time()
+    out = np.square(v)
+    took = time.time() - t0
+    jax.block_until_ready(out)
+    return took
+plain(np.ones(3))
+""",
+            """\
+square = jax.jit(lambda v: v * v)
+def bench(v):
+    jax.block_until_ready(square(v))
+    times = []
+    for _ in range(3):
+        t0 = time.time()
+        square(v).block_until_ready()
+        times.append(time.time() - t0)
+    return min(times)
+bench(x)
+""",
+            """\
+square = jax.jit(lambda v: v * v)
+def bench(v):
+    out = square(v)
+    out.block_until_ready()
+    t0 = time.time()
+    total = np.asarray(square(v)).sum()
+    took = time.time() - t0
+    jax.block_until_ready(out)
+    return took, total
+bench(x)
+""",
+        ),
+    ),
 }

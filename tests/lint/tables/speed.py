@@ -488,6 +488,25 @@ for i in range(3):
     "NNX907": Cases(
         bad=(
             """\
+square = jax.jit(lambda v: v * v)
+def bench(v):
+    t0 = time.time()
+    out, two = square(v), 2
+    first = time.time() - t0  # NNX907
+    jax.block_until_ready(out)
+    return first, time.time() - t0
+bench(x)
+""",
+            """\
+square = jax.jit(lambda v: v * v)
+def dispatch_time(v):
+    t0 = time.time()
+    out = square(v)
+    sent = time.time() - t0  # NNX907
+    out.block_until_ready()
+    return sent
+""",
+            """\
 f = jax.jit(lambda v: v @ v)
 start = time.perf_counter()
 y = f(x)
@@ -551,6 +570,24 @@ print(time.time() - begin)  # NNX907
 """,
         ),
         clean=(
+            """\
+f = jax.jit(lambda v: v @ v)
+t0 = time.time()
+y = f(x).block_until_ready()
+t1 = time.time()
+print(t1 - t0)
+""",
+            """\
+f = jax.jit(lambda v: v @ v)
+def run(v):
+    t0 = time.time()
+    y = f(v)
+    y.block_until_ready()
+    end = time.time()
+    print("done")
+    return end - t0
+run(x)
+""",
             """\
 def taken(call, wait=lambda value: value):
     wait(call())
