@@ -9,8 +9,9 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.grown_inside import fed_back
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import compiled_roots, in_test
+from codemods.nnx.lint.places import compiled_roots, in_test, shown
 from codemods.nnx.lint.sown import never_taken
 from codemods.nnx.lint.static_varies import counted
 from codemods.nnx.lint.syntax import names_in
@@ -39,6 +40,18 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             loops = [loop for loop in event.loops if isinstance(loop, ast.For | ast.While)]
             counters = {n.id for one in loops if isinstance(one, ast.For) for n in counted(one.target, one.iter)}
+            longer = next((node for loop in loops if (node := fed_back(context, root, event, loop)) is not None), None)
+            if longer is not None:
+                seen.add(event.node)
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    longer,
+                    f"{shown(root.function)} returns it longer than it was, and every size is compiled on its own",
+                    "make it as long as it will be, and write at its place: jax.lax.dynamic_update_slice, or "
+                    ".at[position].set(...)",
+                )
+                continue
             for place, value in enumerate(event.value.args) if loops else ():
                 if place < len(event.node.args) and _cut(event.node.args[place], counters):
                     seen.add(event.node)
@@ -122,7 +135,8 @@ RULE = lint_rule(
     "compiled code gets an array that grows in every round of a loop",
     why="""\
 Code is compiled for the shapes of its arguments. An array to which every round appends has another shape each time, and
-every round compiles anew; so does a model that sows values which nothing pops.
+every round compiles anew; so does a cache that the compiled function itself makes longer, and a model that sows values
+which nothing pops.
 An array of its last size, with a mask or a count, is compiled once.
 """,
     source="JAX FAQ; measured: one compilation for every round",

@@ -96,6 +96,57 @@ sharded = jax.jit(jax.shard_map(features, mesh=mesh, in_specs=(P(), P("data"), P
 print(sharded(jnp.ones((4, 2)), {"x": x}, {"key": jax.random.key(0), "step": 3}).sum())
 """
 
+_CACHE = """
+from typing import NamedTuple
+
+class Cache(NamedTuple):
+    keys: jax.Array
+    values: jax.Array
+
+traces = []
+
+def written(cache, k, v, place):
+-|    return Cache(jnp.concatenate([cache.keys, k[None]]), jnp.concatenate([cache.values, v[None]]))
++|    return Cache(cache.keys.at[place].set(k), cache.values.at[place].set(v))
+
+@jax.jit
+def decode(cache, token, place):
+    traces.append(0)
+    cache = written(cache, token, 2.0 * token, place)
+    scores = jnp.where(jnp.arange(cache.keys.shape[0]) <= place, cache.keys @ token, -jnp.inf)
+    return cache, nnx.softmax(scores) @ cache.values
+
+def generate(token, length):
+-|    cache = Cache(jnp.zeros((0, 4)), jnp.zeros((0, 4)))
++|    cache = Cache(jnp.zeros((length, 4)), jnp.zeros((length, 4)))
+    for place in range(length):
+        cache, token = decode(cache, token, place)
+    return token
+
+generate(x[0], 6)
+print(len(traces))
+"""
+
+_LAYERED_CACHE = """
+traces = []
+
+@jax.jit
+def decode(weights, caches, token):
+    traces.append(0)
+    grown = []
+    for w, cache in zip(weights, caches):
+-|        k = jnp.concatenate([cache["k"], (token @ w)[None]])
++|        k = jnp.concatenate([cache["k"][1:], (token @ w)[None]])
+        token = nnx.softmax(k @ token) @ k
+        grown.append({"k": k})
+    return token, grown
+
+token, caches = x[0], [{"k": jnp.zeros((4, 4))} for _ in range(2)]
+for _ in range(5):
+    token, caches = decode([jnp.eye(4), jnp.eye(4)], caches, token)
+print(len(traces))
+"""
+
 _TIMED = """
 @jax.jit
 def work(v):
@@ -119,5 +170,7 @@ PAIRS = {
     "noise by its share of the variance": lined("NNX790", _NOISED),
     "mask for the paddings of a CTC loss": lined("NNX782", _PADDED),
     "noise of one key on all shards": lined("NNX783", _NOISY_SHARDS),
+    "cache that the compiled step makes longer": lined("NNX919", _CACHE, slow=True),
+    "caches of layers that the compiled step makes longer": lined("NNX919", _LAYERED_CACHE, slow=True),
     "clock that is read before the wait": lined("NNX792", _TIMED, slow=True),
 }

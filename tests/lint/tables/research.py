@@ -359,6 +359,114 @@ CASES: dict[str, Cases] = {
     ),
     "NNX919": Cases(
         bad=(
+            """\
+@jax.jit
+def step(w, cache, v):
+    k = jnp.concatenate([cache, (v @ w)[None]], axis=0)
+    return k.mean(0), k
+def run(w, v, n):
+    cache = jnp.zeros((0, 3))
+    for _ in range(n):
+        v, cache = step(w, cache, v)  # NNX919
+    return v
+run(jnp.ones((3, 3)), x, 2)
+""",
+            """\
+def grown(cache, k, v):
+    return {"k": jnp.concatenate([cache["k"], k[None]]), "v": jnp.concatenate([cache["v"], v[None]])}
+@partial(jax.jit, donate_argnums=(0,))
+def step(cache, v):
+    cache = grown(cache, v, 2 * v)
+    return cache, cache["k"].sum(0)
+def run(v, n):
+    cache = {"k": jnp.zeros((0, 3)), "v": jnp.zeros((0, 3))}
+    for _ in range(n):
+        cache, v = step(cache, v)  # NNX919
+    return v
+""",
+            """\
+class Decoder:
+    def __init__(self):
+        self.cache = jnp.zeros((0, 3))
+        self.step = jax.jit(self._step)
+    def _step(self, v, cache):
+        return v + cache.sum(0), jnp.vstack([cache, v])
+    def run(self, v, n):
+        for _ in range(n):
+            v, self.cache = self.step(v, self.cache)  # NNX919
+        return v
+""",
+            """\
+import dataclasses
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Cache:
+    k: jax.Array
+    v: jax.Array
+@jax.jit
+def step(cache, v):
+    return v + 1, Cache(jnp.append(cache.k, v[None], axis=0), v=jnp.append(cache.v, v[None], axis=0))
+def run(v, cache, n):
+    while n:
+        v, cache = step(cache=cache, v=v)  # NNX919
+        n -= 1
+    return v
+""",
+            """\
+from typing import NamedTuple
+class Cache(NamedTuple):
+    k: jax.Array
+    n: int = 0
+step = jax.jit(lambda cache, v: cache._replace(k=jnp.concatenate((cache.k, v[None])), n=cache.n + 1))
+def run(v, cache):
+    for _ in range(5):
+        cache = step(cache, v)  # NNX919
+    return cache
+""",
+            """\
+@jax.jit
+def step(layers, caches, v):
+    new = []
+    for w, (k, val) in zip(layers, caches):
+        k = jnp.concatenate([k, v[None]])
+        val = jnp.concatenate([val, (v @ w)[None]])
+        v = v + val.sum(0)
+        new.append((k, val))
+    return v, new
+def run(layers, caches, v):
+    for _ in range(5):
+        v, caches = step(layers, caches, v)  # NNX919
+    return v
+""",
+            """\
+@jax.jit
+def step(caches, v):
+    caches = jax.tree.map(lambda old, new: jnp.concatenate([old, new[None]]), caches, {"k": v, "v": v})
+    return caches
+def run(caches, v):
+    for _ in range(5):
+        caches = step(caches, v)  # NNX919
+    return caches
+""",
+            """\
+@jax.jit
+def step(cache, v):
+    cache["k"] = jnp.concatenate([cache["k"], v[None]])
+    return cache
+def run(cache, v):
+    for _ in range(5):
+        cache = step(cache, v)  # NNX919
+    return cache
+""",
+            """\
+@jax.jit
+def step(caches, v):
+    return [jnp.concatenate([c, v[None]]) for c in caches]
+def run(caches, v):
+    for _ in range(5):
+        caches = step(caches, v)  # NNX919
+    return caches
+""",
             "@jax.jit\ndef g(v):\n    return v.sum()\ndef grown(v):\n    for _ in range(3):\n"
             "        s = g(v)  # NNX919\n        v = jnp.append(v, s)\n    return v\n",
             "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones(1)\n"
@@ -367,6 +475,111 @@ CASES: dict[str, Cases] = {
             "for part in batches:\n    s = g(v)  # NNX919\n    v = jnp.vstack([v, part])\n",
         ),
         clean=(
+            """\
+@jax.jit
+def step(cache, v, i):
+    cache = {"k": jax.lax.dynamic_update_slice(cache["k"], v[None], (i, 0))}
+    return cache, cache["k"].sum(0)
+def run(v):
+    cache = {"k": jnp.zeros((5, 3))}
+    for i in range(5):
+        cache, v = step(cache, v, i)
+    return v
+run(x)
+""",
+            """\
+@jax.jit
+def step(window, v):
+    return jnp.concatenate([window, v[None]], axis=0)[1:], v
+def run(window, v):
+    for _ in range(5):
+        window, v = step(window, v)
+    return window
+run(jnp.ones((4, 3)), x)
+""",
+            """\
+@jax.jit
+def step(cache, v):
+    return jnp.concatenate([cache, v[None]])
+cache = step(jnp.ones((1, 3)), x)
+cache = step(cache, x)
+""",
+            """\
+@jax.jit
+def step(window, v):
+    return jnp.concatenate([window[1:], v[None]])
+def run(window, v):
+    for _ in range(5):
+        window = step(window, v)
+    return window
+run(jnp.ones((4, 3)), x)
+""",
+            """\
+@jax.jit
+def step(cache, v, i):
+    return cache.at[i].set(v), jnp.concatenate([cache, v[None]]).mean()
+def run(v):
+    cache = jnp.zeros((5, 3))
+    for i in range(5):
+        cache, mean = step(cache, v, i)
+    return cache
+run(x)
+""",
+            """\
+@jax.jit
+def step(cache, v):
+    return jnp.concatenate([cache, v[None]])[-4:]
+def run(v):
+    cache = jnp.zeros((4, 3))
+    for i in range(5):
+        cache = step(cache, v)
+    return cache
+run(x)
+""",
+            """\
+@jax.jit
+def step(state, v):
+    return {"prefix": state["prefix"], "all": jnp.concatenate([state["prefix"], v[None]])}
+def run(v):
+    state = {"prefix": jnp.zeros((4, 3)), "all": jnp.zeros((5, 3))}
+    for i in range(5):
+        state = step(state, v)
+    return state
+run(x)
+""",
+            """\
+@jax.jit
+def step(cache, v):
+    return jnp.concatenate([cache, v[None]])
+def run(v):
+    cache = jnp.zeros((4, 3))
+    for i in range(5):
+        new = step(cache, v)
+    return new
+run(x)
+""",
+            """\
+@jax.jit
+def step(w, v):
+    return jnp.concatenate([v, v])[: v.shape[0]] @ w, w
+def run(w, v):
+    for i in range(5):
+        v, w = step(w, v)
+    return v
+run(jnp.eye(3), x)
+""",
+            """\
+@jax.jit
+def step(state, v):
+    features = jnp.concatenate([state["h"], v])
+    return {"h": jnp.tanh(features @ state["w"]), "w": state["w"]}
+def run(v):
+    state = {"h": jnp.zeros(3), "w": jnp.ones((6, 3))}
+    for i in range(5):
+        state = step(state, v)
+    return state
+run(x)
+""",
             "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones(3)\nfor i in range(3):\n    v = v.at[i].set(g(v))\n",
             "@jax.jit\ndef g(v):\n    return v.sum()\nfound = []\nfor part in batches:\n    found.append(g(part))\n",
             "@jax.jit\ndef g(v):\n    return jnp.append(v, v)\nprint(g(x))\n",
