@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.clamped_block import clamped_blocks
 from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.drawn_branch import past_branches
@@ -30,6 +31,14 @@ def _check(context: Context) -> Iterator[Finding]:
             f"`{scope.module.source.text(node)}` is filled up with a negative number, which counts from the end: "
             f'mode="{mode}" leaves out only what is past the end',
             "fill up with the length of the array, which is out of bounds",
+        )
+    for event in clamped_blocks(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the last block may go past the end: JAX lets it begin earlier, and its first elements count twice",
+            "pad the array to whole blocks first, or mask what the last one repeats",
         )
     for event, count in past_branches(context):
         if not in_test(event.scope):
@@ -186,10 +195,12 @@ def _indices(node: ast.expr) -> list[int | None]:
 RULE = lint_rule(
     "NNX847",
     "index-out-of-bounds",
-    "a literal index beyond the end of an array, or negative padding that is meant to be",
+    "an index or block beyond the end of an array, or negative padding that is meant to be",
     why="""\
 JAX raises no IndexError: reading gives the last element, and a value that is written there is dropped. With
-`mode="drop"` and `mode="fill"` too a negative index counts from the end: padding of -1 writes to the last element.
+`mode="drop"` and `mode="fill"` too a negative index counts from the end: padding of -1 writes to the last element. A
+dynamic slice that would go past the end begins earlier: the last of `ceil(n / size)` blocks has elements of the one
+before it again.
 """,
     source="JAX tutorial; jax issues 14095 and 10063; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
     check=_check,

@@ -147,6 +147,26 @@ for _ in range(5):
 print(len(traces))
 """
 
+_BLOCKS = """
+def cdiv(a, b):
+    return -(-a // b)
+
+class Blocks:
+    def __init__(self, size):
+        self.size = size
+
+    def energy(self, signal, i):
+        block = jax.lax.dynamic_slice(signal, (i * self.size,), (self.size,))
+        return jnp.sum(block**2)
+
+    def energies(self, signal):
+        count = cdiv(signal.shape[0], self.size)
++|        signal = jnp.pad(signal, (0, count * self.size - signal.shape[0]))
+        return jax.lax.map(lambda i: self.energy(signal, i), jnp.arange(count))
+
+print(Blocks(3).energies(jnp.arange(8.0)).sum())
+"""
+
 _TIMED = """
 @jax.jit
 def work(v):
@@ -172,5 +192,6 @@ PAIRS = {
     "noise of one key on all shards": lined("NNX783", _NOISY_SHARDS),
     "cache that the compiled step makes longer": lined("NNX919", _CACHE, slow=True),
     "caches of layers that the compiled step makes longer": lined("NNX919", _LAYERED_CACHE, slow=True),
+    "last block of a signal that is not padded": lined("NNX847", _BLOCKS),
     "clock that is read before the wait": lined("NNX792", _TIMED, slow=True),
 }

@@ -514,6 +514,45 @@ class Net(nnx.Module):
     ),
     "NNX847": Cases(
         bad=(
+            """\
+def energies(v, size):
+    n = math.ceil(v.shape[0] / size)
+    def body(total, i):
+        part = jax.lax.dynamic_slice_in_dim(v, i * size, size)  # NNX847
+        return total + part.sum(), None
+    return jax.lax.scan(body, 0.0, jnp.arange(n))[0]
+""",
+            """\
+def cdiv(a, b):
+    return (a + b - 1) // b
+class Blocks:
+    def __init__(self, size):
+        self.size = size
+    def one(self, v, i):
+        return jax.lax.dynamic_slice(v, (self.size * i, 0), (self.size, v.shape[1])).sum()  # NNX847
+    def all(self, v):
+        return [self.one(v, i) for i in range(cdiv(len(v), self.size))]
+""",
+            """\
+SIZE = 4
+def sums(v):
+    n = -(-v.shape[0] // SIZE)
+    return jax.vmap(lambda i: jax.lax.dynamic_slice(v, (i * SIZE,), (SIZE,)).sum())(jnp.arange(n))  # NNX847
+""",
+            """\
+def sums(v, size):
+    v = jnp.asarray(v)
+    count = int(np.ceil(len(v) / size))
+    return jax.lax.map(lambda i: jax.lax.dynamic_slice_in_dim(v, i * size, size).mean(), jnp.arange(count))  # NNX847
+""",
+            """\
+def total(v, size):
+    count = int(np.ceil(len(v) / size))
+    def body(i, t):
+        start = i * size
+        return t + jax.lax.dynamic_slice_in_dim(v, start, size).sum()  # NNX847
+    return jax.lax.fori_loop(0, count, body, 0.0)
+""",
             "n = jax.random.randint(key, (), 1, 3)\ny = jax.lax.switch(n, [jnp.sin, jnp.cos], 1.0)  # NNX847\n",
             "MOVES = (jnp.sin, jnp.cos)\ndef draw(k):\n    return jax.random.randint(k, (), 1, len(MOVES) + 1)\n"
             "y = jax.lax.switch(draw(key), MOVES, 1.0)  # NNX847\n",
@@ -549,6 +588,49 @@ z = x.at[jnp.full(3, PAD)].get(mode="fill")  # NNX847
 """,
         ),
         clean=(
+            """\
+def energies(v, size):
+    n = math.ceil(v.shape[0] / size)
+    v = jnp.pad(v, (0, n * size - v.shape[0]))
+    def body(total, i):
+        return total + jax.lax.dynamic_slice_in_dim(v, i * size, size).sum(), None
+    return jax.lax.scan(body, 0.0, jnp.arange(n))[0]
+energies(x, 2)
+""",
+            """\
+def energies(v, size):
+    n = v.shape[0] // size
+    def body(total, i):
+        return total + jax.lax.dynamic_slice_in_dim(v, i * size, size).sum(), None
+    return jax.lax.scan(body, 0.0, jnp.arange(n))[0]
+energies(x, 2)
+""",
+            """\
+def applied(v, size):
+    def body(i, out):
+        part = jax.lax.dynamic_slice_in_dim(v, i * size, size)
+        return jax.lax.dynamic_update_slice_in_dim(out, jnp.sin(part), i * size, 0)
+    return jax.lax.fori_loop(0, math.ceil(len(v) / size), body, v)
+applied(x, 2)
+""",
+            """\
+def energies(v, size):
+    n = math.ceil(v.shape[0] / size)
+    def body(total, i):
+        part = jax.lax.dynamic_slice_in_dim(v, i * size, size)
+        fresh = jnp.arange(size) >= i * size - (len(v) - size)
+        return total + jnp.where(fresh, part, 0.0).sum(), None
+    return jax.lax.scan(body, 0.0, jnp.arange(n))[0]
+energies(x, 2)
+""",
+            """\
+def other(v, w, size):
+    n = math.ceil(w.shape[0] / size)
+    def body(total, i):
+        return total + jax.lax.dynamic_slice_in_dim(v, i * size, size).sum(), None
+    return jax.lax.scan(body, 0.0, jnp.arange(n))[0]
+other(jnp.ones(8), x, 2)
+""",
             "n = jax.random.randint(key, (), 0, 2)\ny = jax.lax.switch(n, [jnp.sin, jnp.cos], 1.0)\n",
             "MOVES = (jnp.sin, jnp.cos)\ndef draw(k):\n    return jax.random.randint(k, (), 0, len(MOVES))\n"
             "y = jax.lax.switch(draw(key), MOVES, 1.0)\n",

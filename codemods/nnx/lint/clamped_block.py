@@ -1,0 +1,209 @@
+"""The last of blocks that do not divide an array evenly, which a dynamic slice begins too early; part of NNX847."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.frames import Bound, Indexed, Round
+from codemods.nnx.lint.formula import at, binary, is_number, one_source, operand, same_number
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.values import Attr, Call, Const, Each, Item, Param, Sequence, Unknown
+
+_WHOLE = frozenset({"builtins.int", "jax.numpy.int32"})
+_UP = frozenset({"math.ceil", "numpy.ceil", "jax.numpy.ceil"})
+_SAME_LENGTH = frozenset({"asarray", "array", "astype", "float32", "device_put", "copy"})
+# what makes the last block right, or writes it back to where it was read
+_CARED_FOR = re.compile(r"update_slice|\.at\[|where|mask|valid|minimum|\bmin\(|clip|pad|%|divisib|remain|tail")
+_DEPTH = 6
+
+
+def clamped_blocks(context: Context) -> Iterator[CallEvent]:
+    """Yield the dynamic slices of as many blocks as are needed for all of an array, each with where it begins.
+
+    The last block begins so early that it ends with the array, and has elements of the block before it again.
+    """
+    for event, name in foreign(context, "dynamic_slice_in_dim", "dynamic_slice"):
+        if not name.startswith("jax.lax.") or event.value.starred or in_test(event.scope):
+            continue
+        for axis, start, size in _blocks(context, event, last(name)):
+            counter = _of_counter(context, start, size)
+            if counter is None:
+                continue
+            rounds = _rounds(context, counter)
+            if rounds is None or not _needed(
+                context, rounds, size, context.flow.here(event.value.args[0], event.scope), axis
+            ):
+                continue
+            if not any(_CARED_FOR.search(text) for text in _texts(event.scope, counter, rounds)):
+                yield event
+
+
+def _blocks(context: Context, event: CallEvent, word: str) -> Iterator[tuple[int, Bound, Bound]]:
+    """Yield the axes along which an array is sliced, with where the slice begins and its size."""
+    call = context.flow.here(event.value, event.scope)
+    if word == "dynamic_slice_in_dim":
+        start, size = event.value.argument(1, "start_index"), event.value.argument(2, "slice_size")
+        axis = event.value.argument(3, "axis") or Const(0)
+        if start is not None and size is not None and isinstance(axis, Const) and isinstance(axis.value, int):
+            yield axis.value, context.flow.with_value(call, start), context.flow.with_value(call, size)
+        return
+    given = (event.value.argument(1, "start_indices"), event.value.argument(2, "slice_sizes"))
+    starts, sizes = (context.flow.follow(call, one) if one is not None else None for one in given)
+    if starts is None or sizes is None:
+        return
+    if isinstance(starts.value, Sequence) and isinstance(sizes.value, Sequence):
+        for place, (one, other) in enumerate(zip(starts.value.items, sizes.value.items, strict=False)):
+            yield place, context.flow.with_value(starts, one), context.flow.with_value(sizes, other)
+
+
+def _of_counter(context: Context, start: Bound, size: Bound) -> Bound | None:
+    """Return what counts the blocks, if a slice begins at that times its size."""
+    found = one_source(context, start)
+    product = binary(found, ast.Mult) if found is not None else None
+    if found is None or product is None:
+        return None
+    left, right = operand(context, found, product.left), operand(context, found, product.right)
+    for counter, factor in ((left, right), (right, left)):
+        if same_number(context, factor, size):
+            return counter
+    return None
+
+
+def _rounds(context: Context, counter: Bound) -> Bound | None:
+    """Return the number to which something counts from zero, in a loop of Python or of JAX, or over an ``arange``."""
+    found = one_source(context, counter)
+    if found is None:
+        return None
+    value = found.value
+    if isinstance(value, Round | Each):
+        return _counted(context, context.flow.follow(found, value.base))
+    if isinstance(value, Call):
+        return _counted(context, found)
+    if isinstance(value, Param):  # of a function that lax.map runs
+        tracing = context.traced.get(value.function)
+        roots = tracing.roots if tracing is not None else []
+        if len(roots) != 1 or roots[0].transform != "jax.lax.map" or not isinstance(roots[0].node, ast.Call):
+            return None
+        found = at(context, roots[0].node, roots[0].scope)
+    elif isinstance(value, Unknown) and isinstance(value.node, ast.Call):
+        found = operand(context, found, value.node)
+    made = found.value
+    if not isinstance(made, Call):
+        return None
+    name = context.flow.calls.callee_name(found)
+    if (
+        name == "jax.lax.fori_loop"
+        and len(made.args) > 1
+        and is_number(context, context.flow.with_value(found, made.args[0]), 0)
+    ):
+        return context.flow.with_value(found, made.args[1])
+    place = {"jax.lax.scan": 2, "jax.lax.map": 1}.get(name)
+    given = made.argument(place, "xs") if place is not None else None
+    return _counted(context, context.flow.follow(found, given)) if given is not None else None
+
+
+def _counted(context: Context, bound: Bound) -> Bound | None:
+    """Return the only argument of ``range`` or ``arange``."""
+    value = bound.value
+    if not isinstance(value, Call) or len(value.args) != 1 or value.starred:
+        return None
+    name = context.flow.calls.callee_name(bound)
+    if name in {"builtins.range", "jax.numpy.arange", "numpy.arange"}:
+        return context.flow.with_value(bound, value.args[0])
+    return None
+
+
+def _needed(context: Context, rounds: Bound, size: Bound, sliced: Bound, axis: int) -> bool:
+    """Say whether a number is that of the blocks needed for the whole of an array, the last of them not full."""
+    quotient = _rounded_up(context, rounds)
+    if quotient is None or not same_number(context, quotient[1], size):
+        return False
+    measured = _measured(context, quotient[0], axis)
+    return measured is not None and _origins(context, measured) == _origins(context, sliced)
+
+
+def _rounded_up(context: Context, bound: Bound, depth: int = 0) -> tuple[Bound, Bound] | None:
+    """Return of ``ceil(n / size)`` the number and the size."""
+    found = one_source(context, bound)
+    if found is None or depth > _DEPTH:
+        return None
+    value = found.value
+    if isinstance(value, Call):
+        name = context.flow.calls.callee_name(found)
+        if name in _WHOLE and value.args:
+            return _rounded_up(context, context.flow.with_value(found, value.args[0]), depth + 1)
+        if last(name) == "cdiv" and len(value.args) == 2:
+            return context.flow.with_value(found, value.args[0]), context.flow.with_value(found, value.args[1])
+        if name not in _UP or not value.args:
+            return None
+        inner = one_source(context, context.flow.with_value(found, value.args[0]))
+        node = binary(inner, ast.Div) if inner is not None else None
+        if inner is None or node is None:
+            return None
+        return operand(context, inner, node.left), operand(context, inner, node.right)
+    node = binary(found, ast.FloorDiv)
+    if node is not None:  # (n + size - 1) // size
+        size = operand(context, found, node.right)
+        less = node.left
+        if isinstance(less, ast.BinOp) and isinstance(less.op, ast.Sub) and isinstance(less.left, ast.BinOp):
+            if isinstance(less.left.op, ast.Add) and same_number(
+                context, operand(context, found, less.left.right), size
+            ):
+                return operand(context, found, less.left.left), size
+        return None
+    whole = value.node if isinstance(value, Unknown) else None
+    if isinstance(whole, ast.UnaryOp) and isinstance(whole.op, ast.USub) and isinstance(whole.operand, ast.BinOp):
+        turned = whole.operand  # -(-n // size)
+        if isinstance(turned.op, ast.FloorDiv) and isinstance(turned.left, ast.UnaryOp):
+            return operand(context, found, turned.left.operand), operand(context, found, turned.right)
+    return None
+
+
+def _measured(context: Context, bound: Bound, axis: int) -> Bound | None:
+    """Return the array of which a number is the length along an axis."""
+    found = context.flow.resolve(bound)
+    value = found.value
+    if isinstance(value, Call) and context.flow.calls.callee_name(found) == "builtins.len" and axis == 0:
+        return context.flow.with_value(found, value.args[0]) if value.args else None
+    if isinstance(value, Item | Indexed) and isinstance(value.base, Attr) and value.base.name == "shape":
+        index = value.index.value if isinstance(value, Indexed) else value.index
+        if isinstance(index, Const) and index.value == axis:
+            return context.flow.with_value(found, value.base.base)
+    if isinstance(value, Attr) and value.name == "size" and axis == 0:
+        return context.flow.with_value(found, value.base)
+    return None
+
+
+def _origins(context: Context, bound: Bound) -> frozenset[Bound]:
+    """Return where an array comes from, of as many elements as it has."""
+    found: set[Bound] = set()
+    pending = [(bound, 0)]
+    while pending:
+        one, depth = pending.pop()
+        for source in context.sources.originals(one):
+            value = source.value
+            inner = None
+            if isinstance(value, Call) and depth < _DEPTH:
+                name = context.flow.calls.callee_name(source)
+                if name.startswith(("jax.", "numpy.")) and last(name) in _SAME_LENGTH and value.args:
+                    inner = value.args[0]
+                elif not name and isinstance(value.callee, Attr) and value.callee.name in _SAME_LENGTH:
+                    inner = value.callee.base
+            if inner is not None:
+                pending.append((context.flow.with_value(source, inner), depth + 1))
+            else:
+                found.add(source)
+    return frozenset(found)
+
+
+def _texts(scope: Scope, *bounds: Bound) -> Iterator[str]:
+    """Yield the texts of the functions in which blocks are counted and read."""
+    scopes = [scope, *(bound.frame.function.scope for bound in bounds if bound.frame is not None)]
+    for one in scopes:
+        if one.function is not None:
+            yield one.module.source.text(one.function.node)
