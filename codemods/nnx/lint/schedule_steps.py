@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
+from codemods.nnx.lint.batch_loops import steps_of_loop
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.numbers import the_number
@@ -83,7 +85,7 @@ def _micro_steps(context: Context) -> Iterator[Finding]:
             home = context.bodies.home(schedule.value.node)
             if node is None or home is None or home.module not in context.asked:
                 continue
-            if _per_batch(context, written(context, node, home), last_word(every)):
+            if _per_batch(context, written(context, node, home), last_word(every), home):
                 yield finding(
                     RULE.code,
                     home,
@@ -119,7 +121,7 @@ _SMALL = re.compile(r"(^|_)micro_?(batches|steps)$")
 _LARGE = re.compile(r"accum|update|macro|effective|optim")
 
 
-def _per_batch(context: Context, node: ast.expr, every: str) -> bool:
+def _per_batch(context: Context, node: ast.expr, every: str, scope: Scope) -> bool:
     """Say whether a number is that of all batches of all epochs, undivided, and a loop takes these singly."""
     if isinstance(node, ast.Name | ast.Attribute) and _SMALL.search(last_word(node).lower()):
         return last_word(node) != every and _taken_singly(context, last_word(node))
@@ -132,7 +134,9 @@ def _per_batch(context: Context, node: ast.expr, every: str) -> bool:
     counted = [n for n in nodes if isinstance(n, ast.Name | ast.Attribute) and _BATCHES.search(last_word(n).lower())]
     lengths = (n for n in nodes if isinstance(n, ast.Call) and last_word(n.func) == "len" and len(n.args) == 1)
     counted += [n.args[0] for n in lengths if isinstance(n.args[0], ast.Name | ast.Attribute)]
-    return any(_taken_singly(context, last_word(one)) for one in counted)
+    if any(_taken_singly(context, last_word(one)) for one in counted):
+        return True
+    return any(steps_of_loop(context, one, scope) for one in counted)
 
 
 def _taken_singly(context: Context, name: str) -> bool:

@@ -167,6 +167,31 @@ class Blocks:
 print(Blocks(3).energies(jnp.arange(8.0)).sum())
 """
 
+_MICRO = """
+EPOCHS, MICRO, EVERY = 4, 2, 2
+
+def make_optimizer(steps_per_epoch):
+-|    total = EPOCHS * steps_per_epoch
++|    total = EPOCHS * steps_per_epoch // EVERY
+    schedule = optax.cosine_decay_schedule(0.1, decay_steps=total)
+    return optax.MultiSteps(optax.sgd(schedule), every_k_schedule=EVERY), schedule
+
+def parts(data, size):
+    order = np.arange(len(data))
+    for i in range(0, len(data), size):
+        yield data[order[i : i + size]]
+
+steps_per_epoch = len(x) // MICRO
+tx, schedule = make_optimizer(steps_per_epoch)
+params = jnp.ones(4)
+state = tx.init(params)
+for _ in range(EPOCHS):
+    for part in parts(x, MICRO):
+        updates, state = tx.update(part.mean(0), state, params)
+        params = optax.apply_updates(params, updates)
+print(float(schedule(state.gradient_step)))
+"""
+
 _TIMED = """
 @jax.jit
 def work(v):
@@ -193,5 +218,6 @@ PAIRS = {
     "cache that the compiled step makes longer": lined("NNX919", _CACHE, slow=True),
     "caches of layers that the compiled step makes longer": lined("NNX919", _LAYERED_CACHE, slow=True),
     "last block of a signal that is not padded": lined("NNX847", _BLOCKS),
+    "schedule in small batches, given by a generator": lined("NNX766", _MICRO),
     "clock that is read before the wait": lined("NNX792", _TIMED, slow=True),
 }

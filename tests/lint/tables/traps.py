@@ -524,6 +524,33 @@ CASES = {
     ),
     "NNX766": Cases(
         bad=(
+            """\
+B, K, EPOCHS = 16, 4, 3
+def make(steps_per_epoch):
+    rate = optax.cosine_decay_schedule(0.1, EPOCHS * steps_per_epoch)  # NNX766
+    return optax.MultiSteps(optax.adam(rate), K)
+def batches(v, size):
+    for i in range(0, len(v), size):
+        yield v[i : i + size]
+def fit(v, step):
+    tx = make(len(v) // B)
+    for _ in range(EPOCHS):
+        for batch in batches(v, B):
+            step(tx, batch)
+""",
+            """\
+class Trainer:
+    def __init__(self, config, data):
+        self.size, self.epochs = config.batch_size, config.epochs
+        self.data = data
+        steps_per_epoch = math.ceil(len(data) / self.size)
+        rate = optax.linear_schedule(0.1, 0.0, transition_steps=self.epochs * steps_per_epoch)  # NNX766
+        self.tx = optax.MultiSteps(optax.adam(rate), every_k_schedule=config.accumulate)
+    def fit(self, step):
+        for _ in range(self.epochs):
+            for i in range(0, len(self.data), self.size):
+                step(self.tx, self.data[i : i + self.size])
+""",
             "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_steps=100, decay_steps=50)  # NNX766\n",
             "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, 100, 100)  # NNX766\n",
             "warm, rest = 200, 100\ns = optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, rest)  # NNX766\n",
@@ -533,6 +560,42 @@ CASES = {
             "    for i in range(hp.num_micro_batches):\n        tree, state = step(tree, state, i)\n    return tree\n",
         ),
         clean=(
+            """\
+B, MICRO, EPOCHS = 64, 16, 3
+def make(steps_per_epoch):
+    rate = optax.cosine_decay_schedule(0.1, EPOCHS * steps_per_epoch)
+    return optax.MultiSteps(optax.adam(rate), B // MICRO)
+def fit(v, step):
+    tx = make(len(v) // B)
+    for _ in range(EPOCHS):
+        for i in range(0, len(v), MICRO):
+            step(tx, v[i : i + MICRO])
+fit(jnp.ones(64), lambda tx, v: None)
+""",
+            """\
+B, K, EPOCHS = 16, 4, 3
+def make(steps_per_epoch):
+    rate = optax.cosine_decay_schedule(0.1, EPOCHS * steps_per_epoch)
+    return optax.MultiSteps(optax.adam(rate), K)
+def fit(v, step):
+    tx = make(len(v) // (B * K))
+    for _ in range(EPOCHS):
+        for i in range(0, len(v), B):
+            step(tx, v[i : i + B])
+fit(jnp.ones(64), lambda tx, v: None)
+""",
+            """\
+B, K, EPOCHS = 16, 4, 3
+def make(steps_per_epoch):
+    rate = optax.cosine_decay_schedule(0.1, EPOCHS * steps_per_epoch // K)
+    return optax.MultiSteps(optax.adam(rate), K)
+def fit(v, step):
+    tx = make(len(v) // B)
+    for _ in range(EPOCHS):
+        for i in range(0, len(v), B):
+            step(tx, v[i : i + B])
+fit(jnp.ones(64), lambda tx, v: None)
+""",
             "s = optax.warmup_cosine_decay_schedule(0.0, 0.1, warmup_steps=100, decay_steps=150)\n",
             "warm, rest = 200, 100\ns = optax.warmup_cosine_decay_schedule(0.0, 0.1, warm, warm + rest)\n",
             "s = optax.warmup_constant_schedule(0.0, 0.1, 100)\n",
