@@ -12,8 +12,8 @@ from codemods.nnx.frames import Frame
 from codemods.nnx.lint.arrays import Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
-from codemods.nnx.lint.places import compiled_roots, traced_bodies
-from codemods.nnx.lint.static_flag import flags_of
+from codemods.nnx.lint.places import traced_bodies
+from codemods.nnx.lint.static_flag import flag_roots, flags_of
 from codemods.nnx.lint.status import Grade, Status
 from codemods.nnx.lint.traced import original, root_param
 from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Free, Item, Loop, Param, Sequence, Unknown
@@ -33,7 +33,7 @@ _ASKING = frozenset({ast.If, ast.IfExp, ast.While, ast.Assert, ast.comprehension
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    flags = {root.function.params[name] for root in compiled_roots(context) for name in flags_of(context, root)}
+    flags = {root.function.params[name] for root in flag_roots(context) for name in flags_of(context, root)}
     for function, _ in traced_bodies(context, level=0):
         seen: set[ast.expr] = set()
         chained: set[ast.AST] = set()  # `elif`s behind a condition that was told of

@@ -25,8 +25,7 @@ _FLAGS = frozenset({"train", "training", "is_training", "deterministic", "decode
 
 def _check(context: Context) -> Iterator[Finding]:
     seen: set[tuple[FunctionFacts, str]] = set()
-    remats = [root for root in context.traced.roots if root.transform in _REMATS]
-    for root in (*compiled_roots(context), *remats):
+    for root in flag_roots(context):
         names = {name for name in flags_of(context, root) if (root.function, name) not in seen}
         seen |= {(root.function, name) for name in names}
         for test, scope in _branches(context, root.function) if names else ():
@@ -54,6 +53,12 @@ def _check(context: Context) -> Iterator[Finding]:
                     _help(root, name),
                     _fix(root, name),
                 )
+
+
+def flag_roots(context: Context) -> Iterator[Root]:
+    """Yield the applications of transforms that trace flags too: of ``jit``, ``pmap``, and of ``remat`` after these."""
+    yield from compiled_roots(context)
+    yield from (root for root in context.traced.roots if root.transform in _REMATS)
 
 
 def _branches(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.expr, Scope]]:
@@ -156,8 +161,8 @@ def _given(context: Context, root: Root, name: str) -> bool:
 
 
 def _named(root: Root, name: str) -> bool:
-    """Say whether a parameter of a checkpointed layer is a flag by its name: nobody computes one from arrays there."""
-    return root.transform in _REMATS and name in _FLAGS and root.function.name == "__call__"
+    """Say whether a parameter of what is checkpointed is a flag by its name: nobody computes one from arrays there."""
+    return root.transform in _REMATS and name in _FLAGS
 
 
 def _always_literal(context: Context, given: Bound) -> bool:

@@ -11,6 +11,17 @@ def f(v, plan):
     return v * plan.n
 """
 
+_NOISY = """\
+class Noisy(nnx.Module):
+    def __init__(self, rngs):
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v, train):
+        if train:
+            v = self.drop(v)
+        return v
+net = Noisy(nnx.Rngs(7))
+"""
+
 CASES = {
     "NNX819": Cases(
         bad=(
@@ -342,8 +353,51 @@ def f(x, train):
 f(x, True)
 f(x, train=False)
 """,
+            _NOISY
+            + """\
+@partial(nnx.remat, prevent_cse=False)
+def run(net, v, train):
+    return net.drop(v) if train else v  # NNX822
+run(net, x, True)
+""",
+            _NOISY
+            + """\
+fast = nnx.remat(lambda net, v, train: net(v, train))  # NNX822
+fast(net, x, train=True)
+""",
+            _NOISY
+            + """\
+class Deep(nnx.Module):
+    def __init__(self, rngs):
+        self.net = Noisy(rngs)
+    def __call__(self, v, deterministic):
+        @nnx.checkpoint
+        def run(net, v, deterministic):
+            return net(v, not deterministic)  # NNX822
+        return run(self.net, v, deterministic)
+Deep(nnx.Rngs(7))(x, False)
+""",
+            _NOISY
+            + """\
+def run(net, v, *, train):
+    h = net(v, train)
+    return v + h
+apply = nnx.remat(run) if len(x) > 1 else run  # NNX822
+apply(net, x, train=True)
+""",
         ),
         clean=(
+            _NOISY
+            + """\
+@partial(nnx.remat, static_argnums=(2,))
+def run(net, v, train):
+    return net(v, train)
+run(net, x, True)
+""",
+            _NOISY + "train = True\nnnx.remat(lambda net, v: net(v, train))(net, x)\n",
+            _NOISY + "def run(train, net, v):\n    return net(v, train)\nnnx.remat(partial(run, True))(net, x)\n",
+            "@jax.checkpoint\ndef run(v, train):\n    return jnp.where(train, v * 2, v)\nrun(x, True)\n",
+            "@jax.checkpoint\ndef run(v, train):\n    return v if train is None else v * train\nrun(x, None)\n",
             "@functools.partial(jit, static_argnames='train')\ndef f(p, v, train=True):\n    def loss(q):\n"
             "        return q * v if train else q\n    return jax.grad(loss)(p)\nf(1.0, 2.0, True)\n",
             "@jit\ndef f(p, v, train=True):\n    def loss(q, train):\n"
