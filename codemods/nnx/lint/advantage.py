@@ -11,10 +11,11 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import each, in_test, passed
 from codemods.nnx.lint.syntax import constant, keyword, root_of
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Item, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Item, Param, Unknown, Value
 
 _ADVANTAGE = re.compile(r"(^|_)(adv|advs|advantages?|td|td_errors?|deltas?)(_|$)", re.I)
 _CRITIC = re.compile(r"(^|_)(v|vs|vals?|values?|critics?|baselines?)(_|$)", re.I)
@@ -33,11 +34,11 @@ def _check(context: Context) -> Iterator[Finding]:
         if not isinstance(product.op, ast.Mult) or scope.function is None or in_test(scope):
             continue
         factors = list(_factors(product))
-        if not any(_logarithm(one, scope, 0) for one in factors):
+        weights = [(one, found) for one in factors if (found := _advantage(context, one, scope, 0)) is not None]
+        if not weights or not any(_logarithm(context, one, scope, 0) for one in factors):
             continue
-        for factor in factors:
-            found = _advantage(context, factor, scope, 0)
-            if found is None or found[0] in told or _logarithm(factor, scope, 0) or _stopped(context, product, scope):
+        for factor, found in weights:
+            if found[0] in told or _logarithm(context, factor, scope, 0) or _stopped(context, product, scope):
                 continue
             told.add(found[0])
             yield finding(
@@ -61,31 +62,61 @@ def _factors(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _logarithm(node: ast.expr, scope: Scope, depth: int) -> bool:
+def _logarithm(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
     """Say whether an expression is a log-probability of a policy, or a ratio of two probabilities, by its names."""
+    if depth > _DEPTH:
+        return False
     if isinstance(node, ast.Name):
-        if _LOG.search(node.id):
-            return True
-        made = _made(node, scope)
-        return made is not None and depth < _DEPTH and _logarithm(made, scope, depth + 1)
+        made = None if _LOG.search(node.id) else _made(context, node, scope)
+        return _LOG.search(node.id) is not None or (made is not None and _logarithm(context, made, scope, depth + 1))
     if isinstance(node, ast.Call):
         if _LOG.search(last_word(node.func)):
             return True
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if last_word(node.func) == "exp" and node.args and isinstance(node.args[0], ast.BinOp):
-            return depth < _DEPTH and _logarithm(node.args[0].left, scope, depth + 1)
-        parts = [*node.args[:1], *([inner] if isinstance(inner, ast.Call | ast.Subscript) else [])]
-        return depth < _DEPTH and any(_logarithm(one, scope, depth + 1) for one in parts)
+            return _logarithm(context, node.args[0].left, scope, depth + 1)
+        parts = [*node.args[:1], *([inner] if isinstance(inner, ast.Call | ast.Subscript | ast.BinOp) else [])]
+        return any(_logarithm(context, one, scope, depth + 1) for one in parts) or _gives(context, node, scope, depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):  # with ones where the actions are
+        return any(_logarithm(context, one, scope, depth + 1) for one in _factors(node))
     return isinstance(node, ast.Subscript | ast.UnaryOp) and _logarithm(
-        node.value if isinstance(node, ast.Subscript) else node.operand, scope, depth + 1
+        context, node.value if isinstance(node, ast.Subscript) else node.operand, scope, depth + 1
     )
 
 
-def _made(node: ast.expr, scope: Scope) -> ast.expr | None:
+def _gives(context: Context, node: ast.Call, scope: Scope, depth: int) -> bool:
+    """Say whether a function of the project gives log-probabilities: ``return nnx.log_softmax(h)``."""
+    value = scope.module.values.get(node)
+    if not isinstance(value, Call):
+        return False
+    found = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(value, scope))]
+    if not found and isinstance(value.callee, Attr):
+        owners = context.sources.originals(context.flow.here(value.callee.base, scope))
+        classes = [context.flow.classes.class_of(owner) for owner in owners]
+        methods = [context.flow.classes.method(one, value.callee.name) for one in classes if one is not None]
+        found = [one for one in methods if one is not None]
+    ends = [_returned(context, function) for function in found]
+    return bool(ends) and all(
+        end is not None and _logarithm(context, end, function.scope, depth + 2)
+        for end, function in zip(ends, found, strict=True)
+    )
+
+
+def _returned(context: Context, function: FunctionFacts) -> ast.expr | None:
+    """Return the one array that a function gives; None if it gives several, or one of several."""
+    if isinstance(function.node, ast.Lambda):
+        return function.node.body
+    given = [n.value for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
+    return given[0] if len(given) == 1 and isinstance(given[0], ast.Call | ast.Name | ast.Subscript) else None
+
+
+def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
     """Return the expression that a variable is the name of."""
     value = scope.module.values.get(node)
     made = value.node if isinstance(value, Call | Unknown) else None
-    return made if isinstance(made, ast.expr) and made is not node else None
+    if isinstance(made, ast.expr):
+        return made if made is not node else None
+    return bound_once(context, scope, node) if isinstance(node, ast.Name) else None  # a part: `x[:, 0]`
 
 
 def _advantage(context: Context, node: ast.expr, scope: Scope, depth: int) -> tuple[ast.expr, ast.expr] | None:
@@ -93,7 +124,7 @@ def _advantage(context: Context, node: ast.expr, scope: Scope, depth: int) -> tu
     if depth > _DEPTH:
         return None
     if isinstance(node, ast.Name):
-        made = _made(node, scope)
+        made = _made(context, node, scope)
         return _advantage(context, made, scope, depth + 1) if made is not None else None
     if isinstance(node, ast.Call):
         inner = _reshaped(node)

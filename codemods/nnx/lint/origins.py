@@ -58,8 +58,11 @@ def bound_once(context: Context, scope: Scope, name: ast.Name) -> ast.expr | Non
     names = [n for n in context.bodies.names(scope).get(name.id, ()) if not isinstance(n.ctx, ast.Load)]
     if len(names) != 1 or scope.function is None or name.id in scope.function.params:
         return None
-    nodes = context.bodies.nodes(scope)
-    return next((n.value for n in nodes if isinstance(n, ast.Assign) and n.targets == names), None)
+    for node in context.bodies.nodes(scope):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
+            if (node.targets if isinstance(node, ast.Assign) else [node.target]) == names:
+                return node.value
+    return None
 
 
 def originals_that(context: Context, bound: Bound, serves: Callable[[Value], bool]) -> OrderedSet[Bound]:

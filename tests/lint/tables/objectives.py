@@ -67,6 +67,17 @@ def loss_fn(policy, critic, obs, actions, returns):
     return -(logp * advantage).mean()
 nets = nnx.Linear(3, 2, rngs=nnx.Rngs(1)), nnx.Linear(3, 1, rngs=nnx.Rngs(2))
 """
+_CHOSEN = next(line for line in _LOSS.splitlines(keepends=True) if line.startswith("    logp ="))
+_METHODS = _AGENT.replace(
+    "    def __call__(self, obs):\n",
+    """\
+    def policy(self, obs):
+        return nnx.log_softmax(self.actor(nnx.tanh(self.trunk(obs))))
+    def value(self, obs):
+        return self.critic(nnx.tanh(self.trunk(obs)))[..., 0]
+    def __call__(self, obs):
+""",
+)
 
 CASES = {
     "NNX734": Cases(
@@ -111,8 +122,64 @@ grads = jax.grad(loss_fn)(params)
             + "grads = nnx.grad(loss_fn, argnums=(0, 1))(*nets, obs, actions, returns)\n".replace(
                 "obs,", "jnp.ones((5, 3)),"
             ).replace("actions, returns", "jnp.zeros(5, int), jnp.ones(5)"),
+            # chosen by the action under a name of its own, from methods, by ones, and by an inner function
+            _LEARNING.replace(_CHOSEN, _CHOSEN.replace("logp =", "chosen =")).replace("logp *", "chosen *") + _GRAD,
+            _LEARNING.replace(
+                _CHOSEN, "    taken: jax.Array = nnx.log_softmax(logits)[jnp.arange(5), actions]\n"
+            ).replace("logp *", "taken *")
+            + _GRAD,
+            _LEARNING.replace(
+                _CHOSEN, "    taken = (nnx.log_softmax(logits) * nnx.one_hot(actions, 2)).sum(-1)\n"
+            ).replace("logp *", "taken *")
+            + _GRAD,
+            _LEARNING.replace(
+                _CHOSEN, "    taken = jnp.sum(nnx.one_hot(actions, 2) * nnx.log_softmax(logits), axis=-1)\n"
+            ).replace("logp *", "taken *")
+            + _GRAD,
+            _METHODS
+            + """\
+def loss_fn(net, obs, actions, returns):
+    values = net.value(obs)
+    chosen = jnp.take_along_axis(net.policy(obs), actions[:, None], axis=-1)[:, 0]
+    weight = returns - values  # NNX734
+    return -(chosen * weight).mean() + jnp.square(returns - values).mean()
+"""
+            + _GRAD,
+            _METHODS
+            + """\
+def loss_fn(net, obs, actions, returns):
+    pick = jax.vmap(lambda row, action: row[action])
+    chosen = pick(net.policy(obs), actions)
+    return -jnp.mean((returns - net.value(obs)) * chosen)  # NNX734
+"""
+            + _GRAD,
         ),
         clean=(
+            _METHODS
+            + """\
+def loss_fn(net, obs, actions, returns):
+    values = net.value(obs)
+    chosen = jnp.take_along_axis(net.policy(obs), actions[:, None], axis=-1)[:, 0]
+    weight = jax.lax.stop_gradient(returns - values)
+    return -(chosen * weight).mean() + jnp.square(returns - values).mean()
+"""
+            + _GRAD,
+            # what is weighed is no log-probability: the share of each example, and a bound of the critic's error
+            _METHODS
+            + """\
+def loss_fn(net, obs, actions, returns):
+    shares = nnx.softmax(returns)[jnp.arange(5)]
+    errors = returns - net.value(obs)
+    return (shares * errors * jnp.sign(jax.lax.stop_gradient(errors))).mean()
+"""
+            + _GRAD,
+            _METHODS
+            + """\
+def loss_fn(net, obs, actions, returns):
+    taken = net.policy(obs)[jnp.arange(5), actions]
+    return -(taken * returns).mean() + ((returns - net.value(obs)) ** 2).mean()
+"""
+            + _GRAD,
             _AGENT + _LOSS.replace("returns - values\n", "returns - jax.lax.stop_gradient(values)\n", 1) + _GRAD,
             _AGENT + _LOSS.replace("returns - values\n", "jax.lax.stop_gradient(returns - values)\n", 1) + _GRAD,
             _AGENT + _LOSS.replace("logp * advantages", "logp * jax.lax.stop_gradient(advantages)") + _GRAD,
