@@ -12,6 +12,7 @@ from tests.lint.programs import (
     files,
     fresh,
     habits,
+    attention,
     formulas,
     known,
     questions,
@@ -37,6 +38,7 @@ PAIRS: dict[str, Pair] = {
     **traps.PAIRS,
     **reported.PAIRS,
     **habits.PAIRS,
+    **attention.PAIRS,
     **formulas.PAIRS,
 }
 _LOADER = "import sys, types\nfor _name, _text in {texts!r}.items():\n    _made = types.ModuleType(_name)\n    \

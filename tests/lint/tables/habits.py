@@ -32,6 +32,14 @@ _RESTORE = (
     "    c.wait_until_finished()\n"
 )
 
+_ENCODER = """\
+PAD, tokens = 0, jnp.array([[5, 8, 2, 0], [7, 3, 0, 0]])
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(9, 4, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(2, 4, decode=False, rngs=rngs)
+"""
+
 CASES: dict[str, Cases] = {
     "NNX720": Cases(
         bad=(
@@ -353,8 +361,74 @@ CASES: dict[str, Cases] = {
             "jax.nn.dot_product_attention(q, q, q, mask=jnp.expand_dims(later, (0, 1)))  # NNX732\n",
             "q = jnp.ones((1, 4, 2, 3))\nadded = (1 - jnp.tril(jnp.ones((4, 4)))) * -1e9\n"
             "nnx.dot_product_attention(q, q, q, mask=added)  # NNX732\n",
+            # padding, by the number that fills up, by its place behind the end, and as a part of a mask
+            _ENCODER + "    def __call__(self, tokens):\n        is_pad = tokens == PAD\n"
+            "        return self.attention(self.embed(tokens), mask=is_pad[:, None, None])  # NNX732\n"
+            "Encoder(nnx.Rngs(7))(tokens)\n",
+            _ENCODER + "    def __call__(self, tokens, mask=None):\n"
+            "        return self.attention(self.embed(tokens), mask=mask)  # NNX732\n"
+            "hidden = jnp.equal(tokens, 0)\n"
+            "Encoder(nnx.Rngs(7))(tokens, mask=jnp.expand_dims(hidden, (1, 2)))\n",
+            _ENCODER + "    def __call__(self, batch):\n        mask = batch['hidden'][:, None, None, :]\n"
+            "        return self.attention(self.embed(batch['ids']), mask=mask)  # NNX732\n"
+            "def collate(tokens, lengths):\n"
+            "    return {'ids': tokens, 'hidden': jnp.arange(4)[None] >= lengths[:, None]}\n"
+            "Encoder(nnx.Rngs(7))(collate(tokens, jnp.array([3, 2])))\n",
+            "def masked(cfg, ids):\n    positions = jnp.arange(ids.shape[1])\n"
+            "    return nnx.combine_masks(nnx.make_causal_mask(ids), (ids == cfg['pad_token_id'])[:, None, None])\n"
+            "q = jnp.ones((2, 4, 2, 3))\n"
+            "m = masked({'pad_token_id': 0}, jnp.array([[5, 8, 2, 0], [7, 3, 0, 0]]))\n"
+            "nnx.dot_product_attention(q, q, q, None, m)  # NNX732\n",
+            "q, lengths = jnp.ones((2, 4, 2, 3)), jnp.array([3, 2])\n"
+            "outside = lengths[:, None] <= jnp.arange(4)\n"
+            "jax.nn.dot_product_attention(q, q, q, mask=outside[:, None, None, :])  # NNX732\n",
+            "q, pad_id, words = jnp.ones((2, 4, 2, 3)), 0, np.array([[5, 8, 2, 0], [7, 3, 0, 0]])\n"
+            "hidden = (pad_id == words)[:, None, None] | jnp.triu(jnp.ones((4, 4), bool), k=1)\n"
+            "nnx.dot_product_attention(q, q, q, mask=hidden)  # NNX732\n",
+            "q, src = jnp.ones((2, 4, 2, 3)), jnp.array([[5, 8, 2, 0], [7, 3, 0, 0]])\n"
+            "pair = nnx.make_attention_mask(src > 0, src == 0)\n"
+            "nnx.dot_product_attention(q, q, q, mask=pair)  # NNX732\n",
+            "import flax.linen as nn\nclass Old(nn.Module):\n    @nn.compact\n    def __call__(self, ids, pad_idx=0):\n"
+            "        h = nn.Embed(9, 4)(ids)\n        hidden = ~(ids != pad_idx)\n"
+            "        return nn.MultiHeadDotProductAttention(2)(h, h, mask=hidden[:, None, None])  # NNX732\n"
+            "Old().init_with_output(jax.random.key(7), jnp.array([[5, 8, 2, 0]]))\n",
         ),
         clean=(
+            _ENCODER + "    def __call__(self, tokens):\n        keep = tokens != PAD\n"
+            "        return self.attention(self.embed(tokens), mask=keep[:, None, None])\n"
+            "Encoder(nnx.Rngs(7))(tokens)\n",
+            _ENCODER + "    def __call__(self, tokens):\n        is_pad = tokens == PAD\n"
+            "        seen = jnp.logical_not(is_pad)[:, None, None] & nnx.make_causal_mask(tokens).astype(bool)\n"
+            "        return self.attention(self.embed(tokens), mask=seen)\n"
+            "Encoder(nnx.Rngs(7))(tokens)\n",
+            _ENCODER + "    def __call__(self, tokens, mask=None):\n"
+            "        return self.attention(self.embed(tokens), mask=mask)\n"
+            "Encoder(nnx.Rngs(7))(tokens, mask=~jnp.equal(tokens, 0)[:, None, None])\n"
+            "Encoder(nnx.Rngs(7))(tokens)\n",
+            "q, lengths = jnp.ones((2, 4, 2, 3)), jnp.array([3, 2])\n"
+            "jax.nn.dot_product_attention(q, q, q, mask=(jnp.arange(4) < lengths[:, None])[:, None, None])\n",
+            "q, pad_lengths = jnp.ones((2, 4, 2, 3)), jnp.array([1, 2])  # filled up on the left\n"
+            "jax.nn.dot_product_attention(q, q, q, mask=(jnp.arange(4) >= pad_lengths[:, None])[:, None, None])\n",
+            "q, n, lengths = jnp.ones((2, 4, 2, 3)), 4, jnp.array([3, 2])  # filled up on the left\n"
+            "jax.nn.dot_product_attention(q, q, q, mask=(jnp.arange(n) >= n - lengths[:, None])[:, None, None])\n",
+            "q, padded = jnp.ones((2, 4, 2, 3)), jnp.array([[0, 0, 0, 1], [0, 0, 1, 1]])\n"
+            "nnx.dot_product_attention(q, q, q, mask=(padded == 0)[:, None, None])\n"
+            "pad = padded\nnnx.dot_product_attention(q, q, q, mask=(pad == 0)[:, None, None])\n",
+            "q, token_type_ids = jnp.ones((2, 4, 2, 3)), jnp.array([[0, 0, 1, 1], [0, 1, 1, 1]])\n"
+            "nnx.dot_product_attention(q, q, q, mask=(token_type_ids == 0)[:, None, None])\n",
+            "q, segments = jnp.ones((2, 4, 2, 3)), jnp.array([[1, 1, 2, 0], [1, 2, 2, 2]])\n"
+            "same = nnx.make_attention_mask(segments, segments, jnp.equal)\n"
+            "nnx.dot_product_attention(q, q, q, mask=same)\n",
+            "q, ids = jnp.ones((2, 4, 2, 3)), jnp.array([[5, 8, 2, 0], [7, 3, 0, 0]])\n"
+            "bias = jnp.where((ids == 0)[:, None, None], -1e9, 0.0)  # which is added\n"
+            "nnx.dot_product_attention(q, q, q, bias)\n",
+            "q, ids, pad_id = jnp.ones((2, 4, 2, 3)), jnp.array([[5, 8, 2, 0], [7, 3, 0, 0]]), 0\n"
+            "nnx.dot_product_attention(q, q, q, mask=~((ids == pad_id)[:, None, None] | (ids == 5)[:, None, None]))\n",
+            "q, ids, causal = jnp.ones((2, 4, 2, 3)), jnp.array([[5, 8, 2, 0], [7, 3, 0, 0]]), True\n"
+            "seen = jnp.ones((2, 1, 1, 4), bool) if causal else (ids == 0)[:, None, None]\n"
+            "nnx.dot_product_attention(q, q, q, mask=seen)\n",
+            "def count(v, mask):\n    return (v * mask).sum()\ntokens = jnp.array([[5, 0], [0, 0]])\n"
+            "count(tokens, mask=tokens == 0)\n",
             "q = jnp.ones((1, 4, 2, 3))\nlater = jnp.triu(jnp.ones((4, 4), bool), k=1)\n"
             "nnx.dot_product_attention(q, q, q, mask=~later)\n",
             "q = jnp.ones((1, 4, 2, 3))\nseen = jnp.tril(jnp.ones((4, 4)))[None, None].astype(bool)\n"

@@ -1,0 +1,191 @@
+"""What attention masks are True for, as far as the text tells: what may be seen, or what is hidden."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.lint.padding_test import compared_padding
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Unknown
+
+_SAME = frozenset({"array", "asarray", "astype", "bool_", "broadcast_to", "expand_dims", "rearrange", "repeat"}
+                  | {"reshape", "squeeze", "swapaxes", "tile", "transpose"})  # fmt: skip
+_TURNED = frozenset({"bitwise_not", "invert", "logical_not"})
+_BOTH = frozenset({"bitwise_and", "combine_masks", "logical_and", "make_attention_mask"})
+_COMPARING = {"equal": ast.Eq(), "not_equal": ast.NotEq(), "less": ast.Lt(), "less_equal": ast.LtE(),
+              "greater": ast.Gt(), "greater_equal": ast.GtE()}  # fmt: skip
+_DEPTH = 12
+
+
+class Meaning(NamedTuple):
+    """What a mask is made of.
+
+    Attributes:
+        hides: what it keeps from being seen, in the words of a message.
+        seen: whether it is True for what may be seen, and not for what is hidden.
+    """
+
+    hides: str
+    seen: bool
+
+
+def meaning(context: Context, mask: Bound, scope: Scope, depth: int = 0) -> Meaning | None:
+    """Return what a mask is True for; None if that is not known.
+
+    Args:
+        context: the analysis.
+        mask: the mask.
+        scope: the body that it is used in.
+        depth: how deep in a larger mask it stands.
+    """
+    flow, value = context.flow, mask.value
+    if depth > _DEPTH or isinstance(value, Changed):
+        return None
+    if isinstance(value, Indexed | Item):
+        return _of_all(context, flow.with_value(mask, value.base), scope, depth)
+    if isinstance(value, Unknown):
+        return _computed(context, mask, value.node, _home(context, mask, value.node, scope), depth)
+    if not isinstance(value, Call) or value.starred:
+        return None
+    name = flow.calls.callee_name(mask)
+    home, _, word = name.rpartition(".")
+    if name:
+        known = home in {"jax.numpy", "numpy", "einops"} or (home in _FLAX and word.endswith(("_mask", "_masks")))
+        return _made(context, mask, value, word, scope, depth) if known else None
+    if isinstance(value.callee, Attr) and value.callee.name in _SAME:
+        return _of_all(context, flow.with_value(mask, value.callee.base), scope, depth)
+    return None
+
+
+def _of_all(context: Context, mask: Bound, scope: Scope, depth: int) -> Meaning | None:
+    """Return what a mask is true for wherever it comes from."""
+    found = {meaning(context, one, scope, depth + 1) for one in context.sources.originals(mask)}
+    return found.pop() if len(found) == 1 else None
+
+
+_FLAX = frozenset({"flax.nnx", "flax.linen", "flax.linen.attention", "flax.nnx.nn.attention"})
+
+
+def _made(context: Context, mask: Bound, value: Call, word: str, scope: Scope, depth: int) -> Meaning | None:
+    """Return what the result of a function of numpy, JAX or Flax is true for."""
+    flow = context.flow
+
+    def of(place: int) -> Meaning | None:
+        return _of_all(context, flow.with_value(mask, value.args[place]), scope, depth)
+
+    if word in {"triu", "tril"}:
+        return _triangle(context, mask, value, word)
+    if word == "make_causal_mask":
+        return Meaning(BEHIND, True)
+    if not value.args:
+        return None
+    if word in _TURNED:
+        return _turned(of(0))
+    if word == "where" and len(value.args) == 3:
+        ways = [_holds(argument) for argument in value.node.args[1:]]
+        return None if None in ways or ways[0] is ways[1] else of(0) if ways[0] else _turned(of(0))
+    if word in _BOTH:
+        if value.keyword("pairwise_fn") is not None or (word == "make_attention_mask" and len(value.args) != 2):
+            return None
+        return _joined([of(place) for place in range(len(value.args))], every=True)
+    if word in {"logical_or", "bitwise_or"}:
+        return _joined([of(place) for place in range(len(value.args))], every=False)
+    if word in _COMPARING and len(value.node.args) == 2:
+        home = _home(context, mask, value.node, scope)
+        return _of_padding(compared_padding(context, value.node.args[0], _COMPARING[word], value.node.args[1], home))
+    return of(0) if word in _SAME else None
+
+
+BEHIND = "the positions behind"
+PADDING = "padding"
+
+
+def _of_padding(tells: bool | None) -> Meaning | None:
+    return None if tells is None else Meaning(PADDING, not tells)
+
+
+def _triangle(context: Context, mask: Bound, made: Call, word: str) -> Meaning | None:
+    """Return what a triangle of ones is true for; None if it also takes in, or leaves out, the positions themselves."""
+    shift = made.argument(1, "k")
+    k = context.flow.follow(mask, shift).value if shift is not None else Const(0)
+    ones = context.flow.follow(mask, made.args[0]) if made.args else None
+    if ones is None or not isinstance(ones.value, Call) or not isinstance(k, Const) or not isinstance(k.value, int):
+        return None
+    if context.flow.calls.callee_name(ones).rpartition(".")[2] not in {"ones", "full", "ones_like"}:
+        return None
+    if k.value != (0 if word == "tril" else 1):
+        return None
+    return Meaning(BEHIND, word == "tril")
+
+
+def _computed(context: Context, mask: Bound, node: ast.AST, home: Scope, depth: int) -> Meaning | None:
+    """Return what an expression is true for: ``~m``, ``m == 0``, ``1 - m``, ``m * -1e9``, ``tokens == pad``."""
+
+    def of(part: ast.expr) -> Meaning | None:
+        value = home.module.values.get(part)
+        if value is None:
+            return None
+        return _of_all(context, context.flow.with_value(mask, value), home, depth)
+
+    if isinstance(node, ast.UnaryOp):
+        return _turned(of(node.operand)) if isinstance(node.op, ast.Invert) else of(node.operand)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        op, other = node.ops[0], node.comparators[0]
+        tells = compared_padding(context, node.left, op, other, home)
+        if tells is not None:
+            return _of_padding(tells)
+        against = constant(other)
+        if against is None or not isinstance(op, ast.Eq | ast.NotEq | ast.Gt):
+            return None
+        same = isinstance(op, ast.Gt) or bool(against) is isinstance(op, ast.Eq)
+        return of(node.left) if same else _turned(of(node.left))
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Sub) and constant(node.left) == 1:
+            return _turned(of(node.right))
+        if isinstance(node.op, ast.BitAnd | ast.BitOr):
+            return _joined([of(node.left), of(node.right)], every=isinstance(node.op, ast.BitAnd))
+        if isinstance(node.op, ast.Mult):
+            sides = (node.left, node.right)
+            return next((of(one) for one, other in (sides, sides[::-1]) if _holds(other)), None)
+    return None
+
+
+def _joined(parts: list[Meaning | None], *, every: bool) -> Meaning | None:
+    """Return what masks are true for together: where all of them are, or where one is.
+
+    What is true for hidden places alone stays so, whatever else must hold as well.
+    """
+    hidden = [one for one in parts if one is not None and not one.seen]
+    shown = [one for one in parts if one is not None and one.seen]
+    if every and hidden:
+        return hidden[0]
+    if len(shown) == len(parts) and every:
+        return shown[0]
+    return hidden[0] if len(hidden) == len(parts) else None
+
+
+def _home(context: Context, mask: Bound, node: ast.AST, scope: Scope) -> Scope:
+    """Return the scope that a mask is computed in."""
+    if mask.frame is not None:
+        return mask.frame.function.scope
+    return context.bodies.home(node) or context.bodies.module_scope(node) or scope
+
+
+def _turned(found: Meaning | None) -> Meaning | None:
+    return None if found is None else Meaning(found.hides, not found.seen)
+
+
+def _holds(node: ast.expr) -> bool | None:
+    """Return the truth of a number in the text: that of minus infinity is True; None if it is not known."""
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    if isinstance(node, ast.Constant):
+        return bool(node.value)
+    if isinstance(node, ast.Attribute | ast.Name):
+        return True if last_word(node) in {"inf", "min", "NEG_INF", "NINF"} else None
+    return True if isinstance(node, ast.Call) and ast.unparse(node) in {"float('-inf')", "float('inf')"} else None

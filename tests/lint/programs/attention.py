@@ -1,0 +1,178 @@
+"""Attention, sequences and what else reads only a part of what it is given."""
+
+from __future__ import annotations
+
+from tests.lint.programs import Pair
+
+PAIRS = {
+    "a mask of padding that is True for padding": Pair(
+        "NNX732",
+        """
+FILL = 0
+
+class Sentences(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(10, 8, rngs=rngs)
+        self.mix = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)
+
+    def encode(self, tokens, mask):
+        return self.mix(self.embed(tokens), mask=mask)
+
+    def __call__(self, tokens, pad_id=FILL):
+        key_padding_mask = tokens == pad_id
+        return self.encode(tokens, key_padding_mask[:, None, None, :])
+
+model = Sentences(nnx.Rngs(0))
+one, other = jnp.array([[3, 4, 5, FILL]]), jnp.array([[3, 4, 6, FILL]])
+print(f"{float(jnp.abs(model(one)[0, 0] - model(other)[0, 0]).max()):.3f}")
+""",
+        """
+FILL = 0
+
+class Sentences(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(10, 8, rngs=rngs)
+        self.mix = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)
+
+    def encode(self, tokens, mask):
+        return self.mix(self.embed(tokens), mask=mask)
+
+    def __call__(self, tokens, pad_id=FILL):
+        key_padding_mask = tokens == pad_id
+        return self.encode(tokens, ~key_padding_mask[:, None, None, :])
+
+model = Sentences(nnx.Rngs(0))
+one, other = jnp.array([[3, 4, 5, FILL]]), jnp.array([[3, 4, 6, FILL]])
+print(f"{float(jnp.abs(model(one)[0, 0] - model(other)[0, 0]).max()):.3f}")
+""",
+    ),
+    "lengths turned into a mask of what lies behind them, in a module of its own": Pair(
+        "NNX732",
+        """
+from masks import from_lengths
+
+q = jnp.linspace(-1.0, 1.0, 48).reshape(2, 4, 2, 3)
+print(nnx.dot_product_attention(q, q, q, mask=from_lengths(jnp.array([2, 3]), 4)).round(3))
+# file: masks.py
+import jax.numpy as jnp
+
+def from_lengths(lengths, size):
+    places = jnp.arange(size)
+    return (places[None, :] >= lengths[:, None])[:, None, None, :]
+""",
+        """
+from masks import from_lengths
+
+q = jnp.linspace(-1.0, 1.0, 48).reshape(2, 4, 2, 3)
+print(nnx.dot_product_attention(q, q, q, mask=from_lengths(jnp.array([2, 3]), 4)).round(3))
+# file: masks.py
+import jax.numpy as jnp
+
+def from_lengths(lengths, size):
+    places = jnp.arange(size)
+    return (places[None, :] < lengths[:, None])[:, None, None, :]
+""",
+    ),
+    "a flag that a checkpointed function hands to its block": Pair(
+        "NNX822",
+        """
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.dense = nnx.Linear(4, 4, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, x, train):
+        h = self.dense(x)
+        return self.drop(h) if train else h
+
+def run(layer, x, train):
+    return x + layer(x, train)
+
+cheap = nnx.remat(run)
+layers = [Layer(nnx.Rngs(i)) for i in range(2)]
+
+def loss(layers, x):
+    for layer in layers:
+        x = cheap(layer, x, False)
+    return x.sum()
+
+print(f"{float(loss(layers, x)):.3f}")
+""",
+        """
+class Layer(nnx.Module):
+    def __init__(self, rngs):
+        self.dense = nnx.Linear(4, 4, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, x, train):
+        h = self.dense(x)
+        return self.drop(h) if train else h
+
+def run(layer, x, train):
+    return x + layer(x, train)
+
+cheap = nnx.remat(run, static_argnums=(2,))
+layers = [Layer(nnx.Rngs(i)) for i in range(2)]
+
+def loss(layers, x):
+    for layer in layers:
+        x = cheap(layer, x, False)
+    return x.sum()
+
+print(f"{float(loss(layers, x)):.3f}")
+""",
+    ),
+    "an advantage whose log-probabilities are chosen under another name": Pair(
+        "NNX734",
+        """
+class Agent(nnx.Module):
+    def __init__(self, rngs):
+        self.actor = nnx.Linear(4, 2, rngs=rngs)
+        self.judge = nnx.Linear(4, 1, rngs=rngs)
+
+    def policy(self, obs):
+        return nnx.log_softmax(self.actor(obs))
+
+    def value(self, obs):
+        return self.judge(obs)[..., 0]
+
+def objective(agent, obs, actions, returns):
+    guess = agent.value(obs)
+    chosen = jnp.take_along_axis(agent.policy(obs), actions[:, None], axis=1)[:, 0]
+    advantage = returns - guess
+    return -(chosen * advantage).mean() + jnp.square(returns - guess).mean()
+
+agent = Agent(nnx.Rngs(0))
+optimizer = nnx.Optimizer(agent, optax.sgd(0.1), wrt=nnx.Param)
+for _ in range(20):
+    grads = nnx.grad(objective)(agent, x, labels, jnp.ones(8))
+    optimizer.update(agent, grads)
+print(f"{float(agent.value(x).mean()):.3f}")
+""",
+        """
+class Agent(nnx.Module):
+    def __init__(self, rngs):
+        self.actor = nnx.Linear(4, 2, rngs=rngs)
+        self.judge = nnx.Linear(4, 1, rngs=rngs)
+
+    def policy(self, obs):
+        return nnx.log_softmax(self.actor(obs))
+
+    def value(self, obs):
+        return self.judge(obs)[..., 0]
+
+def objective(agent, obs, actions, returns):
+    guess = agent.value(obs)
+    chosen = jnp.take_along_axis(agent.policy(obs), actions[:, None], axis=1)[:, 0]
+    advantage = jax.lax.stop_gradient(returns - guess)
+    return -(chosen * advantage).mean() + jnp.square(returns - guess).mean()
+
+agent = Agent(nnx.Rngs(0))
+optimizer = nnx.Optimizer(agent, optax.sgd(0.1), wrt=nnx.Param)
+for _ in range(20):
+    grads = nnx.grad(objective)(agent, x, labels, jnp.ones(8))
+    optimizer.update(agent, grads)
+print(f"{float(agent.value(x).mean()):.3f}")
+""",
+    ),
+}
