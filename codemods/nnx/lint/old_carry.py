@@ -1,4 +1,4 @@
-"""NNX798: the body of a loop that returns the carry it was given, though it computed a new one."""
+"""NNX798: the body of a loop that returns the carry it was given, though it computed a new one, or begins anew."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.begun_carry import begun_anew
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
@@ -48,6 +49,14 @@ def _check(context: Context) -> Iterator[Finding]:
         if given is not None and function.scope.module in context.asked and not function.generator:
             seen.add(function)
             yield from _judged(context, function, given, root.transform)
+    for scope, node in begun_anew(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "every round begins with a new carry: nothing of the steps before is remembered",
+            "make it before the loop",
+        )
 
 
 def _carry_of(root: Root) -> Param | None:
@@ -167,11 +176,11 @@ def _given(output: ast.expr | None, new: str) -> bool:
 RULE = lint_rule(
     "NNX798",
     "old-carry",
-    "a loop's body that computes the next state and returns the old one as its carry",
+    "a loop's body that computes the next state and returns the old one as its carry, or begins with a new one",
     why="""\
 What the next round begins with is what the body returns as its carry. If that is the state the body was given, every
 round begins with the first one: nothing of a sequence is remembered, and no step builds on the one before. Nothing
-raises, since the shapes are right.
+raises, since the shapes are right. So it is with `initialize_carry` inside of the loop over time.
 """,
     source="measured: outputs of a recurrent cell that do not depend on earlier inputs",
     check=_check,

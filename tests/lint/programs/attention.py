@@ -175,4 +175,43 @@ for _ in range(20):
 print(f"{float(agent.value(x).mean()):.3f}")
 """,
     ),
+    "the carry of a cell made anew for every step": Pair(
+        "NNX798",
+        """
+class Echo(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.LSTMCell(1, 6, rngs=rngs)
+        self.head = nnx.Linear(6, 1, rngs=rngs)
+
+    def __call__(self, notes):
+        heard = []
+        for t in range(notes.shape[1]):
+            state = self.cell.initialize_carry((notes.shape[0], 1), nnx.Rngs(1))
+            state, h = self.cell(state, notes[:, t])
+            heard.append(h)
+        return self.head(jnp.stack(heard, axis=1))
+
+model = Echo(nnx.Rngs(0))
+first = jnp.zeros((1, 3, 1)).at[0, 0].set(2.0)
+print(f"{float(jnp.abs(model(first) - model(first * 0))[0, -1, 0]):.4f}")
+""",
+        """
+class Echo(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.LSTMCell(1, 6, rngs=rngs)
+        self.head = nnx.Linear(6, 1, rngs=rngs)
+
+    def __call__(self, notes):
+        heard = []
+        state = self.cell.initialize_carry((notes.shape[0], 1), nnx.Rngs(1))
+        for t in range(notes.shape[1]):
+            state, h = self.cell(state, notes[:, t])
+            heard.append(h)
+        return self.head(jnp.stack(heard, axis=1))
+
+model = Echo(nnx.Rngs(0))
+first = jnp.zeros((1, 3, 1)).at[0, 0].set(2.0)
+print(f"{float(jnp.abs(model(first) - model(first * 0))[0, -1, 0]):.4f}")
+""",
+    ),
 }

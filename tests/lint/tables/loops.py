@@ -22,6 +22,14 @@ class Card(NamedTuple):
 card = Card(jnp.zeros(2), jnp.array(3, jnp.int32))
 """
 
+_MEMORY = """\
+class Memory(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.GRUCell(3, 4, rngs=rngs)
+        self.rngs = rngs
+    def __call__(self, v):
+"""
+
 CASES = {
     "NNX798": Cases(
         bad=(
@@ -38,8 +46,66 @@ CASES = {
             "def body(i, v):\n    halved = v * 0.5\n    return v  # NNX798\njax.lax.fori_loop(0, 3, body, 1.0)\n",
             "@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=(nnx.Carry, 0))\ndef cell(h, v):\n    h_new = h * 0.5 + v\n"
             "    return h, h_new  # NNX798\ncell(jnp.zeros(()), x)\n",
+            # the carry of a cell that every step begins with
+            _MEMORY + "        out = []\n        for t in range(v.shape[1]):\n"
+            "            carry = self.cell.initialize_carry((2, 3), self.rngs)  # NNX798\n"
+            "            carry, y = self.cell(carry, v[:, t, :])\n            out.append(y)\n"
+            "        return jnp.stack(out, 1)\nMemory(nnx.Rngs(7))(jnp.ones((2, 5, 3)))\n",
+            _MEMORY + "        for step in jnp.swapaxes(v, 0, 1):\n"
+            "            h = jnp.zeros((2, 4))  # NNX798\n            h, y = self.cell(h, step)\n"
+            "        return y\nMemory(nnx.Rngs(7))(jnp.ones((2, 5, 3)))\n",
+            _MEMORY + "        def step(carry, now):\n"
+            "            carry = self.cell.initialize_carry((2, 3), nnx.Rngs(0))  # NNX798\n"
+            "            carry, y = self.cell(carry, now)\n            return carry, y\n"
+            "        return jax.lax.scan(step, jnp.zeros((2, 4)), v.swapaxes(0, 1))[1]\n"
+            "Memory(nnx.Rngs(7))(jnp.ones((2, 5, 3)))\n",
+            "cell = nnx.OptimizedLSTMCell(3, 4, rngs=nnx.Rngs(7))\n"
+            "def start(size):\n    return jnp.zeros((size, 4)), jnp.zeros((size, 4))\n"
+            "@nnx.jit\ndef encode(cell, xs):\n    ys = []\n    for i, now in enumerate(xs):\n"
+            "        state = start(2)  # NNX798\n        state, y = cell(state, now)\n        ys.append(y)\n"
+            "    return ys\nencode(cell, jnp.ones((5, 2, 3)))\n",
+            "class Own(nnx.RNNCellBase):\n    def __init__(self, rngs):\n"
+            "        self.lin = nnx.Linear(6, 3, rngs=rngs)\n    def __call__(self, h, v):\n"
+            "        h = jnp.tanh(self.lin(jnp.concatenate([h, v], -1)))\n        return h, h\n"
+            "@nnx.jit\ndef run(own, seq):\n    for t in range(5):\n        now = seq[t]\n"
+            "        state = jnp.zeros(3)  # NNX798\n        state, y = own(state, now)\n    return y\n"
+            "run(Own(nnx.Rngs(7)), jnp.ones((5, 3)))\n",
+            "import flax.linen as nn\nclass Old(nn.Module):\n    @nn.compact\n    def __call__(self, xs):\n"
+            "        cell = nn.GRUCell(4)\n        for t in range(xs.shape[1]):\n"
+            "            c = cell.initialize_carry(jax.random.key(0), (2, 3))  # NNX798\n"
+            "            c, y = cell(c, xs[:, t])\n        return y\n"
+            "Old().init_with_output(jax.random.key(7), jnp.ones((2, 5, 3)))\n",
         ),
         clean=(
+            _MEMORY
+            + "        carry = self.cell.initialize_carry((2, 3), self.rngs)\n        for t in range(v.shape[1]):\n"
+            "            carry, y = self.cell(carry, v[:, t])\n        return y\n"
+            "Memory(nnx.Rngs(7))(jnp.ones((2, 5, 3)))\n",
+            "cells = [nnx.GRUCell(3, 3, rngs=nnx.Rngs(i)) for i in range(2)]\nh = jnp.ones((2, 3))\n"
+            "for cell in cells:  # one step through layers\n    carry = cell.initialize_carry((2, 3), nnx.Rngs(0))\n"
+            "    carry, h = cell(carry, h)\n",
+            "cells = [nnx.GRUCell(3, 3, rngs=nnx.Rngs(i)) for i in range(2)]\nv = jnp.ones((2, 2, 3))\n"
+            "for i in range(2):\n    carry = cells[i].initialize_carry((2, 3), nnx.Rngs(0))\n"
+            "    carry, h = cells[i](carry, v[:, i])\n",
+            _MEMORY + "        for part in v:  # one sequence after the other\n"
+            "            carry = self.cell.initialize_carry((3,), self.rngs)\n"
+            "            for t in range(part.shape[0]):\n                carry, y = self.cell(carry, part[t])\n"
+            "        return y\nMemory(nnx.Rngs(7))(jnp.ones((2, 5, 3)))\n",
+            _MEMORY + "        for t in range(v.shape[1]):\n            if t % 2 == 0:  # in pieces\n"
+            "                carry = self.cell.initialize_carry((2, 3), self.rngs)\n"
+            "            carry, y = self.cell(carry, v[:, t])\n        return y\n"
+            "Memory(nnx.Rngs(7))(jnp.ones((2, 5, 3)))\n",
+            "@nnx.jit\ndef run(cell, batch):\n    for example in batch:  # of one step each\n"
+            "        h = jnp.zeros(4)\n        h, y = cell(h, example)\n    return y\n"
+            "run(nnx.GRUCell(3, 4, rngs=nnx.Rngs(7)), jnp.ones((2, 3)))\n",
+            _MEMORY + "        def step(carry, now):\n            h, n = carry\n"
+            "            fresh = self.cell.initialize_carry((2, 3), nnx.Rngs(0))\n"
+            "            start = jnp.where(n % 2 == 0, fresh, h)\n            start, y = self.cell(start, now)\n"
+            "            return (start, n + 1), y\n"
+            "        return jax.lax.scan(step, (jnp.zeros((2, 4)), 0), v.swapaxes(0, 1))[1]\n"
+            "Memory(nnx.Rngs(7))(jnp.ones((2, 5, 3)))\n",
+            "def measure(total, v):\n    return total + v, v\nfor t in range(3):\n    total = jnp.zeros(())\n"
+            "    total, y = measure(total, x[t])\n",
             "def cell(h, v):\n    new_h = jnp.tanh(h + v)\n    return new_h, new_h\njax.lax.scan(cell, 0.0, x)\n",
             "def apply(w, v):\n    y = jnp.tanh(w * v)\n    return w, y\njax.lax.scan(apply, 2.0, x)\n",
             "def search(v, rate):\n    v_new = v - rate * 2.0\n    return v, (v_new**2).sum()\n"
