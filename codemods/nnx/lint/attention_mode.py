@@ -1,27 +1,31 @@
-"""NNX712: attention that is not told whether it decodes."""
+"""NNX712: attention that is not told whether it decodes, or hides the keys of its cache while it does."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr
+from codemods.nnx.values import Attr, Call, Const
 
 # where a project speaks of these, the mode may be set from somewhere else
 _ELSEWHERE = (b"set_attributes", b".decode", b"nnx.view", b"set_mode", b"setattr")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _causal(context)
     made = [
         event
         for event, name in foreign(context, "MultiHeadAttention")
-        if name == "flax.nnx.MultiHeadAttention" and keyword(event.node, "decode") is None and not event.value.starred
+        if name == _ATTENTION and keyword(event.node, "decode") is None and not event.value.starred
     ]
     if not made or any(word in m.source.data for m in context.project.modules for word in _ELSEWHERE):
         return
@@ -60,15 +64,68 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
+def _causal(context: Context) -> Iterator[Finding]:
+    """Yield the calls with ``is_causal`` that decode one token after the other: of the cache they see its first."""
+    calls = [event for module in context.asked.modules if module.source.mentions(b"is_causal") for event in module.calls
+             if constant(keyword(event.node, "is_causal")) is True]  # fmt: skip
+    if not calls or not any(module.source.mentions(b"init_cache") for module in context.project.modules):
+        return
+    for event in calls:
+        if in_test(event.scope) or owner_class(context, event.value.callee, event.scope) != _ATTENTION:
+            continue
+        if _decodes(context, event) and not _asked(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "with is_causal=True a token that is decoded sees the first place of the cache alone: it counts as the"
+                " first of a sequence",
+                "write is_causal=not decode: the cache is masked already",
+            )
+
+
+def _decodes(context: Context, event: CallEvent) -> bool:
+    """Say whether a call of attention may decode: as it says itself, or as its layer is made or switched."""
+    mode = keyword(event.node, "decode")
+    if mode is not None and not isinstance(mode, ast.Constant):
+        return context.shared(_told)
+    if mode is not None:
+        return constant(mode) is True
+    made = context.sources.originals(context.flow.here(event.value.callee, event.scope))
+    calls = [one.value for one in made if isinstance(one.value, Call)]
+    return context.shared(_told) or any(call.keyword("decode") == Const(True) for call in calls)
+
+
+def _told(context: Context) -> bool:
+    """Say whether the project tells a model to decode: ``model(x, decode=True)``, ``model.set_attributes(...)``."""
+    return any(
+        constant(keyword(event.node, "decode")) is True and not last_word(event.node.func)[:1].isupper()
+        for event in context.project.calls()
+        if event.node.keywords
+    )
+
+
+def _asked(context: Context, event: CallEvent) -> bool:
+    """Say whether a call is reached only if something about decoding holds."""
+    blocks = [block for block, arm in context.bodies.paths(event.scope).get(event.node, ()) if arm != "test"]
+    tests = [b.test for b in (*blocks, *context.bodies.behind(event.node, event.scope)) if hasattr(b, "test")]
+    return any(_MODES.search(name) for test in tests for name in (ast.unparse(test),))
+
+
+_ATTENTION = "flax.nnx.MultiHeadAttention"
+_MODES = re.compile(r"decod|cache|step|train|prefill", re.I)
+
+
 RULE = lint_rule(
     "NNX712",
     "attention-mode",
-    "nnx.MultiHeadAttention is called without being told whether it decodes",
+    "nnx.MultiHeadAttention is called without being told whether it decodes, or with is_causal while it does",
     why="""\
 `nnx.MultiHeadAttention` wants `decode=` as an argument of its constructor or of the call: there is no default, and
-without it every call raises a ValueError. In training it is False.
+without it every call raises a ValueError. In training it is False. While it decodes, `is_causal` must be False: the one
+token of a call counts as the first of a sequence, and all but the first of the cached keys are hidden from it.
 """,
-    source="measured on Flax 0.10.7 and 0.12.8: ValueError",
+    source="measured on Flax 0.10.7 and 0.12.8: ValueError; https://github.com/google/flax/issues/5591",
     severity="error",
     check=_check,
     bad=(

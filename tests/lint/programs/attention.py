@@ -214,4 +214,36 @@ first = jnp.zeros((1, 3, 1)).at[0, 0].set(2.0)
 print(f"{float(jnp.abs(model(first) - model(first * 0))[0, -1, 0]):.4f}")
 """,
     ),
+    "a token that is decoded with is_causal": Pair(
+        "NNX712",
+        """
+class Step(nnx.Module):
+    def __init__(self, rngs):
+        self.mix = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)
+
+    def __call__(self, h, decode=False):
+        return self.mix(h, decode=decode, is_causal=True)
+
+net = Step(nnx.Rngs(0))
+h = jnp.linspace(-1.0, 1.0, 40).reshape(1, 5, 8)
+net.mix.init_cache((1, 5, 8))
+steps = jnp.concatenate([net(h[:, t : t + 1], decode=True) for t in range(5)], axis=1)
+print(f"{float(jnp.abs(steps - net(h)).max()):.2f}")
+""",
+        """
+class Step(nnx.Module):
+    def __init__(self, rngs):
+        self.mix = nnx.MultiHeadAttention(num_heads=2, in_features=8, decode=False, rngs=rngs)
+
+    def __call__(self, h, decode=False):
+        return self.mix(h, decode=decode, is_causal=not decode)
+
+net = Step(nnx.Rngs(0))
+h = jnp.linspace(-1.0, 1.0, 40).reshape(1, 5, 8)
+net.mix.init_cache((1, 5, 8))
+steps = jnp.concatenate([net(h[:, t : t + 1], decode=True) for t in range(5)], axis=1)
+print(f"{float(jnp.abs(steps - net(h)).max()):.2f}")
+""",
+        since="0.12",
+    ),
 }

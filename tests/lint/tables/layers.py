@@ -24,6 +24,17 @@ _ORBAX = "import os\nimport tempfile\nimport orbax.checkpoint as ocp\nroot = tem
 
 _LINEN = "from flax import linen as nn\n"
 
+_DECODER = """\
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(2, 4, rngs=rngs)
+"""
+_DECODING = """\
+def decode_all(net, tokens):
+    net.attn.init_cache((1, 8, 4))
+    return [net(one, decode=True) for one in tokens]
+"""
+
 CASES: dict[str, Cases] = {
     "NNX788": Cases(
         bad=(
@@ -183,8 +194,44 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
             "        h = h + self.cross(h, other, mask=mask)  # NNX712\n        return h\n",
             "attention = nnx.MultiHeadAttention(2, 4, rngs=nnx.Rngs(0))\n"
             "print(attention(jnp.ones((1, 2, 4))).shape)  # NNX712\n",
+            # is_causal where a token is decoded
+            _DECODER + "    def __call__(self, v, decode=False):\n"
+            "        return v + self.attn(v, decode=decode, is_causal=True)  # NNX712\n" + _DECODING,
+            _DECODER + "    def __call__(self, v, *, decode):\n"
+            "        options = dict(deterministic=True)\n"
+            "        return v + self.attn(v, v, decode=decode, mask=None, is_causal=True, **options)  # NNX712\n"
+            + _DECODING,
+            _DECODER + "    def __call__(self, v, decode=False):\n        return self.mix(v, decode)\n"
+            "    def mix(self, h, cached):\n        return self.attn(h, is_causal=True, decode=cached)  # NNX712\n"
+            + _DECODING,
+            _DECODER.replace("4, rngs", "4, decode=True, rngs") + "    def __call__(self, v):\n"
+            "        return self.attn(v, is_causal=True)  # NNX712\n"
+            "def start(net):\n    net.attn.init_cache((1, 8, 4))\n    return net\n",
+            _DECODER.replace("4, rngs", "4, decode=False, rngs") + "    def __call__(self, v):\n"
+            "        return self.attn(v, is_causal=True)  # NNX712\n"
+            "def start(net):\n    net.attn.init_cache((1, 8, 4))\n"
+            "    net.set_attributes(decode=True)\n    return net\n",
+            "def layers(rngs):\n    made = nnx.MultiHeadAttention(2, 4, rngs=rngs)\n"
+            "    made.init_cache((1, 8, 4))\n    return made\n"
+            "attn = layers(nnx.Rngs(7))\n"
+            "def step(v):\n    return attn(v, decode=True, is_causal=True)  # NNX712\n",
         ),
         clean=(
+            _DECODER + "    def __call__(self, v, decode=False):\n"
+            "        return v + self.attn(v, decode=decode, is_causal=not decode)\n" + _DECODING,
+            _DECODER + "    def __call__(self, v, decode=False):\n        if decode:\n"
+            "            return self.attn(v, decode=True)\n        return self.attn(v, decode=decode, is_causal=True)\n"
+            + _DECODING,
+            _DECODER + "    def __call__(self, v, decode=False):\n        if not decode:\n"
+            "            h = self.attn(v, decode=decode, is_causal=True)\n        else:\n"
+            "            h = self.attn(v, decode=decode)\n        return h\n" + _DECODING,
+            _DECODER + "    def __call__(self, v, decode=False):  # nothing is ever decoded\n"
+            "        return self.attn(v, decode=decode, is_causal=True)\n"
+            "def start(net):\n    return net(jnp.ones((1, 2, 4)))\n",
+            _DECODER + "    def __call__(self, v):\n        return self.attn(v, decode=False, is_causal=True)\n"
+            + _DECODING,
+            _DECODER + "    def __call__(self, v, decode=False):\n"
+            "        return jax.nn.dot_product_attention(v, v, v, is_causal=True)\n" + _DECODING,
             "class Block(nnx.Module):\n    def __init__(self, rngs):\n"
             "        self.attn = nnx.MultiHeadAttention(2, 4, decode=False, rngs=rngs)\n"
             "    def __call__(self, h):\n        return self.attn(h)\n"
