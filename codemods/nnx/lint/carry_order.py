@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.last_output import last_outputs
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const
@@ -22,6 +23,7 @@ _CELLS = frozenset(f"flax.nnx.{name}" for name in ("LSTMCell", "OptimizedLSTMCel
 def _check(context: Context) -> Iterator[Finding]:
     yield from _paired(context)
     yield from _reversed(context)
+    yield from _behind_the_end(context)
     texts = [module.source.data for module in context.project.modules]
     if not any(word in text for text in texts for word in (b"LSTMCell", b"GRUCell", b"SimpleCell")):
         return
@@ -65,6 +67,19 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"a cell gives its carry and its output, and `{text}` gets both as a tuple",
                     f"take them apart: {text}, output = ...",
                 )
+
+
+def _behind_the_end(context: Context) -> Iterator[Finding]:
+    """Yield where the last output is taken of sequences that are filled up."""
+    for scope, node, lengths in last_outputs(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            "the last output of a shorter sequence is one of its padding"
+            + (f", and `{lengths}` is not looked at" if lengths != "seq_lengths" else ": seq_lengths is for the carry"),
+            "take the carry of rnn(x, seq_lengths=lengths, return_carry=True), or the output at lengths - 1",
+        )
 
 
 def _exchanged(event: CallEvent) -> bool:
@@ -247,11 +262,12 @@ def _cell(context: Context, event: CallEvent) -> bool:
 RULE = lint_rule(
     "NNX713",
     "carry-order",
-    "the carry and the output of a recurrent cell taken the wrong way round, or as one",
+    "the carry and the output of a recurrent cell taken the wrong way round, or as one, or an output of padding",
     why="""\
 A cell of NNX gives `(carry, output)`, as the body of a scan does, and so do `nnx.RNN` and `nnx.Bidirectional` with
 `return_carry=True`; PyTorch gives the output first. Where the two are
 exchanged, the next step unpacks an array as its carry: it raises, or with a fitting size goes on with rubbish.
+Where sequences are filled up, the output at `[:, -1]` comes after the padding; `seq_lengths` changes the carry alone.
 """,
     source="measured on Flax 0.10.7 and 0.12.8: ValueError, or other shapes",
     severity="error",

@@ -246,4 +246,39 @@ print(f"{float(jnp.abs(steps - net(h)).max()):.2f}")
 """,
         since="0.12",
     ),
+    "the last output of sequences that are filled up": Pair(
+        "NNX713",
+        """
+class Summary(nnx.Module):
+    def __init__(self, rngs):
+        self.reader = nnx.RNN(nnx.GRUCell(4, 6, rngs=rngs))
+        self.head = nnx.Linear(6, 1, rngs=rngs)
+
+    def __call__(self, notes, lengths):
+        heard = self.reader(notes)
+        return self.head(heard[:, -1])
+
+net = Summary(nnx.Rngs(0))
+short = jnp.ones((1, 3, 4))
+longer = jnp.pad(short, ((0, 0), (0, 4), (0, 0)))
+size = jnp.array([3])
+print(f"{float(jnp.abs(net(short, size) - net(longer, size)).max()):.3f}")
+""",
+        """
+class Summary(nnx.Module):
+    def __init__(self, rngs):
+        self.reader = nnx.RNN(nnx.GRUCell(4, 6, rngs=rngs))
+        self.head = nnx.Linear(6, 1, rngs=rngs)
+
+    def __call__(self, notes, lengths):
+        heard = self.reader(notes)
+        return self.head(heard[jnp.arange(len(lengths)), lengths - 1])
+
+net = Summary(nnx.Rngs(0))
+short = jnp.ones((1, 3, 4))
+longer = jnp.pad(short, ((0, 0), (0, 4), (0, 0)))
+size = jnp.array([3])
+print(f"{float(jnp.abs(net(short, size) - net(longer, size)).max()):.3f}")
+""",
+    ),
 }

@@ -35,6 +35,14 @@ def decode_all(net, tokens):
     return [net(one, decode=True) for one in tokens]
 """
 
+_TAGGER = """\
+class Tagger(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 3, rngs=rngs))
+        self.out = nnx.Linear(3, 2, rngs=rngs)
+"""
+_TAGGED = "print(Tagger(nnx.Rngs(7))(jnp.ones((2, 5, 3)), jnp.array([5, 2])).shape)\n"
+
 CASES: dict[str, Cases] = {
     "NNX788": Cases(
         bad=(
@@ -312,8 +320,47 @@ def step(x, state, rngs):
     y, (h, c) = cell(state, x)  # NNX713
     return y, h, c
 """,
+            # the output behind the end of shorter sequences
+            _TAGGER + "    def __call__(self, v, lengths):\n        hs = self.rnn(v)\n"
+            "        return self.out(hs[:, -1])  # NNX713\n" + _TAGGED,
+            _TAGGER + "    def __call__(self, v, lengths):\n"
+            "        last = self.rnn(v, seq_lengths=lengths)[:, -1, :]  # NNX713\n"
+            "        return self.out(last)\n" + _TAGGED,
+            _TAGGER + "    def __call__(self, v, lengths):\n"
+            "        carry, hs = self.rnn(v, seq_lengths=lengths, return_carry=True)\n"
+            "        return self.out(hs[..., -1, :])  # NNX713\n" + _TAGGED,
+            _TAGGER + "    def read(self, v):\n        return self.rnn(v)\n"
+            "    def __call__(self, v, seq_lens):\n        h = self.read(v)\n"
+            "        return self.out(h[:, -1])  # NNX713\n" + _TAGGED,
+            "rnn = nnx.RNN(nnx.LSTMCell(3, 3, rngs=nnx.Rngs(7)))\n"
+            "def encode(net, v, lengths):\n    options = {'axis': -1}\n    h = net(v, seq_lengths=lengths)\n"
+            "    return jnp.sum(h[:, -1], **options)  # NNX713\nencode(rnn, jnp.ones((2, 5, 3)), jnp.array([5, 2]))\n",
+            "both = nnx.Bidirectional(nnx.RNN(nnx.GRUCell(3, 3, rngs=nnx.Rngs(7))),"
+            " nnx.RNN(nnx.GRUCell(3, 3, rngs=nnx.Rngs(8))))\n"
+            "v = jnp.ones((2, 5, 3))\nprint(both(v, seq_lengths=jnp.array([5, 2]))[:, -1].shape)  # NNX713\n",
         ),
         clean=(
+            _TAGGER + "    def __call__(self, v, lengths):\n        hs = self.rnn(v)\n"
+            "        last = jnp.take_along_axis(hs, (lengths - 1)[:, None, None], axis=1)[:, 0]\n"
+            "        return self.out(last)\n" + _TAGGED,
+            _TAGGER + "    def __call__(self, v, lengths):\n"
+            "        carry, _ = self.rnn(v, seq_lengths=lengths, return_carry=True)\n"
+            "        return self.out(carry)\n" + _TAGGED,
+            _TAGGER + "    def __call__(self, v, lengths=None):  # of one length\n        hs = self.rnn(v)\n"
+            "        if lengths is not None:\n            return self.out(hs[jnp.arange(2), lengths - 1])\n"
+            "        return self.out(hs[:, -1])\n" + _TAGGED,
+            _TAGGER.replace("rngs=rngs))", "rngs=rngs), reverse=True, keep_order=True)")
+            + "    def __call__(self, v, lengths):\n        hs = self.rnn(v, seq_lengths=lengths)\n"
+            "        return self.out(hs[:, -1])\n" + _TAGGED,
+            _TAGGER + "    def __call__(self, v, lengths):  # filled up on the left\n        hs = self.rnn(v)\n"
+            "        return self.out(hs[:, -1])\n" + _TAGGED
+            + "rows = np.zeros((2, 5, 3))\nfor row, one in zip(rows, [np.ones((2, 3))] * 2):\n"
+            "    row[-len(one):] = one\n",
+            _TAGGER + "    def __call__(self, v, length):\n        return self.out(self.rnn(v)[:, -1])\n" + _TAGGED,
+            _TAGGER + "    def __call__(self, v, sizes):\n        hs = self.rnn(v, seq_lengths=None)\n"
+            "        return self.out(hs[:, -1])\n" + _TAGGED,
+            _TAGGER + "    def __call__(self, v, lengths):\n        hs = self.rnn(v, seq_lengths=lengths)\n"
+            "        return self.out(hs[:, 0] + v[:, -1])\n" + _TAGGED,
             "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))\ncarry = jnp.zeros((1, 3))\nfor v in (x[None], x[None]):\n"
             "    carry, out = cell(carry, v)\nprint(out.shape)\n",
             "cell = nnx.GRUCell(3, 3, rngs=nnx.Rngs(0))\npair = cell(jnp.zeros((1, 3)), x[None])\n"
