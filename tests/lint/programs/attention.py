@@ -281,4 +281,31 @@ size = jnp.array([3])
 print(f"{float(jnp.abs(net(short, size) - net(longer, size)).max()):.3f}")
 """,
     ),
+    "kernels of experts whose number counts among the inputs": Pair(
+        "NNX796",
+        """
+class Bank(nnx.Module):
+    def __init__(self, count, rngs):
+        start = nnx.initializers.lecun_normal()
+        self.kernels = nnx.Param(start(rngs.params(), (count, 16, 16)))
+
+    def __call__(self, grouped):
+        return jnp.einsum("ecd,edh->ech", grouped, self.kernels[...])
+
+bank = Bank(16, nnx.Rngs(0))
+print(f"{float(bank(jnp.ones((16, 2, 16))).std()):.2f}")
+""",
+        """
+class Bank(nnx.Module):
+    def __init__(self, count, rngs):
+        start = nnx.initializers.lecun_normal(batch_axis=(0,))
+        self.kernels = nnx.Param(start(rngs.params(), (count, 16, 16)))
+
+    def __call__(self, grouped):
+        return jnp.einsum("ecd,edh->ech", grouped, self.kernels[...])
+
+bank = Bank(16, nnx.Rngs(0))
+print(f"{float(bank(jnp.ones((16, 2, 16))).std()):.2f}")
+""",
+    ),
 }

@@ -43,6 +43,16 @@ class Tagger(nnx.Module):
 """
 _TAGGED = "print(Tagger(nnx.Rngs(7))(jnp.ones((2, 5, 3)), jnp.array([5, 2])).shape)\n"
 
+_EXPERTS = """\
+class Experts(nnx.Module):
+    def __init__(self, rngs):
+        {made}
+        self.w = nnx.Param(init(rngs.params(), (2, 4, 5)))  # NNX796
+    def __call__(self, v):
+"""
+_RIGHT = _EXPERTS.replace("  # NNX796", "")
+_ROUTED = "print(Experts(nnx.Rngs(7))(jnp.ones((2, 3, 4))).shape)\n"
+
 CASES: dict[str, Cases] = {
     "NNX788": Cases(
         bad=(
@@ -189,6 +199,52 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
             "import ast\nvalue = ast.literal_eval('[1]')\nprint(value[0])\n",
             "modes = {'off': lambda net: net.eval(), 'on': lambda net: net.train()}\nmodes['off'](model)\n",
             "def finish(net):\n    return net.eval()\nfinish(nnx.Linear(3, 3, rngs=nnx.Rngs(0)))\n",
+        ),
+    ),
+    "NNX796": Cases(
+        bad=(
+            _EXPERTS.format(made="init = nnx.initializers.lecun_normal()")
+            + "        return jnp.einsum('ecd,edh->ech', v, self.w[...])\n" + _ROUTED,
+            _EXPERTS.format(made="init = jax.nn.initializers.variance_scaling(2.0, 'fan_in', 'normal')")
+            + "        w = self.w.astype(v.dtype)\n"
+            "        return jnp.einsum('g e c d, e d h -> g e c h', v[None], w)\n" + _ROUTED,
+            _EXPERTS.format(made="init = nnx.initializers.xavier_uniform()")
+            + "        return v @ self.w[...]\n" + _ROUTED,
+            _EXPERTS.format(made="init = nnx.initializers.he_normal(dtype=jnp.float32)")
+            + "        return jnp.matmul(v, self.w[...])\n" + _ROUTED,
+            _EXPERTS.format(made="from flax.nnx.initializers import kaiming_normal as make\n        init = make()")
+            + "        return self.mix(v)\n    def mix(self, v):\n        w = self.w[...]\n"
+            "        return jnp.einsum('edh,ecd->ech', w, v)\n" + _ROUTED,
+            _EXPERTS.format(made="init = INIT").replace("class", "INIT = nnx.initializers.lecun_uniform()\nclass")
+            + "        sizes = jnp.array([3, 3])\n"
+            "        return jax.lax.ragged_dot(v.reshape(6, 4), self.w[...], sizes)\n" + _ROUTED,
+            _EXPERTS.format(made="init = scale").replace("rngs):", "rngs, scale=nnx.initializers.lecun_normal()):")
+            + "        return jnp.einsum('ecd,edh->ech', v, self.w[...])\n" + _ROUTED,
+        ),
+        clean=(
+            _RIGHT.format(made="init = nnx.initializers.lecun_normal(batch_axis=(0,))")
+            + "        return jnp.einsum('ecd,edh->ech', v, self.w[...])\n" + _ROUTED,
+            _RIGHT.format(made="init = nnx.initializers.lecun_normal(-2, -1, 0)")
+            + "        return jnp.einsum('ecd,edh->ech', v, self.w[...])\n" + _ROUTED,
+            _RIGHT.format(made="init = nnx.initializers.lecun_normal(in_axis=1, out_axis=2, batch_axis=0)")
+            + "        return v @ self.w[...]\n" + _ROUTED,
+            _RIGHT.format(made="init = nnx.initializers.normal(0.02)")
+            + "        return jnp.einsum('ecd,edh->ech', v, self.w[...])\n" + _ROUTED,
+            # heads: all of the inputs of each go into one sum, or the first axis is summed as well
+            _RIGHT.format(made="init = nnx.initializers.lecun_normal()")
+            + "        return jnp.einsum('btd,hdk->bthk', v, self.w[...])\n" + _ROUTED,
+            _RIGHT.format(made="init = nnx.initializers.lecun_normal()")
+            + "        return jnp.einsum('bkd,kdh->bh', v[:, :2], self.w[...])\n" + _ROUTED,
+            _RIGHT.format(made="init = jax.vmap(nnx.initializers.lecun_normal(), (0, None))").replace(
+                "rngs.params(), (2, 4, 5)", "jax.random.split(rngs.params(), 2), (4, 5)"
+            )
+            + "        return v @ self.w[...]\n" + _ROUTED,
+            _RIGHT.format(made="init = nnx.initializers.lecun_normal()")
+            + "        return v[0] @ self.w[0]\n" + _ROUTED,
+            _RIGHT.format(made="init = nnx.initializers.lecun_normal()").replace("(2, 4, 5)", "(4, 5)")
+            + "        return v @ self.w[...]\n" + _ROUTED,
+            _RIGHT.format(made="init = nnx.initializers.lecun_normal()").replace("(2, 4, 5)", "(1, 4, 5)")
+            + "        return v @ self.w[...]\n" + _ROUTED,
         ),
     ),
     "NNX712": Cases(
