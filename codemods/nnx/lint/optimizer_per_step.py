@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.epochs import over_epochs
 from codemods.nnx.lint.keys import varies
@@ -274,6 +275,25 @@ def _remembers(context: Context, event: CallEvent) -> bool:
     if given is None:
         return False
     made = context.flow.resolve(context.flow.here(given, event.scope))
+    if isinstance(made.value, Call):
+        return _keeps_state(context, made)
+    # made once and handed on, or kept by the object: not another one in every round, as for the stages of a training
+    if isinstance(given, Param) and not _one_for_all_rounds(context, given):
+        return False
+    found = context.sources.originals(made) if isinstance(given, Param | Attr) else ()
+    return bool(found) and all(_keeps_state(context, one) for one in found)
+
+
+def _one_for_all_rounds(context: Context, param: Param) -> bool:
+    """Say whether every call of a function in a loop gives a parameter the same value in all rounds."""
+    for caller in callers_of(context, param.function):
+        given, loop = passed(caller, param), innermost_loop(caller)
+        if given is None or (loop is not None and varies(unchanged(given), loop)):
+            return False
+    return True
+
+
+def _keeps_state(context: Context, made: Bound) -> bool:
     name = context.flow.calls.callee_name(made)
     if not name.startswith("optax.") or not isinstance(made.value, Call):
         return False

@@ -748,8 +748,33 @@ class Trainer:
             self.one_epoch()
 Trainer(model).fit()
 """,
+            # a transformation that is handed on
+            """\
+@nnx.jit
+def step(net, opt, batch):
+    opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+def train_epoch(net, tx):
+    opt = nnx.Optimizer(net, tx, wrt=nnx.Param)  # NNX894
+    for batch in batches:
+        step(net, opt, batch)  # NNX901
+tx = optax.chain(optax.clip(1.0), optax.adam(1e-3))
+for epoch in range(3):
+    train_epoch(model, tx)
+""",
         ),
         clean=(
+            # another transformation for every stage
+            """\
+def train_epoch(net, tx):
+    opt = nnx.Optimizer(net, tx, wrt=nnx.Param)
+    for batch in batches:
+        opt.update(net, nnx.grad(lambda m: m(batch).sum())(net))
+@nnx.jit
+def run(net):
+    for tx in (optax.adam(1e-3), optax.adam(1e-4)):
+        train_epoch(net, tx)
+run(model)
+""",
             """\
 def train_step(net, batch):
     opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
