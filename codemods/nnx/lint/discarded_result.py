@@ -15,6 +15,7 @@ from codemods.nnx.lint.discarded import PURE, WORDS, array_method, discarded, di
 from codemods.nnx.lint.discarded_copy import discarded_copies
 from codemods.nnx.lint.dropped_callback import dropped_callbacks
 from codemods.nnx.lint.dropped_placement import dropped_placements
+from codemods.nnx.lint.dropped_tree import dropped_trees
 from codemods.nnx.lint.names import COMPILING, TREE_MAPS, last
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import foreign, in_test, position, taken
@@ -37,6 +38,14 @@ def _every(context: Context) -> Iterator[Finding]:
     yield from _own_steps(context)
     yield from _never_kept(context)
     yield from _carries(context)
+    for event, function in dropped_trees(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"`{function.name}` changes nothing: what it gives is thrown away",
+            "put it into the model, with nnx.update(model, ...), or assign the result",
+        )
     for event, callback in dropped_callbacks(context):
         called = f"`{ast.unparse(callback.node.args[0])}`" if callback.node.args else "the host's function"
         yield finding(

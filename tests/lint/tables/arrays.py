@@ -17,6 +17,12 @@ charge = jnp.linspace(0.1, 1.0, 40)
 grid = jnp.zeros(8)
 """
 
+_BLENDED = """\
+def blended(net, slow, rate=0.1):
+    new, old = nnx.state(net, nnx.Param), nnx.state(slow, nnx.Param)
+    return jax.tree.map(lambda n, o: rate * n + (1 - rate) * o, new, old)
+"""
+
 CASES = {
     "NNX744": Cases(
         bad=(
@@ -213,6 +219,28 @@ cached_partial(step, model)  # NNX842
             "x.astype(jnp.float16)  # NNX842\n",
             "nnx.merge(*nnx.split(model))  # NNX842\n",
             "jnp.clip(x, 0, 1)  # NNX842\n",
+            _BLENDED + "blended(model, nnx.clone(model))  # NNX842\n",
+            _BLENDED + "def learn(net, slow):\n    new = blended(net, slow)  # NNX842\n    return net(x)\n",
+            _BLENDED
+            + """\
+class Learner:
+    def __init__(self, net):
+        self.net, self.slow = net, nnx.clone(net)
+    def mixed(self):
+        return blended(self.net, self.slow)
+    def learn(self):
+        self.mixed()  # NNX842
+        return self.net(x)
+""",
+            """\
+def scaled(net):
+    new = {}
+    for name, leaf in {"a": x}.items():
+        new[name] = leaf * 2
+    return jax.tree.map(lambda p, q: p + q, new, new)
+def run():
+    scaled(net=model)  # NNX842
+""",
         ),
         clean=(
             "doubled = jax.tree.map(lambda v: v * 2, {'a': x})\n",
@@ -238,6 +266,28 @@ run()
             "y = np.ones(3)\ny.sort()\n",
             "nnx.update(model, nnx.state(model))\n",
             "params = optax.apply_updates({'a': x}, {'a': x})\n",
+            _BLENDED + "nnx.update(model, blended(model, nnx.clone(model)))\n",
+            # which has changed the model already
+            _BLENDED + "def moved(a, b):\n    new = blended(a, b)\n    nnx.update(b, new)\n    return new\n"
+            "moved(model, nnx.clone(model))\n",
+            _BLENDED + "def moved(a, b):\n    new = blended(a, b)\n    b.bias[...] = new['bias'][...]\n    return new\n"
+            "moved(model, nnx.clone(model))\n",
+            _BLENDED + "seen = []\ndef kept(a, b):\n    seen.append(1)\n    return blended(a, b)\n"
+            "kept(model, nnx.clone(model))\n",
+            # only for its errors
+            _BLENDED + "def check(a, b):\n    blended(a, b)\ncheck(model, nnx.clone(model))\n",
+            "def alike(a, b):\n    return jax.tree.map(lambda p, q: None, a, b)\nalike({'a': x}, {'a': x})\n",
+            # it is compiled, and timed later
+            "@jax.jit\ndef twice(a, b):\n    return jax.tree.map(lambda p, q: p + q, a, b)\n"
+            "twice({'a': x}, {'a': x})\n",
+            # the batch statistics of the model change
+            """\
+net = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+def seen(net):
+    net(jnp.ones((2, 3)))
+    return jax.tree.map(lambda p, q: p + q, nnx.state(net), nnx.state(net))
+seen(net)
+""",
             "jax.tree.map(np.testing.assert_allclose, {'a': x}, {'a': x})\n",
         ),
     ),
