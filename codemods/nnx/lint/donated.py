@@ -13,6 +13,7 @@ from codemods.nnx.lint.applied import calls_of, option, skipped
 from codemods.nnx.lint.begun import same_first
 from codemods.nnx.lint.conditions import apart
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.donated_clone import clone_read
 from codemods.nnx.lint.kept_result import kept_result
 from codemods.nnx.lint.keys import binds, varies
 from codemods.nnx.lint.names import STATIC_ATTRIBUTES
@@ -22,7 +23,7 @@ from codemods.nnx.lint.shared_parts import shares
 from codemods.nnx.lint.syntax import constant, innermost_loop, inside
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Const, Free, Item, Loop, Mapping, Param, Value
+from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Mapping, Param, Value
 
 _METADATA = STATIC_ATTRIBUTES | {"is_deleted", "delete", "weak_type", "device", "devices"}
 
@@ -46,6 +47,19 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _lost(context: Context, root: Root, event: CallEvent, node: ast.expr, value: Value) -> Iterator[Finding]:
     """Yield what is wrong with a variable that a call donates."""
+    clone = clone_read(context, event, node, value) if root.transform == "flax.nnx.jit" else None
+    if clone is not None:
+        text = event.scope.module.source.text
+        yield finding(
+            RULE.code,
+            event.scope,
+            clone,
+            f"`{text(clone)}` shares its arrays with `{text(node)}`, since nnx.clone copies none, and they were "
+            f"donated to {shown(root.function)} in line {event.node.lineno}",
+            "copy the arrays: nnx.merge(graphdef, jax.tree.map(jnp.copy, state)) of its split",
+            related=[(event.node, "donated here")],
+        )
+        return
     if _twice(event, node, value):
         yield finding(
             RULE.code,
@@ -57,7 +71,7 @@ def _lost(context: Context, root: Root, event: CallEvent, node: ast.expr, value:
         )
         return
     second = second_name(event, node, value)
-    if second is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+    if second is not None and not _object(context, root, event, value):
         text = event.scope.module.source.text
         yield finding(
             RULE.code,
@@ -74,7 +88,7 @@ def _lost(context: Context, root: Root, event: CallEvent, node: ast.expr, value:
 def _lost_later(context: Context, root: Root, event: CallEvent, node: ast.expr, value: Value) -> Iterator[Finding]:
     """Yield where a variable that a call donates, or hands on to one that does, is kept or read again."""
     kept = kept_result(context, event, node)
-    if kept is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+    if kept is not None and not _object(context, root, event, value):
         yield finding(
             RULE.code,
             event.scope,
@@ -85,7 +99,7 @@ def _lost_later(context: Context, root: Root, event: CallEvent, node: ast.expr, 
         )
         return
     read = _read_again(context, event, node, value)
-    if read is not None and not (kinds_of(context, value, event.scope) & NNX_OBJECTS):
+    if read is not None and not _object(context, root, event, value):
         yield finding(
             RULE.code,
             event.scope,
@@ -95,6 +109,15 @@ def _lost_later(context: Context, root: Root, event: CallEvent, node: ast.expr, 
             "assign the result to the same name, or copy what is needed before the call",
             related=[(event.node, "donated here")],
         )
+
+
+def _object(context: Context, root: Root, event: CallEvent, value: Value) -> bool:
+    """Say whether a donated argument is an object of NNX, which gets new arrays, or may be one that nothing tells."""
+    kinds = kinds_of(context, value, event.scope)
+    if kinds or not root.transform.startswith("flax.nnx."):
+        return bool(kinds & NNX_OBJECTS)
+    found = context.flow.resolve(context.flow.here(value, event.scope)).value
+    return isinstance(found, Param | Attr | Free)
 
 
 def _handed_on(

@@ -23,6 +23,13 @@ def fly(k, bird):
 birds = jnp.arange(6.0).reshape(3, 2)
 """
 
+_DONATING = """\
+@partial(nnx.jit, donate_argnums=0)
+def train(net):
+    net.bias[...] = net.bias[...] + 1.0
+def blend(slow, fast):
+    nnx.update(slow, jax.tree.map(lambda s, f: 0.9 * s + 0.1 * f, nnx.state(slow), nnx.state(fast)))
+"""
 CASES = {
     "NNX836": Cases(
         bad=(
@@ -390,8 +397,94 @@ def run(p):
     return best
 out = run(jnp.ones(3))["params"]
 """,
+            _DONATING
+            + """\
+def run(net):
+    old = nnx.clone(net)
+    train(net)
+    return old(x) - net(x)  # NNX856
+print(run(model))
+""",
+            _DONATING
+            + """\
+def run(net):
+    fast = nnx.clone(net)
+    train(fast)
+    return net(x)  # NNX856
+print(run(model))
+""",
+            _DONATING
+            + """\
+def slow_of(net):
+    return nnx.clone(net)
+class Trainer:
+    def __init__(self):
+        self.net = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+        self.slow = slow_of(self.net)
+    def fit(self):
+        train(self.net)
+        blend(self.slow, self.net)  # NNX856
+Trainer().fit()
+""",
         ),
         clean=(
+            # with arrays of its own
+            _DONATING
+            + """\
+def run(net):
+    graphdef, state = nnx.split(net)
+    old = nnx.merge(graphdef, jax.tree.map(jnp.copy, state))
+    train(net)
+    return old(x) - net(x)
+print(run(nnx.Linear(3, 3, rngs=nnx.Rngs(0))))
+""",
+            # new arrays first
+            _DONATING
+            + """\
+def run(net):
+    slow = nnx.clone(net)
+    blend(slow, net)
+    train(net)
+    return slow(x)
+print(run(nnx.Linear(3, 3, rngs=nnx.Rngs(0))))
+""",
+            # a clone of what it is by then
+            _DONATING
+            + """\
+def run(net):
+    train(net)
+    best = nnx.clone(net)
+    return best(x) - net(x)
+print(run(nnx.Linear(3, 3, rngs=nnx.Rngs(0))))
+""",
+            # other arrays are written into it
+            _DONATING
+            + """\
+def run(net):
+    best = nnx.clone(net)
+    train(net)
+    nnx.update(best, nnx.state(net))
+    return best(x)
+print(run(nnx.Linear(3, 3, rngs=nnx.Rngs(0))))
+""",
+            # the model of nnx.jit goes on with the new arrays, also where nothing tells that it is one
+            _DONATING
+            + """\
+def run(net, rounds):
+    for _ in range(rounds):
+        blend(net, net)
+        train(net)
+    return net(x)
+""",
+            # nothing is donated
+            _DONATING.replace(", donate_argnums=0", "")
+            + """\
+def run(net):
+    old = nnx.clone(net)
+    train(net)
+    return old(x) - net(x)
+print(run(model))
+""",
             """\
 step = jax.jit(lambda p, v: p + v, donate_argnums=0)
 @jax.jit
