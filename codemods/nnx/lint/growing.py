@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grown_inside import fed_back
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
-from codemods.nnx.lint.sown import never_taken
+from codemods.nnx.lint.sown import lists_growing, never_taken
 from codemods.nnx.lint.static_varies import counted
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
@@ -30,6 +30,14 @@ def _check(context: Context) -> Iterator[Finding]:
             event.node,
             "every call adds a value to what the model has sown, and every length is compiled on its own",
             "take them away after each step: nnx.pop(model, nnx.Intermediate)",
+        )
+    for event, name in lists_growing(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"every call makes `self.{name}` longer, and every length is compiled on its own",
+            "keep the last value in one Variable, or return it",
         )
     seen: set[ast.AST] = set()
     for root in compiled_roots(context):
@@ -136,7 +144,7 @@ RULE = lint_rule(
     why="""\
 Code is compiled for the shapes of its arguments. An array to which every round appends has another shape each time, and
 every round compiles anew; so does a cache that the compiled function itself makes longer, and a model that sows values
-which nothing pops.
+which nothing pops, or that appends them to an `nnx.List`.
 An array of its last size, with a mask or a count, is compiled once.
 """,
     source="JAX FAQ; measured: one compilation for every round",

@@ -18,6 +18,28 @@ _NETS = (
     "net = Net(nnx.Rngs(2))\nrows = jax.random.normal(key, (6, 3))\nscale = jnp.array([[1.0, 2.0, 3.0]])\n"
 )
 
+_WATCHED = """\
+class Watched(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+        self.seen = nnx.List([])
+    def __call__(self, v):
+        h = self.fc(v)
+        self.seen.append(h)  # NNX919
+        return h
+"""
+_UNMARKED = _WATCHED.replace("  # NNX919", "")
+_STEPS = """\
+@nnx.jit
+def step(net):
+    def loss(net):
+        return net(x).sum()
+    return nnx.grad(loss)(net)
+net = Watched(nnx.Rngs(0))
+for _ in range(2):
+    step(net)
+"""
+
 CASES: dict[str, Cases] = {
     "NNX800": Cases(
         bad=(
@@ -473,6 +495,11 @@ def run(caches, v):
             "for _ in range(3):\n    s = g(v)  # NNX919\n    v = jnp.concatenate([v, s[None]])\n",
             "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones((1, 3))\n"
             "for part in batches:\n    s = g(v)  # NNX919\n    v = jnp.vstack([v, part])\n",
+            _WATCHED + _STEPS,
+            _WATCHED.replace("nnx.List([])", "nnx.data([])") + _STEPS,
+            _WATCHED.replace("self.seen.append(h)  # NNX919", "self.note(h)")
+            + "    def note(self, h):\n        self.seen.append(h)  # NNX919\n"
+            + _STEPS,
         ),
         clean=(
             """\
@@ -580,6 +607,27 @@ def run(v):
     return state
 run(x)
 """,
+            # it begins anew, or is emptied, in every round
+            _UNMARKED + _STEPS.replace("    step(net)", "    net.seen = nnx.List([])\n    step(net)"),
+            _UNMARKED + _STEPS.replace("    step(net)", "    net.seen.clear()\n    step(net)"),
+            _UNMARKED + _STEPS.replace("    step(net)", "    step(net)\n    del net.seen[:]"),
+            # one call
+            _UNMARKED + _STEPS.replace("for _ in range(2):\n    step(net)", "step(net)"),
+            # layers, which the constructor appends
+            """\
+class Stack(nnx.Module):
+    def __init__(self, rngs):
+        self.layers = nnx.List([])
+        for _ in range(2):
+            self.add(rngs)
+    def add(self, rngs):
+        self.layers.append(nnx.Linear(3, 3, rngs=rngs))
+@nnx.jit
+def made(rngs):
+    return Stack(rngs)
+for seed in range(2):
+    made(nnx.Rngs(seed))
+""".replace("for seed in range(2):\n    made(nnx.Rngs(seed))", "made(nnx.Rngs(0))"),
             "@jax.jit\ndef g(v):\n    return v.sum()\nv = jnp.ones(3)\nfor i in range(3):\n    v = v.at[i].set(g(v))\n",
             "@jax.jit\ndef g(v):\n    return v.sum()\nfound = []\nfor part in batches:\n    found.append(g(part))\n",
             "@jax.jit\ndef g(v):\n    return jnp.append(v, v)\nprint(g(x))\n",
