@@ -14,10 +14,11 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.trained_teacher import trained_teachers
+from codemods.nnx.lint.whole_gradient import PARAM, losses_of
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Function, Ref, Value
+from codemods.nnx.values import Call, Function, Value
 
-_PARAM = Ref("flax.nnx.Param")
 _MEANINGLESS = frozenset(
     {"opt", "optim", "optimizer", "tx", "self", "state", "filter", "param", "params", "wrt", "nnx"}
 )
@@ -25,6 +26,14 @@ _STOPPING = frozenset({"stop_gradient", "clone", "merge", "split", "isinstance"}
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for event, kept, learning in trained_teachers(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            f"this trains `{kept}` as well as `{learning}`, since the filter nnx.Param takes both",
+            f'choose the part: nnx.All(nnx.Param, nnx.PathContains("{learning}")), there and for the gradient',
+        )
     made = [
         event
         for event, name in foreign(context, "Optimizer", everywhere=True)
@@ -36,7 +45,7 @@ def _check(context: Context) -> Iterator[Finding]:
         chosen = event.value.argument(2, "wrt")
         if event.scope.module not in context.asked or in_test(event.scope) or chosen is None:
             continue
-        if _followed(context, chosen, event).value != _PARAM:
+        if _followed(context, chosen, event).value != PARAM:
             continue
         models = context.sources.originals(context.flow.here(event.value.args[0], event.scope))
         parts = _parts(context, models)
@@ -98,41 +107,10 @@ def _selected(context: Context, event: CallEvent, parts: frozenset[str]) -> froz
 
 def _reaches(context: Context, event: CallEvent, own: frozenset[str], other: str) -> bool:
     """Say whether an optimizer is updated by the gradient of a loss that goes through a part of its own and another."""
-    for update in context.bodies.named("update"):
-        callee = update.value.callee
-        if not isinstance(callee, Attr) or len(update.value.args) != 2:
-            continue
-        used = context.sources.originals(context.flow.here(callee.base, update.scope))
-        if {one.value for one in used} != {event.value}:
-            continue
-        losses = [root for root in context.traced.gradients if root.scope is update.scope]
-        if len(losses) != 1 or not losses[0].transform.startswith("flax.nnx."):
-            continue
-        if not _whole(context, losses[0].node, update):
-            continue
-        loss = losses[0].function
-        if any(_read(context, loss, part) for part in own) and _read(context, loss, other):
-            return True
-    return False
-
-
-def _whole(context: Context, node: ast.AST, update: CallEvent) -> bool:
-    """Say whether the gradient is one of all parameters of the first argument."""
-    if not isinstance(node, ast.Call):
-        return False
-    chosen = argument(node, 1, "argnums")
-    value = update.scope.module.values.get(chosen) if chosen is not None else None
-    if chosen is None:
-        return not any(k.arg is None for k in node.keywords)
-    found = _followed(context, value, update) if value is not None else None
-    if found is None:
-        return False
-    if isinstance(found.value, Const):
-        return found.value.value == 0
-    if not isinstance(found.value, Call) or context.flow.calls.callee_name(found) != "flax.nnx.DiffState":
-        return False
-    place, kind = found.value.argument(0, "argnum"), found.value.argument(1, "filter")
-    return place == Const(0) and kind is not None and context.flow.follow(found, kind).value == _PARAM
+    return any(
+        any(_read(context, loss, part) for part in own) and _read(context, loss, other)
+        for loss in losses_of(context, event)
+    )
 
 
 def _read(context: Context, loss: FunctionFacts, part: str) -> bool:
@@ -208,7 +186,9 @@ RULE = lint_rule(
     why="""\
 The actor's loss goes through the critic, so that the critic has gradients of it. An optimizer with `wrt=nnx.Param`
 takes them all: the critic learns to praise the actor, and what its own optimizer does is undone. A filter by path,
-for the gradient and the optimizer, keeps them apart; so does an optimizer of `agent.actor`.
+for the gradient and the optimizer, keeps them apart; so does an optimizer of `agent.actor`. In the same
+way a teacher or a reference model in one module with what learns from it is trained, if nothing stops its gradient:
+the loss falls as the teacher gives in.
 """,
     source="measured on Flax 0.11.2 and 0.12.8: the critic changes with every update of the actor",
     check=_check,

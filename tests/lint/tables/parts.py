@@ -34,6 +34,28 @@ train(agent, critic_opt, actor_opt)
 _CLEAN = _RUN.replace("  # NNX795", "")
 _ONLY_ACTOR = _AGENT.replace("nnx.grad(actor_loss)", "nnx.grad(actor_loss, argnums=nnx.DiffState(0, ACTOR))")
 
+_PUPIL = """\
+class Pupil(nnx.Module):
+    def __init__(self, rngs):
+        self.teacher = nnx.Linear(3, 3, rngs=rngs)
+        self.student = nnx.Linear(3, 3, rngs=rngs)
+    def compared(self, v):
+        wanted = nnx.softmax(self.teacher(v))
+        return -(wanted * nnx.log_softmax(self.student(v))).sum()
+    def __call__(self, v):
+        return self.compared(v)
+ONLY = nnx.DiffState(0, nnx.PathContains("student"))
+"""
+_DISTILLED = """\
+pupil = Pupil(nnx.Rngs(0))
+opt = nnx.Optimizer(pupil, optax.adam(1e-3), wrt=nnx.Param)  # NNX795
+@nnx.jit
+def learn(pupil, opt):
+    opt.update(pupil, nnx.grad(lambda m: m(x))(pupil))
+learn(pupil, opt)
+"""
+_TAUGHT = _DISTILLED.replace("  # NNX795", "")
+
 CASES = {
     "NNX795": Cases(
         bad=(
@@ -59,8 +81,41 @@ class Trainer:
             # the filter of the other one does not say it either
             _AGENT.replace("nnx.grad(critic_loss, argnums=only)", "nnx.grad(critic_loss)")
             + _RUN.replace('nnx.All(nnx.Param, nnx.PathContains("critic"))', "nnx.Param"),
+            _PUPIL + _DISTILLED,
+            _PUPIL.replace("return self.compared(v)", "return ((self.teacher(v) - self.student(v)) ** 2).mean()")
+            + _DISTILLED.replace("lambda m: m(x)", "lambda m: m(x), argnums=nnx.DiffState(0, nnx.Param)"),
+            # the loss calls the parts
+            _PUPIL + _DISTILLED.replace("lambda m: m(x)", "lambda m: ((m.student(x) - m.teacher(x)) ** 2).mean()"),
+            _PUPIL.replace("teacher", "ref_model").replace("student", "policy") + _DISTILLED,
         ),
         clean=(
+            _PUPIL
+            + _TAUGHT.replace("nnx.grad(lambda m: m(x))", "nnx.grad(lambda m: m(x), argnums=ONLY)").replace(
+                "wrt=nnx.Param", 'wrt=nnx.PathContains("student")'
+            ),
+            # its gradient is stopped
+            _PUPIL.replace("nnx.softmax(self.teacher(v))", "jax.lax.stop_gradient(nnx.softmax(self.teacher(v)))")
+            + _TAUGHT,
+            # it learns from labels, too
+            _PUPIL.replace(
+                "        wanted",
+                "        labels = jnp.array([1.0, 0.0, 0.0])\n"
+                "        own = optax.softmax_cross_entropy(self.teacher(v), labels)\n        wanted",
+            ).replace("-(wanted", "own - (wanted")
+            + _TAUGHT,
+            # two that learn from each other
+            _PUPIL.replace("teacher", "first").replace("student", "second") + _TAUGHT,
+            # an optimizer of the part that learns
+            _PUPIL
+            + """\
+pupil = Pupil(nnx.Rngs(0))
+student = pupil.student
+opt = nnx.Optimizer(student, optax.adam(1e-3), wrt=nnx.Param)
+@nnx.jit
+def learn(student, teacher, opt):
+    opt.update(student, nnx.grad(lambda m: ((m(x) - teacher(x)) ** 2).mean())(student))
+learn(student, pupil.teacher, opt)
+""",
             'ACTOR = nnx.All(nnx.Param, nnx.PathContains("actor"))\n'
             + _ONLY_ACTOR
             + _CLEAN.replace("wrt=nnx.Param)", "wrt=ACTOR)"),
