@@ -108,7 +108,7 @@ def _frozen(context: Context, event: CallEvent) -> tuple[str, AttrEvent] | None:
         if len(stores) != 1 or stores[0][0].name != "__init__":
             continue
         method, value = stores[0]
-        uses = _stopped(context, name, frozenset(family))
+        uses = stopped_uses(context, name, frozenset(family))
         if not uses:
             continue
         made = context.flow.here(value, method.scope)
@@ -118,8 +118,14 @@ def _frozen(context: Context, event: CallEvent) -> tuple[str, AttrEvent] | None:
     return None
 
 
-def _stopped(context: Context, name: str, family: frozenset[ClassFacts]) -> list[AttrEvent]:
-    """Return the calls of a part in methods of a class or of its objects; none if one lets its gradient through."""
+def stopped_uses(context: Context, name: str, family: frozenset[ClassFacts]) -> list[AttrEvent]:
+    """Return the calls of a part in methods of a class or of its objects; none if one lets its gradient through.
+
+    Args:
+        context: the analysis.
+        name: the attribute that holds the part.
+        family: the class of the model and those that it derives from.
+    """
     found = []
     for module in context.project.modules:
         if name.encode() not in module.source.data:

@@ -89,6 +89,8 @@ _MODULE = frozenset(
     }
 )
 _NAMES = {f"flax.nnx.{layer}": frozenset(words.split()) for layer, words in _LAYERS.items()}
+#: The attributes that any layer has.
+LAYER_ATTRIBUTES = frozenset(name for names in _NAMES.values() for name in names)
 # what containers, texts and numbers have: asked of everything, and hardly ever of a layer
 _COMMON = frozenset(word for kind in (str, bytes, list, dict, set, int, float) for word in dir(kind))
 _DYNAMIC = frozenset({"setattr", "__dict__", "vars", "__setattr__", "locals", "add_module", "register", "__slots__"})
