@@ -12,6 +12,7 @@ from tests.lint.programs import (
     files,
     fresh,
     habits,
+    states,
     attention,
     formulas,
     known,
@@ -38,6 +39,7 @@ PAIRS: dict[str, Pair] = {
     **traps.PAIRS,
     **reported.PAIRS,
     **habits.PAIRS,
+    **states.PAIRS,
     **attention.PAIRS,
     **formulas.PAIRS,
 }
