@@ -335,3 +335,38 @@ def of_display(value: Value) -> Value:
             if not any(isinstance(item, Star) for item in items):
                 return items[place]
     return value
+
+
+def element_at(value: Value, place: int, count: int) -> Value | None:
+    """Return an element of a comprehension over a display: ``f(x)`` for ``a`` in ``a, b = (f(v) for v in (x, y))``.
+
+    Args:
+        value: what is unpacked.
+        place: the element's position.
+        count: how many elements are wanted.
+
+    Returns:
+        None for another value, and where the element is made by a constructor, which has one place for all of them.
+    """
+    if not isinstance(value, Comprehension) or value.key is not None:
+        return None
+    found = _in_round(value.element, value.loop, place, count)
+    return found if found is not value.element else None
+
+
+def _in_round(value: Value, loop: ast.AST, place: int, count: int) -> Value:
+    """Return what a value of a comprehension is in one of its rounds; itself where that is not known."""
+    if isinstance(value, Each):
+        items = value.base.items if value.loop is loop and isinstance(value.base, Sequence) else ()
+        return items[place] if len(items) == count and not any(isinstance(one, Star) for one in items) else value
+    if isinstance(value, Attr):
+        base = _in_round(value.base, loop, place, count)
+        return value if base is value.base else Attr(base, value.name, value.node)
+    if isinstance(value, Call) and isinstance(value.callee, Attr) and value.callee.name[:1].islower():
+        callee = _in_round(value.callee, loop, place, count)
+        args = tuple(_in_round(one, loop, place, count) for one in value.args)
+        same = callee is value.callee and all(one is two for one, two in zip(args, value.args, strict=True))
+        if value.starred or same:
+            return value
+        return Call(value.node, callee, args, value.keywords)
+    return value

@@ -21,6 +21,7 @@ from codemods.nnx.values import (
     Sequence,
     Unknown,
     Value,
+    element_at,
 )
 from codemods.nnx.walk.names import Names
 
@@ -57,7 +58,7 @@ class Stores(Names):
         starred = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), len(targets))
         for index, target in enumerate(targets):
             if index < starred:
-                self.store(target, Item(value, Const(index)))
+                self.store(target, element_at(value, index, len(targets)) or Item(value, Const(index)))
             elif index == starred:
                 self.store(target, Unknown(target))
             else:
