@@ -72,9 +72,10 @@ class Frame:
         closure: the activation in which the function was defined.
         receiver: ``self`` or ``cls`` of a method.
         partial: whether an argument was unpacked, so that the parameters are not all known.
+        prepared: how many of the positional arguments were bound before the call, as by ``functools.partial``.
     """
 
-    __slots__ = ("args", "caller", "closure", "function", "keywords", "partial", "receiver", "site")
+    __slots__ = ("args", "caller", "closure", "function", "keywords", "partial", "prepared", "receiver", "site")
 
     def __init__(
         self,
@@ -94,6 +95,7 @@ class Frame:
         self.closure = closure
         self.receiver = receiver
         self.partial = partial
+        self.prepared = 0
         self.caller = caller
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 
 import pytest
@@ -11,6 +12,7 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.flow import questions
 from codemods.nnx.options import Options
 from codemods.nnx.project import Project
+from codemods.nnx.values import Attr, Call, Const, Param
 from codemods.nnx.walk import walk
 from nnxmigrate.files.discovery import discover
 from nnxmigrate.outcome import joined
@@ -100,3 +102,49 @@ def test_the_summary_says_what_was_cut_short(tree: Tree, monkeypatch: pytest.Mon
     (run_,) = json.loads(report(outcome, Style("sarif")))["runs"]
     told = run_["invocations"][0]["toolExecutionNotifications"]
     assert [one["message"]["text"] for one in told] == [note]
+
+
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        ("f(1, *pair)", [1, 2, 3]),
+        ("f(*pair, 9)", [None, None, None]),
+        ("f(1, *pair[:1], 9)", [1, None, None]),
+        ("f(1, *pair, c=4)", [1, 2, 4]),
+        ("functools.partial(f, 1)(*pair)", [1, 2, 3]),
+        ("f(*make(1))", [1, 2, 3]),
+    ],
+)
+def test_what_is_unpacked_last_fills_the_parameters_that_are_left(call: str, given: list[int | None]) -> None:
+    """Behind ``*values`` nobody knows for which parameter an argument is."""
+    made = "def make(n):\n    return n, 2, 3\n\n\ndef f(a, b, c):\n    return a\n\n\n"
+    context = _context(f"import functools\n\npair = (2, 3)\n\n\n{made}{call}\n")
+    function = _function(context, "f")
+    (frame,) = context.flow.sites.entries(function)
+    found = [context.flow.argument(frame, name) for name in "abc"]
+    values = [context.flow.resolve(one).value if one is not None else None for one in found]
+    assert [value.value if isinstance(value, Const) else None for value in values] == given
+
+
+@pytest.mark.parametrize(
+    ("unpacked", "names"),
+    [
+        ("(v.copy() for v in (one, two))", ["one", "two"]),
+        ("[np.ravel(v.copy()) for v in [one, two]]", ["one", "two"]),
+        ("(v for v in (one, two))", ["one", "two"]),
+        ("(v.copy() for v in (one, two, one))", [None, None]),
+        ("(v.copy() for v in (one, two) if v)", [None, None]),
+        ("(np.Ring(v) for v in (one, two))", [None, None]),
+    ],
+)
+def test_a_comprehension_over_a_display_is_unpacked_part_by_part(unpacked: str, names: list[str | None]) -> None:
+    """A constructor in one keeps its one place, by which its object is known."""
+    (source,) = sources({"m.py": f"import numpy as np\n\n\ndef f(one, two):\n    a, b = {unpacked}\n    return a, b\n"})
+    module = source.once(walk)
+    found: list[str | None] = []
+    for name in "ab":
+        value = next(v for n, v in module.values.items() if isinstance(n, ast.Name) and n.id == name)
+        while isinstance(value, Call) and isinstance(value.callee, Attr):
+            value = value.args[0] if value.args else value.callee.base
+        found.append(value.name if isinstance(value, Param) else None)
+    assert found == names

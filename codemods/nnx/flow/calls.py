@@ -300,9 +300,9 @@ class Calls:
         """Return the activation that a call makes of a function."""
         value = call.value
         assert isinstance(value, Call)
-        args = [*callee.args, *(self.flow.with_value(call, a) for a in value.args if not isinstance(a, Star))]
         keywords = dict(callee.keywords)
         keywords |= {k: self.flow.with_value(call, v) for k, v in value.keywords if k is not None}
+        args = [*callee.args, *self._positional(callee, call, value, keywords)]
         receiver = callee.receiver
         if callee.traced or self._traced_method(callee.function):
             args = [self.flow.part(value, self.flow.resolve(a), call.frame) for a in args]
@@ -310,7 +310,27 @@ class Calls:
             if receiver is not None and callee.function.binding == "instance":
                 receiver = self.flow.part(value, self.flow.resolve(receiver), call.frame)
         closure, starred = callee.closure, value.starred
-        return self.flow.frame(callee.function, value, tuple(args), keywords, closure, receiver, starred, call.frame)
+        frame = self.flow.frame(callee.function, value, tuple(args), keywords, closure, receiver, starred, call.frame)
+        frame.prepared = len(callee.args)
+        return frame
+
+    def _positional(self, callee: Callee, call: Bound, value: Call, keywords: dict[str, Bound]) -> list[Bound]:
+        """Return the arguments that a call gives by position; behind ``*values`` it is not known which they are.
+
+        Of ``values`` that come last the parameters that need an argument get one each.
+        """
+        first = next((i for i, a in enumerate(value.args) if isinstance(a, Star)), len(value.args))
+        found = [self.flow.with_value(call, a) for a in value.args[:first]]
+        last = value.args[first] if first == len(value.args) - 1 else None
+        if not isinstance(last, Star) or callee.function.vararg is not None:
+            return found
+        bound = callee.receiver is not None and callee.function.binding in {"instance", "class"}
+        names = list(callee.function.params)[bound : callee.function.positional]
+        for place, name in enumerate(names[len(callee.args) + first :]):
+            if name in callee.function.defaults or name in keywords:
+                break
+            found.append(self.flow.with_value(call, Item(last.value, Const(place))))
+        return found
 
     def _traced_method(self, function: FunctionFacts) -> bool:
         """Say whether a decorator traces a method; those of functions are part of the value that is called."""

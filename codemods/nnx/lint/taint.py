@@ -359,8 +359,7 @@ class Taint:
             return {}
         function = frame.function
         taken = frame.receiver is not None and function.binding in {"instance", "class"}
-        before = len(frame.args) - sum(not isinstance(one, Star) for one in call.args)  # what partial binds
-        names = list(function.params)[taken + before + place : function.positional]
+        names = list(function.params)[taken + frame.prepared + place : function.positional]
         star = call.args[place]
         whole = self.status(star.value, caller) if isinstance(star, Star) else UNKNOWN
         alone = place == len(call.args) - 1 and whole.each is None
