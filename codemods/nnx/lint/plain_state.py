@@ -14,7 +14,8 @@ from codemods.nnx.lint.lost_updates import has_moments
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.orbax_calls import CHECKPOINTERS
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr, Call, Const, Item
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Item, Param
 
 _WORDS = (b"msgpack_restore", b"from_bytes", b"restore_checkpoint", b"to_state_dict", b"orbax")
 _PLAIN = frozenset({"flax.serialization.msgpack_restore", "flax.serialization.to_state_dict"})
@@ -41,7 +42,7 @@ def plain_states(context: Context, code: str) -> Iterator[Finding]:
         maker = context.flow.here(event.value.callee.base, event.scope)
         if context.kinds.of(maker) != {Kind.TRANSFORM} or context.bodies.guarded(event.node, event.scope):
             continue
-        made = [_plain(context, one) for one in context.sources.originals(context.flow.here(state, event.scope))]
+        made = [_plain(context, one) for one in _origins(context, context.flow.here(state, event.scope), 0)]
         if any(made) and _keeps(context, maker):
             yield from _found(context, code, told, [call for call in made if call is not None], event)
     for read in context.asked.attributes() if any(b"orbax" in text for text in texts) else ():
@@ -52,6 +53,46 @@ def plain_states(context: Context, code: str) -> Iterator[Finding]:
         made = [_restored(context, one, whole=not inner) for one in sources]
         if any(made) and not context.bodies.guarded(read.node, read.scope):
             yield from _found(context, code, told, [call for call in made if call is not None], read)
+
+
+def _origins(context: Context, bound: Bound, depth: int) -> Iterator[Bound]:
+    """Yield where a value may come from, and where the containers may that it is taken out of.
+
+    Of a container that several ways lead to, the entries of those that are displays alone are known as sources.
+    """
+    yield from context.sources.originals(bound)
+    found = context.flow.resolve(bound)
+    value = found.value
+    if depth >= _PARTS:
+        return
+    if isinstance(value, Indexed | Item):
+        index = value.index.value if isinstance(value, Indexed) else value.index
+        if isinstance(index, Const) and index.value not in context.shared(put_in):
+            yield from _origins(context, context.flow.with_value(found, value.base), depth + 1)
+    elif isinstance(value, Param) and found.frame is not None and found.frame.site is None:
+        for entry in context.flow.sites.entries(value.function):
+            given = context.flow.argument(entry, value.name)
+            if given is not None:
+                yield from _origins(context, given, depth + 1)
+
+
+def put_in(context: Context) -> set[object]:
+    """Return the keys under which something is put into dicts that were made before.
+
+    Args:
+        context: the analysis.
+    """
+    found: set[object] = set()
+    for module in context.project.modules:
+        for node in module.source.of_type(ast.Subscript):
+            if isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant):
+                found.add(node.slice.value)
+        for call in module.source.of_type(ast.Call):
+            if last_word(call.func) == "update":
+                found |= {word.arg for word in call.keywords}
+                shown = (one for one in call.args if isinstance(one, ast.Dict))
+                found |= {key.value for one in shown for key in one.keys if isinstance(key, ast.Constant)}
+    return found
 
 
 def _found(

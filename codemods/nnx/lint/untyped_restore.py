@@ -13,7 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.lost_updates import has_moments
 from codemods.nnx.lint.orbax_calls import checkpointer_calls
 from codemods.nnx.lint.places import foreign, kinds_of
-from codemods.nnx.lint.plain_state import plain_states
+from codemods.nnx.lint.plain_state import plain_states, put_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Loop, Mapping, Value
 
@@ -60,6 +60,8 @@ def _optimizer_states(context: Context) -> Iterator[Finding]:
     if len(keys) != 1:
         return
     key = keys.pop()
+    if key in context.shared(put_in):
+        return
     for event, _, _ in checkpointer_calls(context, "restore"):
         if not _bare(event) or context.bodies.guarded(event.node, event.scope):
             continue

@@ -256,10 +256,30 @@ CASES: dict[str, Cases] = {
             _RESTORE + "    raw = c.restore(path)\n    nnx.update(model, raw)  # NNX728\n",
             _RESTORE + "    graphdef, _ = nnx.split(model)\n"
             "    return nnx.merge(graphdef, c.restore(path))  # NNX728\n",
+            _ORBAX + "tx = optax.adam(1e-3)\ndef step(grads, opt, params):\n"
+            "    return tx.update(grads, opt, params)\n"
+            "def main(path, params, grads, old):\n    c = ocp.StandardCheckpointer()\n"
+            "    state = c.restore(path) if old else {'params': params, 'opt': tx.init(params)}  # NNX728\n"
+            "    return step(grads, state['opt'], state['params'])\n",
         ),
         clean=(
             _RESTORE + "    nnx.update(model, c.restore(path, nnx.state(model)))\n",
             _RESTORE + "    raw = c.restore(path)\n    return raw['kernel']['value']\n",
+            *(
+                _ORBAX + "tx = optax.adam(1e-3)\ndef step(state, grads):\n"
+                "    updates, opt = tx.update(grads, state['opt'], state['params'])\n"
+                "    return {'params': optax.apply_updates(state['params'], updates), 'opt': opt}\n"
+                "def main(path, params, grads):\n    c = ocp.StandardCheckpointer()\n"
+                "    c.save(path, {'params': params, 'opt': tx.init(params)})\n    state = c.restore(path)\n"
+                + changed
+                + "    for _ in range(3):\n        state = step(state, grads)\n    return state\n"
+                for changed in (
+                    "    state['opt'] = tx.init(state['params'])\n",
+                    "    state = {'params': state['params'], 'opt': tx.init(params)}\n",
+                    "    state = {**state, 'opt': tx.init(params)}\n",
+                    "    state.update(opt=tx.init(params))\n",
+                )
+            ),
             _RESTORE.replace("nnx.state(model)", "nnx.to_pure_dict(nnx.state(model))")
             + "    nnx.update(model, c.restore(path))\n",
             "def loaded(c, path):\n    nnx.update(model, c.restore(path))\n",
