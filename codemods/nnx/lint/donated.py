@@ -166,12 +166,12 @@ def _donated(root: Root) -> frozenset[str]:
 
 def _given(event: CallEvent, function: FunctionFacts, donated: frozenset[str]) -> Iterator[tuple[ast.expr, Value]]:
     """Yield the variables that a call gives for donated parameters."""
-    if event.value.starred:
-        return
     params = list(function.params)
     if function.owner is not None and function.binding == "instance" and isinstance(event.node.func, ast.Attribute):
         params = params[1:]
-    pairs = [*zip(params, event.node.args, event.value.args, strict=False)]
+    # behind `*values` it is not known for which parameter an argument is
+    first = next((i for i, one in enumerate(event.node.args) if isinstance(one, ast.Starred)), len(event.node.args))
+    pairs = [*zip(params, event.node.args[:first], event.value.args, strict=False)]
     values = dict(event.value.keywords)
     pairs += [(k.arg, k.value, values[k.arg]) for k in event.node.keywords if k.arg in values and k.arg]
     for name, node, value in pairs:

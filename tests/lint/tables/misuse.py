@@ -290,6 +290,9 @@ class Trainer:
             "step = jax.jit(lambda p, v: p + v, donate_argnums=0)\ndef run(p):\n    seen = []\n"
             "    for i in range(4):\n        p = step(p, i)\n        seen.append(p)  # NNX856\n"
             "    return seen\n",
+            _DONATED + "def run(p, *rest):\n    best = None\n    for i in range(4):\n        p = step(p, *rest)\n"
+            "        if i < 2:\n            best = p  # NNX856\n    return best\n",
+            _DONATED + "def run(p, rest):\n    new = step(p, *rest)\n    return new - p  # NNX856\n",
             _DONATED
             + """\
 class Best:
@@ -518,6 +521,9 @@ def step(p, v):
 new = step(x, 1.0)
 print(x.shape, new)
 """,
+            _DONATED + "def run(p, rest):\n    new = step(*rest, p)\n    return new - p\n",
+            _DONATED + "def run(p, *rest):\n    best = None\n    for i in range(4):\n        p = step(p, *rest)\n"
+            "        if i < 2:\n            best = jnp.copy(p)\n    return best\n",
             """\
 @partial(jax.jit, donate_argnums=0)
 def step(p, v):
