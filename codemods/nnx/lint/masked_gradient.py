@@ -15,6 +15,8 @@ from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Param, Ref, Sequence
 
+_CALLERS = 3  # through how many functions what a call gives is followed
+_TELLING = frozenset({"print", "info", "debug", "warning", "log"})
 # what else keeps parameters as they are
 _FREEZING = frozenset({"set_to_zero", "stop_gradient", "multi_transform", "partition", "selective_transform"})
 
@@ -49,6 +51,7 @@ def _frozen_elsewhere(context: Context, event: CallEvent) -> bool:
         return True
     return any(
         ("freeze" in word or "frozen" in word)
+        and not _only_told(context, other)
         and not any(
             callee.function.scope is event.scope
             for callee in context.flow.calls.reached(context.flow.here(other.value, other.scope))
@@ -56,6 +59,28 @@ def _frozen_elsewhere(context: Context, event: CallEvent) -> bool:
         for other in event.scope.module.calls
         if (word := last_word(other.node.func).lower())
     )
+
+
+def _only_told(context: Context, event: CallEvent, depth: int = 0) -> bool:
+    """Say whether what a call gives is printed or asserted and comes nowhere else, also by way of its function."""
+    nodes = context.bodies.nodes(event.scope)
+    told = {
+        inner
+        for node in nodes
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and last_word(node.func) in _TELLING)
+        for inner in ast.walk(node)
+    }
+    if event.node in told:
+        return True
+    function = event.scope.function
+    if isinstance(event.statement, ast.Return) and function is not None and depth < _CALLERS:
+        callers = context.flow.sites.callers(function)
+        return bool(callers) and all(_only_told(context, one, depth + 1) for one in callers)
+    target = event.statement.targets[0] if isinstance(event.statement, ast.Assign) else None
+    if not isinstance(target, ast.Name) or len(event.statement.targets) != 1:  # type: ignore[attr-defined]
+        return False
+    reads = [n for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and n.id == target.id and n is not target]
+    return function is not None and all(n in told for n in reads)
 
 
 def _all_step(context: Context, bound: Bound) -> bool:

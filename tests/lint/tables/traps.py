@@ -667,6 +667,12 @@ fit(jnp.ones(64), lambda tx, v: None)
             "for mask in ({'a': True}, {'a': False}):\n    tx = frozen(mask, tx=make())\n",
             "def build(mask, freeze=True):\n    tx = optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)\n"
             "    return optax.masked(tx, mask) if freeze else tx  # NNX770\n",
+            "def frozen(tree):\n    return {k: k != 'a' for k in tree}\n"
+            "tx = optax.masked(optax.adam(1e-3), {'a': True, 'b': False})  # NNX770\n"
+            "print('frozen:', sum(frozen({'a': 1, 'b': 2}).values()))\n",
+            "def count_frozen(tree):\n    return len(tree)\n"
+            "def build(m):\n    return optax.masked(optax.adam(1e-3), m)  # NNX770\n"
+            "def main():\n    n = count_frozen({'a': 1})\n    assert n == 1\n    print(n)\nmain()\n",
         ),
         clean=(
             "def build(m, rest):\n"
@@ -682,6 +688,12 @@ fit(jnp.ones(64), lambda tx, v: None)
             "grads = freeze_rest({'a': jnp.ones(2), 'b': jnp.ones(2)})\n",
             "def only(tx, m):\n    return optax.masked(tx, m)\n"
             "for tx in (optax.sgd(0.1), optax.scale(0.5)):\n    tx = only(tx, {'a': True})\n",
+            "def frozen(tree):\n    return {k: k != 'a' for k in tree}\n"
+            "tx = optax.masked(optax.adam(1e-3), {'a': True})\n"
+            "grads = {'a': x, 'b': x}\nmask = frozen(grads)\nprint(mask)\n"
+            "grads = {k: 0 * g if mask[k] else g for k, g in grads.items()}\n",
+            "def frozen(tree):\n    return {k: k != 'a' for k in tree}\ndef masks(tree):\n    return frozen(tree)\n"
+            "tx = optax.masked(optax.adam(1e-3), {'a': True})\nkept = masks({'a': 1})\n",
         ),
     ),
     "NNX771": Cases(
