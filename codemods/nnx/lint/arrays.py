@@ -52,7 +52,8 @@ _TOGETHER = frozenset({"where", "maximum", "minimum", "power", "add", "subtract"
 _ACTIVATIONS = frozenset({"relu", "gelu", "silu", "swish", "elu", "leaky_relu", "selu", "log_sigmoid"})
 _WRITING = frozenset({"set", "add", "multiply", "mul", "divide", "power", "subtract", "min", "max"})
 _SHAPING = frozenset({"reshape", "ravel", "flatten", "transpose", "squeeze"})
-_COUNTING = frozenset({"argmax", "argmin", "count_nonzero", "argsort", "searchsorted"})
+_COUNTING = frozenset({"argmax", "argmin", "count_nonzero"})
+_SORTING = frozenset({"argsort", "argpartition"})
 # functions that give truth values, of as many axes as their arguments have together
 PREDICATES = frozenset(
     {"isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "isclose", "equal",
@@ -167,20 +168,39 @@ class Arrays:
             part = _indexed(self.of(value.base, scope, depth + 1), value.index)
             if part is not UNKNOWN:
                 return part
-            if isinstance(value.index, Sequence):
-                return self._picked(value, value.index, scope, depth)
+            picked = self._picked(value, scope, depth)
+            if picked is not UNKNOWN:
+                return picked
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self._found(found, value, depth)
 
-    def _picked(self, value: Item, index: Sequence, scope: Scope, depth: int) -> Array:
-        """Return what ``x[rows, columns]`` is with an array of indices for every axis."""
-        whole = self.of(value.base, scope, depth + 1)
-        parts = [self.of(part, scope, depth + 1) for part in index.items]
-        if whole.axes != len(parts) or any(part.axes is None for part in parts):
+    def _picked(self, value: Item, scope: Scope, depth: int) -> Array:
+        """Return what ``x[rows]``, ``x[rows, columns]`` or ``x[rows, 0]`` is with arrays of indices."""
+        index = value.index
+        if isinstance(index, Sequence) and not isinstance(index.node, ast.Tuple):
             return UNKNOWN
-        if any(part.number != INT and not _counting(one) for part, one in zip(parts, index.items, strict=True)):
-            return UNKNOWN  # a mask selects
-        return Array(whole.number, _highest([part.axes for part in parts]))
+        whole = self.of(value.base, scope, depth + 1)
+        if not whole.axes:
+            return UNKNOWN
+        left, axes = whole.axes, 0  # the axes behind those that are indexed, and those that the indices give
+        for part in index.items if isinstance(index, Sequence) else (index,):
+            if isinstance(part, Const) and type(part.value) is int:
+                left -= 1
+            elif not (isinstance(part, Unknown) and isinstance(part.node, ast.Slice)):
+                known = self.of(part, scope, depth + 1)
+                if known.axes is None or (known.number != INT and not _counting(part)):
+                    return UNKNOWN  # a mask selects
+                left, axes = left - 1, max(axes, known.axes)
+        return Array(whole.number, left + axes) if left >= 0 else UNKNOWN
+
+    def _part_of(self, whole: Array, index: Bound, depth: int) -> Array:
+        """Return what ``x[i]`` is, also with one array of indices."""
+        part = _indexed(whole, index.value)
+        if part is not UNKNOWN or not whole.axes or isinstance(index.value, Sequence) or depth > _DEPTH:
+            return part
+        picked = self.of_bound(index, depth + 1)
+        known = picked.axes is not None and (picked.number == INT or _counting(index.value))
+        return Array(whole.number, whole.axes - 1 + picked.axes) if known and picked.axes is not None else UNKNOWN
 
     def _looped(self, value: Loop, scope: Scope, depth: int) -> Array:
         """Return what a variable is in all rounds of a loop, if that is the same."""
@@ -208,7 +228,7 @@ class Arrays:
             if isinstance(inner, Indexed):
                 whole = self._found(Bound(inner.base, found.frame), inner, depth + 1)
                 if whole.axes is not None or self._array(Bound(inner.base, found.frame)):
-                    return _indexed(whole, inner.index.value)  # whatever was put into parts of it
+                    return self._part_of(whole, inner.index, depth)  # whatever was put into parts of it
             return self._agreed(found, depth)
         if inner is value:
             return UNKNOWN
@@ -274,7 +294,7 @@ class Arrays:
         if isinstance(value, Indexed):
             if _size(value):
                 return Array(INT, 0, weak=True)
-            return _indexed(self.of_bound(Bound(value.base, frame), depth + 1), value.index.value)
+            return self._part_of(self.of_bound(Bound(value.base, frame), depth + 1), value.index, depth)
         if isinstance(value, Call | Unknown | Sequence):
             scope = self._context.bodies.home(value.node)
             if scope is None and isinstance(value, Unknown):
@@ -336,6 +356,9 @@ class Arrays:
             return Array(FLOAT, self._shape(value.argument(1, "shape"), scope, 0))
         if home == "jax.random" and word == "randint":
             return Array(INT, self._shape(value.argument(1, "shape"), scope, None))
+        if word == "permutation" and home in {"jax.random", "numpy.random"} and value.args:
+            alone = len(value.args) == 1 + (home == "jax.random")  # else along an axis
+            return self._mixed(value.args[-1], scope, depth) if alone else UNKNOWN
         if home == "optax":
             return self._loss(word, value, scope, depth)
         if home == "numpy.random" and word in _DRAWN_BY_NUMPY:
@@ -371,6 +394,10 @@ class Arrays:
             return Array(first.number, self._shape(value.argument(1, "shape"), scope, None))
         if word in _REDUCING | _COUNTING:
             return Array(_reduced(word, first.number), _left(first.axes, value.args[1:], value))
+        if word in _SORTING and first.axes:
+            return Array(INT, first.axes)
+        if word == "searchsorted" and len(value.args) > 1:
+            return Array(INT, self.of(value.args[1], scope, depth).axes)
         if word in _FLOATING:
             return Array(FLOAT, first.axes)
         if word in PREDICATES:
@@ -390,6 +417,10 @@ class Arrays:
             return Array(FLOAT, first.axes + 1)
         if word in _ACTIVATIONS:
             return Array(FLOAT if first.number == FLOAT else None, first.axes)
+        if word == "ravel":
+            return Array(first.number, 1)
+        if word == "reshape" and len(value.args) == 2 and not value.keywords:
+            return Array(first.number, self._reshaped(value.args[1], value.node.args[1], scope))
         if word in {"floor", "ceil", "trunc", "rint"} and first.number == FLOAT:
             return replace(first, weak=False)
         alike = {"abs", "square", "negative", "zeros_like", "ones_like", "copy", "sort"}
@@ -459,13 +490,19 @@ class Arrays:
             and place.base.name == "at"
         ):
             return replace(self.of(place.base.base, scope, depth), weak=False)
+        if callee.name == "permutation" and len(value.args) == 1 and self._generator(callee.base, scope):
+            return self._mixed(value.args[0], scope, depth)
         if callee.name in _DRAWN_BY_NUMPY and self._generator(callee.base, scope):
             return self._drawn(callee.name, value, scope)
         base = self.of(callee.base, scope, depth)
         if callee.name in _REDUCING | _COUNTING and base != UNKNOWN:
             return Array(_reduced(callee.name, base.number), _left(base.axes, value.args, value))
+        if callee.name in _SORTING and base.axes:
+            return Array(INT, base.axes)
         if callee.name in _SHAPING:
             axes = len(value.args) if callee.name == "reshape" and len(value.args) > 1 else None
+            if callee.name == "reshape" and len(value.args) == 1 and not value.starred:
+                axes = self._reshaped(value.args[0], value.node.args[0], scope)
             if callee.name == "squeeze":
                 axes = _squeezed(base.axes, value.args, value)
             return Array(base.number, 1 if callee.name in {"ravel", "flatten"} else axes)
@@ -487,6 +524,11 @@ class Arrays:
             return UNKNOWN  # as many as the parameters have
         return Array(number, self._shape(size, scope, 0))
 
+    def _mixed(self, given: Value, scope: Scope, depth: int) -> Array:
+        """Return what a permutation of numbers up to one is, or of an array."""
+        known = self.of(given, scope, depth)
+        return replace(known, weak=False) if known.axes else Array(INT, 1) if known.axes == 0 else UNKNOWN
+
     def _result(self, value: Call, scope: Scope, depth: int) -> Array:
         made = self._context.flow.follow(self._context.flow.here(value, scope), value.callee)
         if isinstance(made.value, Call) and len(made.value.args) == 1 and not made.value.keywords and value.args:
@@ -494,6 +536,10 @@ class Arrays:
                 return replace(self.of(value.args[0], scope, depth), weak=False)
         found = self._context.flow.resolve(self._context.flow.here(value, scope))
         return self.of_bound(found, depth) if found.value is not value else UNKNOWN
+
+    def _reshaped(self, shape: Value, node: ast.expr, scope: Scope) -> int | None:
+        """Return how many axes a shape has, also that of all elements in one."""
+        return 1 if type(constant(node)) is int else self._shape(shape, scope, None)
 
     def _dtype(self, value: Value | None, scope: Scope, default: int | None) -> int | None:
         if value is None:
@@ -505,6 +551,8 @@ class Arrays:
     def _shape(self, value: Value | None, scope: Scope, default: int | None) -> int | None:
         if value is None:
             return default
+        if isinstance(value, Attr) and value.name == "shape":
+            return self.of(value.base, scope, 1).axes
         found = self._context.flow.resolve(self._context.flow.here(value, scope)).value
         if isinstance(found, Sequence) and isinstance(found.node, ast.Tuple | ast.List):
             return None if any(isinstance(e, ast.Starred) for e in found.node.elts) else len(found.items)

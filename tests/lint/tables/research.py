@@ -55,6 +55,13 @@ CASES: dict[str, Cases] = {
             "print(((chain(rows) - jnp.linalg.norm(rows, axis=1)) ** 2).mean())\n"
             "far = jnp.linalg.norm(rows, axis=1)\nprint(((chain(rows) - far) ** 2).mean())  # NNX800\n"
             "dots = jnp.einsum('ij,kj->i', rows, scale)\nprint(jnp.abs(net(rows) - dots).mean())  # NNX800\n",
+            _COLUMN + "order = np.random.default_rng(0).permutation(4)\nmixed = goal[order]\n"
+            "print(((one(data[order]) - mixed) ** 2).mean())  # NNX800\n",
+            _COLUMN + "def part(goal, picked):\n    return goal[picked[:2]]\n"
+            "some = part(goal, jnp.argsort(data[:, 0]))\nprint(((one(data[:2]) - some) ** 2).mean())  # NNX800\n",
+            _COLUMN + "def loss(m, v, goal):\n    made = m(v)\n    return ((made - goal) ** 2).mean()  # NNX800\n"
+            "batch = (data, goal)\nprint(nnx.grad(loss)(one, *batch))\n",
+            _COLUMN + "a, b = (jnp.asarray(v) for v in (data, goal))\nprint(((one(a) - b) ** 2).mean())  # NNX800\n",
         ),
         clean=(
             _NETS + "def data(v):\n    return v, jnp.sum(v * scale, axis=1, keepdims=True)\n"
@@ -69,6 +76,13 @@ CASES: dict[str, Cases] = {
             _COLUMN + "print(((one(data) - goal[:, None]) ** 2).mean())\n",
             "def accuracy(logits, labels):\n    return jnp.mean(jnp.argmax(logits, axis=-1) == labels)\n",
             "def right(logits, label):\n    return jnp.argmax(logits) == label\n",
+            _COLUMN + "order = np.random.default_rng(0).permutation(4)\nmixed = goal[order, None]\n"
+            "print(((one(data[order]) - mixed) ** 2).mean())\n",
+            _COLUMN + "goals = goal[:, None][jnp.argsort(data[:, 0])]\nprint(((one(data) - goals) ** 2).mean())\n",
+            _COLUMN + "def loss(m, v, goal):\n    made = m(v)\n    return ((made - goal) ** 2).mean()\n"
+            "batch = (data, goal[:, None])\nprint(nnx.grad(loss)(one, *batch))\n",
+            _COLUMN + "a, b = (jnp.atleast_2d(v) for v in (data, goal))\nprint(((one(a) - b.T) ** 2).mean())\n",
+            _COLUMN + "chosen = goal[goal > 0]\nprint(((one(data) - chosen.reshape(-1, 1)) ** 2).mean())\n",
         ),
     ),
     "NNX837": Cases(
