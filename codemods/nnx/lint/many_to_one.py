@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.arrays import FLOAT, Arrays, batched
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.stacked import stacked
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Each, Item, Loop, Param, Sequence, Unknown, Value
@@ -17,8 +18,9 @@ _SPACES = ("jax.numpy.", "numpy.")
 _BINNING = frozenset({"digitize", "searchsorted", "floor_divide"})
 _DTYPES = frozenset({"int32", "int64", "uint32", "int16", "int8", "uint8"})
 _ROUNDING = _DTYPES | frozenset({"floor", "ceil", "round", "rint", "trunc"})
+_EQUAL = frozenset({"zeros", "ones", "full"})
 # functions that keep equal elements equal
-_THROUGH = frozenset({"clip", "mod", "remainder", "minimum", "maximum", "asarray", "ravel", "reshape", "array", "where",
+_THROUGH = frozenset({"clip", "mod", "remainder", "minimum", "maximum", "asarray", "ravel", "reshape", "array",
                       "squeeze", "abs"})  # fmt: skip
 _ELEMENTWISE = _ROUNDING | frozenset({"clip", "mod", "remainder", "minimum", "maximum", "abs", "sin",
                                       "cos", "exp", "sqrt", "square", "multiply", "add", "where"})  # fmt: skip
@@ -132,6 +134,8 @@ def _made(context: Context, source: Bound, depth: int) -> bool:
         if left is None or right is None:
             return False
         if isinstance(value.node.op, ast.FloorDiv):
+            if _repeats(context, left, depth) and is_number(context, right):
+                return True
             return not _ordered(context, left) and _from_data(context, left)
         if not isinstance(value.node.op, ast.Mod | ast.Add | ast.Sub | ast.Mult):
             return False
@@ -141,8 +145,12 @@ def _made(context: Context, source: Bound, depth: int) -> bool:
         )
     if isinstance(value, Item | Indexed):
         if _slices(_index(value)):
-            return _repeats(context, context.flow.with_value(source, value.base), depth)
-        return False
+            whole = stacked(context, source)
+            return _repeats(context, whole or context.flow.with_value(source, value.base), depth)
+        # the same index twice picks the same item twice
+        picked = value.index if isinstance(value, Indexed) else context.flow.with_value(source, value.index)
+        alone = not isinstance(picked.value, Sequence) and has_axes(context, picked)
+        return alone and _repeats(context, picked, depth)
     return _called(context, source, value, depth) if isinstance(value, Call) else False
 
 
@@ -175,7 +183,14 @@ def _called(context: Context, source: Bound, value: Call, depth: int) -> bool:
             return isinstance(written, list | tuple) and all(type(n) is int for n in written) and _twice(written)
         if word in _ROUNDING:
             return _rounded(context, first, depth)
-        return word in _THROUGH and word != "where" and _repeats(context, first, depth)
+        if word in {"argmax", "argmin"}:  # the same of several rows, unless each has one of its own
+            return (len(value.args) > 1 or value.keyword("axis") is not None) and not _ordered(context, first)
+        if word in _EQUAL and name.startswith("jax."):  # nothing can be written into it
+            return _several_equal(value)
+        if word == "where":
+            ways = [context.flow.with_value(source, one) for one in value.args[1:]]
+            return len(ways) == 2 and all(_repeats(context, one, depth) for one in ways)
+        return word in _THROUGH and _repeats(context, first, depth)
     if not name and isinstance(value.callee, Attr) and value.callee.name in _KEEPING:
         base = context.flow.with_value(source, value.callee.base)
         if value.callee.name != "astype":
@@ -184,6 +199,15 @@ def _called(context: Context, source: Bound, value: Call, depth: int) -> bool:
         kind_name = str(getattr(context.flow.follow(source, kind).value, "name", "")) if kind is not None else ""
         return last(kind_name).startswith(("int", "uint")) and _rounded(context, base, depth)
     return False
+
+
+def _several_equal(value: Call) -> bool:
+    """Say whether an array that is filled with one number has a size that is written, and more than one element."""
+    given = value.argument(0, "shape")
+    node = value.node.args[0] if value.node.args else None
+    sizes = constant(node) if given is not None else None
+    written = sizes if isinstance(sizes, tuple | list) else (sizes,)
+    return bool(written) and all(type(size) is int for size in written) and any(size != 1 for size in written)
 
 
 def _binned(word: str, value: Call) -> list[Value]:

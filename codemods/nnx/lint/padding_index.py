@@ -10,11 +10,13 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.object_calls import given_to_objects
 from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, keyword, names_in
+from codemods.nnx.lint.zero_padding import zero_padded
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Ref, Unknown, Value
+from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Ref, Sequence, Unknown, Value
 
 _UPDATES = ("add", "apply", "divide", "get", "max", "min", "mul", "multiply", "power", "set", "subtract")
 # functions that take indices, with the position of these
@@ -25,6 +27,7 @@ _FILLING = {"full": (1, "fill_value"), "full_like": (1, "fill_value"), "pad": (9
             "nonzero": (9, "fill_value"), "flatnonzero": (9, "fill_value"), "argwhere": (9, "fill_value"),
             "unique": (9, "fill_value"), "union1d": (9, "fill_value"), "intersect1d": (9, "fill_value"),
             "setdiff1d": (9, "fill_value")}  # fmt: skip
+_JOINING = frozenset({"concatenate", "concat", "append", "hstack"})
 _MASKS = re.compile(r"mask|valid|keep|is_pad|weights?$", re.I)
 _DEPTH = 8
 
@@ -96,6 +99,10 @@ def _source(context: Context, bound: Bound, depth: int) -> bool:
         return not isinstance(base.value, Param) and depth <= _DEPTH and _padded(context, base, depth + 1)
     if isinstance(value, Choice):
         return any(_source(context, context.flow.with_value(bound, way), depth + 1) for way in value.options)
+    if isinstance(value, Param):
+        return any(_padded(context, one, depth + 1) for one in given_to_objects(context, bound))
+    if isinstance(value, Unknown):
+        return _minus_ones(context, value.node)
     if not isinstance(value, Call) or value.starred:
         return False
     name = context.flow.calls.callee_name(bound)
@@ -112,6 +119,10 @@ def _source(context: Context, bound: Bound, depth: int) -> bool:
         if fill := value.keyword("fill_value"):
             return _negative(context, bound, fill)
         return len(value.args) == 3 and any(_negative(context, bound, one) for one in value.args[1:])
+    if word in _JOINING and value.args:
+        listed = word != "append" and isinstance(value.args[0], Sequence)
+        pieces = value.args[0].items if listed and isinstance(value.args[0], Sequence) else value.args[:2]
+        return any(_padded(context, context.flow.with_value(bound, piece), depth + 1) for piece in pieces)
     if word in _COPYING and value.args:
         given = value.args[0]
         node = value.node.args[0] if value.node.args else None
@@ -128,6 +139,25 @@ def _negative(context: Context, bound: Bound, fill: Value) -> bool:
         return type(found.value) is int and found.value < 0
     number = constant(found.node) if isinstance(found, Unknown) and isinstance(found.node, ast.expr) else None
     return type(number) is int and number < 0
+
+
+def _minus_ones(context: Context, node: ast.AST) -> bool:
+    """Say whether an expression is ``-ones(n)`` or ``ones(n) * -1``."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _named(context, node.operand, "ones")
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    sides = ((node.left, node.right), (node.right, node.left))
+    return any(constant(number) == -1 and _named(context, made, "ones") for number, made in sides)
+
+
+def _named(context: Context, node: ast.expr, word: str) -> bool:
+    """Say whether an expression is a call of a function of NumPy or JAX."""
+    scope = context.bodies.home(node) if isinstance(node, ast.Call) and last_word(node.func) == word else None
+    value = scope.module.values.get(node) if scope is not None else None
+    if scope is None or not isinstance(value, Call):
+        return False
+    return context.flow.calls.callee_name(context.flow.here(value, scope)).startswith(("numpy.", "jax.numpy."))
 
 
 def _filled_rows(node: ast.expr) -> bool:
@@ -147,6 +177,8 @@ def _masked(context: Context, event: CallEvent, index: ast.expr) -> bool:
         parts: list[ast.AST] = [event.statement]
     else:
         parts = [one for given in event.node.args for one in _chain(context, event.scope, given, 0)]
+        if any(zero_padded(context, context.flow.here(given, event.scope)) for given in event.value.args):
+            return True  # what is added there changes nothing
     if any(_chooses(node, names) for part in parts for node in ast.walk(part) if not _within(node, index)):
         return True
     end = event.statement.end_lineno or 0

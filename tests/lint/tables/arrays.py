@@ -46,6 +46,18 @@ CASES = {
             "pos = jax.random.uniform(key, (20, 2))\nij = jnp.floor(pos * 4).astype(jnp.int32)\n"
             "mass = jnp.zeros((4, 4))\n"
             "mass = mass.at[ij[:, 0], ij[:, 1]].set(mass[ij[:, 0], ij[:, 1]] + 1.0)  # NNX744\n",
+            "moves = jnp.array([0, 2, 4])\nat = moves[jax.random.randint(key, (30,), 0, 3)]\nseen = jnp.zeros(5)\n"
+            "seen = seen.at[at].set(seen[at] + 1)  # NNX744\n",
+            "class Tally:\n    def __init__(self):\n        self.counts = jnp.zeros(4)\n"
+            "    def add(self, scores):\n        best = jnp.argmax(scores, axis=-1)\n"
+            "        self.counts = self.counts.at[best].set(self.counts[best] + 1)  # NNX744\n"
+            "Tally().add(jax.random.normal(key, (30, 4)))\n",
+            "def step(at, k):\n    at = (at + jax.random.randint(k, at.shape, 0, 2)) % 9\n    return at, at\n"
+            "_, places = jax.lax.scan(step, jnp.zeros((8,), jnp.int32), jax.random.split(key, 6))\n"
+            "flat = places.reshape(-1)\nseen = jnp.zeros(9)\nseen = seen.at[flat].set(seen[flat] + 1)  # NNX744\n",
+            "a = jax.random.randint(key, (30,), 0, 5)\nb = jax.random.randint(jax.random.key(3), (30,), 0, 5)\n"
+            "a, b = (jnp.ravel(v) for v in (a, b))\nboth = jnp.where(b > 2, a, b)\nseen = jnp.zeros(5)\n"
+            "seen = seen.at[both].set(seen[both] + 1)  # NNX744\n",
         ),
         clean=(
             _PARTICLES + "cells = (places * 8).astype(int)\ngrid = grid.at[cells].add(charge)\n"
@@ -71,6 +83,19 @@ CASES = {
             "even = (jnp.linspace(0.0, 1.0, 5) * 8).astype(int)\nring = ring.at[even].set(ring[even] + 1.0)\n",
             "def bump(counts, ids):\n    return counts.at[ids].set(counts[ids] + 1)\n"
             "bump(jnp.zeros(5), jnp.array([0, 3, 4]))\nbump(jnp.zeros(5), jnp.argsort(jax.random.normal(key, (5,))))\n",
+            "rows = jax.random.permutation(key, 12).reshape(3, 4)\n"
+            "row = rows[jax.random.randint(jax.random.key(5), (), 0, 3)]\n"
+            "seen = jnp.zeros(12)\nseen = seen.at[row].set(seen[row] + 1)\n",
+            "best = jnp.argmax(jnp.eye(4)[::-1], axis=-1)\nseen = jnp.zeros(4)\n"
+            "seen = seen.at[best].set(seen[best] + 1)\n"
+            "one = jnp.argmax(jax.random.normal(key, (4,)), axis=0)\nseen = seen.at[one].set(seen[one] + 1)\n",
+            "at = np.zeros(3, np.int32)\nfor i in range(3):\n    at[i] = 2 - i\nseen = jnp.zeros(3)\n"
+            "seen = seen.at[at].set(seen[at] + 1)\n",
+            "a, b = (jnp.ravel(v) for v in (jnp.arange(5), jax.random.randint(key, (5,), 0, 5)))\nseen = jnp.zeros(5)\n"
+            "seen = seen.at[a].set(seen[a] + 1)\nseen = seen.at[b].add(1)\n",
+            "def step(at, k):\n    return at, jax.random.permutation(k, 9)\n"
+            "_, orders = jax.lax.scan(step, 0, jax.random.split(key, 3))\nfirst = orders[0]\nseen = jnp.zeros(9)\n"
+            "seen = seen.at[first].set(seen[first] + 1)\n",
         ),
     ),
     "NNX799": Cases(
@@ -636,6 +661,23 @@ ids = jnp.array([row + [-1] * (3 - len(row)) for row in lists])
 y = jnp.take(x, ids, mode="fill", fill_value=0)  # NNX847
 z = x.at[jnp.full(3, PAD)].get(mode="fill")  # NNX847
 """,
+            """\
+def pad(ids, n):
+    return jnp.concatenate([ids, jnp.full(n - ids.shape[0], -1)]), jnp.arange(1.0, n + 1)
+def put(ids, v):
+    return jnp.zeros(4).at[ids].add(v, mode="drop")  # NNX847
+y = put(*pad(jnp.arange(2), 5))
+""",
+            """\
+class Bag:
+    def __init__(self, n):
+        self.n = n
+    def add(self, ids, v):
+        return jnp.zeros(self.n).at[ids].add(v, mode="drop")  # NNX847
+def run(bag, ids):
+    return bag.add(ids, 1.0)
+y = run(Bag(4), np.append([0, 1], -np.ones(3, np.int32)))
+""",
         ),
         clean=(
             """\
@@ -680,6 +722,30 @@ def other(v, w, size):
         return total + jax.lax.dynamic_slice_in_dim(v, i * size, size).sum(), None
     return jax.lax.scan(body, 0.0, jnp.arange(n))[0]
 other(jnp.ones(8), x, 2)
+""",
+            """\
+def pad(ids, n):
+    rest = n - ids.shape[0]
+    return jnp.concatenate([ids, jnp.full(rest, -1)]), jnp.concatenate([jnp.ones(2), jnp.zeros(rest)])
+def put(ids, v):
+    return jnp.zeros(4).at[ids].add(2.0 * v, mode="drop")
+y = put(*pad(jnp.arange(2), 5))
+""",
+            """\
+class Bag:
+    def __init__(self, n):
+        self.n = n
+    def add(self, ids, v):
+        return jnp.zeros(self.n).at[ids].add(v, mode="drop")
+def run(bag, ids):
+    return bag.add(ids, 1.0)
+y = run(Bag(4), np.append([0, 1], np.full(3, 4)))
+""",
+            """\
+def put(ids, valid, *more):
+    return jnp.zeros(4).at[ids].add(valid, mode="drop")
+ids = jnp.hstack([jnp.arange(2), jnp.full(3, -1)])
+y = put(jnp.arange(3), jnp.ones(3), *[ids])
 """,
             "n = jax.random.randint(key, (), 0, 2)\ny = jax.lax.switch(n, [jnp.sin, jnp.cos], 1.0)\n",
             "MOVES = (jnp.sin, jnp.cos)\ndef draw(k):\n    return jax.random.randint(k, (), 0, len(MOVES))\n"
