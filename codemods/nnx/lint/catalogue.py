@@ -207,6 +207,7 @@ from codemods.nnx.lint import (
     vector_condition,
     whole_share,
     whole_state,
+    worst_kept,
     wrong_kind,
 )
 from codemods.nnx.rule import Rule
@@ -278,5 +279,7 @@ RULES: tuple[Rule, ...] = tuple(
         unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_trees, unmade_initializer,
         unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable, untyped_restore, unwrapped_pointer,
         update_params, used_up, vector_condition, whole_share, whole_state, wrong_kind, cached_partial, split_merge,
+        unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, unwrapped_pointer, update_params,
+        used_up, vector_condition, whole_share, whole_state, worst_kept, wrong_kind, cached_partial, split_merge,
     )
 )  # fmt: skip
