@@ -193,6 +193,7 @@ from codemods.nnx.lint import (
     unhashable_key,
     unhashable_static,
     unknown_weights,
+    unlike_rebuilt,
     unlike_trees,
     unmade_initializer,
     unmapped_statistics,
@@ -281,5 +282,9 @@ RULES: tuple[Rule, ...] = tuple(
         update_params, used_up, vector_condition, whole_share, whole_state, wrong_kind, cached_partial, split_merge,
         unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, unwrapped_pointer, update_params,
         used_up, vector_condition, whole_share, whole_state, worst_kept, wrong_kind, cached_partial, split_merge,
+        unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_rebuilt, unlike_trees,
+        unmade_initializer, unmapped_statistics, unreduced, unrolled, untraceable, untyped_restore, unwrapped_pointer,
+        update_params, used_up, vector_condition, whole_share, whole_state, worst_kept, wrong_kind, cached_partial,
+        split_merge,
     )
 )  # fmt: skip

@@ -60,4 +60,90 @@ CASES: dict[str, Cases] = {
             _OCP + "p = ocp.checkpoint_managers.BestN(get_metric_fn=lambda m: m['loss'], reverse=True, n=2)\n",
         ),
     ),
+    "NNX775": Cases(
+        bad=(
+            _CLASS
+            + _LINE
+            + "    def tree_flatten(self):\n        return (self.offset, self.slope), self.name\n"
+            + _UNFLATTEN
+            + "        return cls(*children, name=rest)  # NNX775\n",
+            _CLASS
+            + _LINE
+            + _FLATTEN
+            + _UNFLATTEN
+            + "        offset, slope = children\n        return cls(slope, offset, rest)  # NNX775\n",
+            _CLASS + _LINE + _FLATTEN + _UNFLATTEN + "        return cls(children[1], children[0], rest)  # NNX775\n",
+            _CLASS
+            + _LINE
+            + _FLATTEN
+            + _UNFLATTEN
+            + "        line = object.__new__(cls)  # NNX775\n        line.offset, line.slope = children\n"
+            "        line.name = rest\n        return line\n",
+            _LINE + "jax.tree_util.register_pytree_node(\n    Line, lambda v: ((v.slope, v.offset), None),\n"
+            "    lambda _, c: Line(offset=c[0], slope=c[1]))  # NNX775\n",
+            "from dataclasses import dataclass\n" + _CLASS + "@dataclass\nclass Pair:\n    mean: jax.Array\n"
+            "    std: jax.Array\n    def tree_flatten(self):\n        return (self.std, self.mean), None\n"
+            + _UNFLATTEN
+            + "        return cls(*children)  # NNX775\n",
+            "from jax.tree_util import register_pytree_with_keys_class, GetAttrKey\n@register_pytree_with_keys_class\n"
+            + _LINE
+            + "    def tree_flatten_with_keys(self):\n"
+            "        return ((GetAttrKey('o'), self.offset), (GetAttrKey('s'), self.slope)), self.name\n"
+            + _UNFLATTEN
+            + "        return cls(*children, rest)  # NNX775\n",
+            _CLASS
+            + _LINE
+            + "    def tree_flatten(self):\n        return (self.slope,), (self.name, self.offset)\n"
+            + _UNFLATTEN
+            + "        return cls(*children, *rest)  # NNX775\n",
+            _SCALE + "def flatten(s):\n    return (s.scale,), None\ndef unflatten(_, children):\n"
+            "    return Scale(*children)  # NNX775\njax.tree_util.register_pytree_node(Scale, flatten, unflatten)\n",
+            _CLASS + "class Image:\n    def __init__(self, pixels, name):\n"
+            "        self.pixels = jnp.asarray(pixels) / 255.0\n        self.name = name\n"
+            "    def tree_flatten(self):\n        children = (self.pixels,)\n        rest = {'name': self.name}\n"
+            "        return children, rest\n" + _UNFLATTEN + "        return cls(*children, **rest)  # NNX775\n",
+            _CLASS + "class Gauss:\n    def __init__(self, mean, log_std):\n"
+            "        self.mean, self.std = mean, jnp.exp(log_std)\n"
+            "    def tree_flatten(self):\n        return [self.mean, self.std], None\n"
+            + _UNFLATTEN
+            + "        mean, std = children\n        return cls(mean, log_std=std)  # NNX775\n",
+        ),
+        clean=(
+            _CLASS + _LINE + _FLATTEN + _UNFLATTEN + "        return cls(*children, name=rest)\n",
+            _CLASS + _LINE + _FLATTEN + _UNFLATTEN + "        slope, offset = children\n"
+            "        return cls(offset=offset, slope=slope, name=rest)\n",
+            _CLASS
+            + _LINE
+            + "    def tree_flatten(self):\n        return (self.offset, self.slope), self.name\n"
+            + _UNFLATTEN
+            + "        return cls(*children[::-1], name=rest)\n",
+            _CLASS + _LINE + _FLATTEN + _UNFLATTEN + "        line = object.__new__(cls)\n"
+            "        line.slope, line.offset = children\n        line.name = rest\n        return line\n",
+            _SCALE + "def unflatten(_, children):\n    scale = object.__new__(Scale)\n    (scale.scale,) = children\n"
+            "    return scale\njax.tree_util.register_pytree_node(Scale, lambda s: ((s.scale,), None), unflatten)\n",
+            "class Scale:\n    def __init__(self, raw, positive=False):\n"
+            "        self.scale = raw if positive else jax.nn.softplus(raw)\n"
+            "jax.tree_util.register_pytree_node(\n"
+            "    Scale, lambda s: ((s.scale,), None), lambda _, c: Scale(*c, positive=True))\n",
+            "class Raw:\n    def __init__(self, raw):\n        self.raw = raw\n"
+            "        self.scale = jax.nn.softplus(raw)\n"
+            "jax.tree_util.register_pytree_node(Raw, lambda s: ((s.raw,), None), lambda _, c: Raw(*c))\n",
+            "class Whole:\n    def __init__(self, w, eps):\n        self.w = jnp.asarray(w)\n"
+            "        self.eps = float(eps)\n"
+            "        self.low = jnp.maximum(w, 0)\n"
+            "jax.tree_util.register_pytree_node(\n"
+            "    Whole, lambda s: ((s.w, s.low), s.eps), lambda e, c: Whole(c[0], e))\n",
+            "class Unit:\n    def __init__(self, v):\n        self.v = v / jnp.sqrt((v ** 2).sum())\n"
+            "jax.tree_util.register_pytree_node(Unit, lambda u: ((u.v,), None), lambda _, c: Unit(*c))\n",
+            "class Rate:\n    def __init__(self, log_rate):\n        self.rate = jnp.exp(log_rate)\n"
+            "jax.tree_util.register_pytree_node(Rate, lambda r: ((jnp.log(r.rate),), None), lambda _, c: Rate(*c))\n",
+            "from typing import NamedTuple\nclass Pair(NamedTuple):\n    mean: jax.Array\n    std: jax.Array\n"
+            "p = Pair(std=x, mean=x)\n",
+            _CLASS + "class Two:\n    def __init__(self, a, b):\n        self.first, self.second = a, b\n"
+            "    @property\n    def low(self):\n        return self.first\n"
+            "    def tree_flatten(self):\n        return (self.low, self.second), None\n"
+            + _UNFLATTEN
+            + "        return cls(*children)\n",
+        ),
+    ),
 }
