@@ -146,4 +146,63 @@ CASES: dict[str, Cases] = {
             + "        return cls(*children)\n",
         ),
     ),
+    "NNX776": Cases(
+        bad=(
+            _ROWS + "buffer = np.empty((64, 8), np.float32)\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
+            "    kept.append(jnp.asarray(buffer))  # NNX776\n",
+            _ROWS + "def batches(rows):\n    buffer = np.zeros((64, 8), dtype='float32')\n    kept = {}\n"
+            "    for i, row in enumerate(rows):\n        np.copyto(buffer, row)\n"
+            "        on_device = jax.device_put(buffer)  # NNX776\n"
+            "        kept[i] = on_device\n    return kept\nbatches(rows)\n",
+            _ROWS + "class Stage:\n    def __init__(self):\n        self.buffer = np.zeros((64, 8), np.float32)\n"
+            "    def put(self, row):\n        self.buffer[...] = row\n"
+            "        return jax.device_put(self.buffer)  # NNX776\n"
+            "stage = Stage()\nkept = [stage.put(row) for row in rows]\n",
+            _ROWS + _RING + "    def get(self, slot):\n        return jnp.asarray(self.data[slot])  # NNX776\n"
+            "def collect(ring):\n    kept = []\n    for row in rows:\n        slot = ring.write(row)\n"
+            "        kept.append(ring.get(slot))\n    return kept\ncollect(Ring(2))\n",
+            _ROWS + "def put(buffer, row):\n    buffer[:] = row\n    on_device = jax.device_put(buffer)  # NNX776\n"
+            "    return on_device\n"
+            "def run():\n    buffer = np.zeros((64, 8), np.float32)\n    return [put(buffer, row) for row in rows]\n"
+            "run()\n",
+            _ROWS + "buffer = np.zeros((64, 8), np.float32)\nhistory = []\nfor row in rows:\n    buffer += row\n"
+            "    history.append((jnp.asarray(buffer), 1))  # NNX776\n",
+            _ROWS + "def ring(rows):\n    data = np.zeros((3, 64, 8), np.float32)\n    kept = []\n"
+            "    for i, row in enumerate(rows):\n        slot = i % 3\n        data[slot] = row\n"
+            "        kept.append(jax.device_put(data[slot]))  # NNX776\n    return kept\nring(rows)\n",
+        ),
+        clean=(
+            _ROWS + "buffer = np.empty((64, 8), np.float32)\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
+            "    kept.append(jnp.array(buffer))\n",
+            _ROWS + "buffer = np.empty((64, 8), np.float32)\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
+            "    kept.append(jnp.asarray(buffer.copy()))\n",
+            _ROWS + "kept = []\nfor row in rows:\n    buffer = np.empty((64, 8), np.float32)\n    buffer[:] = row\n"
+            "    kept.append(jnp.asarray(buffer))\n",
+            _ROWS + "buffer = np.empty((64, 8), np.float32)\nsums = []\nfor row in rows:\n    buffer[:] = row\n"
+            "    sums.append(float(jnp.asarray(buffer).sum()))\n",
+            _ROWS + "buffer = np.empty((64, 8))\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
+            "    kept.append(jnp.asarray(buffer))\n",
+            _ROWS
+            + "data = np.zeros((4, 64, 8), np.float32)\nkept = []\nfor i, row in enumerate(rows):\n    data[i] = row\n"
+            "    kept.append(jax.device_put(data[i]))\n",
+            _ROWS
+            + "data = np.zeros(4, np.float32)\nkept = []\nfor i, row in enumerate(rows):\n    data[i % 2] = row[0, 0]\n"
+            "    kept.append(jax.device_put(data[i % 2]))\n",
+            _ROWS + "buffer = np.zeros((64, 8), np.float32)\nfor i, row in enumerate(rows):\n    buffer[i] = row[0]\n"
+            "kept = [jnp.asarray(buffer) for _ in range(2)]\n",
+            _ROWS + "buffer = np.empty((64, 8), np.float32)\nwaiting = []\nfor row in rows:\n    buffer[:] = row\n"
+            "    waiting.append(jnp.asarray(buffer))\n    waiting.pop()\n",
+            _ROWS + _RING + "    def get(self, slot):\n        return jax.device_put(self.data[slot].copy())\n"
+            "def collect(ring):\n    return [ring.get(ring.write(row)) for row in rows]\ncollect(Ring(2))\n",
+            _ROWS + "class Pool:\n    def __init__(self):\n        self.data = np.zeros((10, 8), np.float32)\n"
+            "        self.rng = np.random.default_rng(0)\n"
+            "    def add(self, i, row):\n        self.data[i] = row\n"
+            "    def sample(self):\n        picked = self.rng.integers(0, 10, size=4)\n"
+            "        return jnp.asarray(self.data[picked])\n"
+            "pool = Pool()\nkept = []\nfor i, row in enumerate(rows):\n    pool.add(i, row[0])\n"
+            "    kept.append(pool.sample())\n",
+            _ROWS + "buffer = np.empty((64, 8), np.float32)\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
+            "    kept.append(jnp.asarray(buffer, copy=True))\n",
+        ),
+    ),
 }
