@@ -39,5 +39,6 @@ def _writes(node: ast.AST, text: str) -> bool:
     if any(word.arg == "out" and _text(word.value) == text for word in node.keywords):
         return True
     if last_word(node.func) in _FILLING:
-        return bool(node.args) and _text(node.args[0]) == text
+        part = node.args[0] if node.args else None
+        return part is not None and _text(part.value if isinstance(part, ast.Subscript) else part) == text
     return isinstance(node.func, ast.Attribute) and node.func.attr == "fill" and _text(node.func.value) == text

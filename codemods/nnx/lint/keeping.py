@@ -36,6 +36,8 @@ def kept_in(context: Context, event: CallEvent) -> ast.AST | None:
         given: list[ast.expr] = []
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GATHERING:
             holder, given = node.func.value, node.args
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.value, ast.List):
+            holder, given = node.target, [node.value]
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             if constant(node.targets[0].slice) is None:
                 holder, given = node.targets[0].value, [node.value]
@@ -64,6 +66,8 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         return [part for one in node.elts for part in _parts(one)]
     if isinstance(node, ast.Dict):
         return [part for one in node.values for part in _parts(one)]
+    if isinstance(node, ast.Call) and last_word(node.func) == "dict" and not node.args:
+        return [part for word in node.keywords for part in _parts(word.value)]
     return [node]
 
 
@@ -74,13 +78,14 @@ def _is(node: ast.expr, event: CallEvent, names: set[str]) -> bool:
 def _stays(context: Context, event: CallEvent, holder: ast.expr, loop: ast.AST) -> bool:
     """Say whether a container is there before a loop, and nothing is taken out of it or puts another in its place."""
     text = ast.unparse(holder)
+    grown = {node.target for node in context.bodies.nodes(event.scope) if isinstance(node, ast.AugAssign)}
     for node in context.bodies.nodes(event.scope):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKING:
             if ast.unparse(node.func.value) == text:
                 return False
         elif isinstance(node, ast.Delete) and any(text in ast.unparse(one) for one in node.targets):
             return False
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and node not in grown:
             if inside(node, loop) and ast.unparse(node) == text:
                 return False
         elif isinstance(node, ast.Assign) and any(ast.unparse(one) == text for one in node.targets):

@@ -156,7 +156,9 @@ def _rebuilt(
         if made is not None and _assigned(unflatten, origin, _Made(result.node)).origins:
             return None  # attributes are set afterwards
         return made
-    if context.flow.calls.callee_name(context.flow.here(result, unflatten.scope)) == "builtins.object.__new__":
+    bare = isinstance(result.callee, Attr) and result.callee.name == "__new__"
+    made_bare = context.flow.classes.method(cls, "__new__") is None and unflatten.binding == "class"
+    if bare and (made_bare or context.flow.calls.callee_name(context.flow.here(result, unflatten.scope))):
         return _assigned(unflatten, origin, _Made(result.node))
     return None
 

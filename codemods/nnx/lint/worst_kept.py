@@ -12,10 +12,11 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.origins import bound_once
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Value
+from codemods.nnx.values import Call, Const, Mapping, Value
 
 # what takes a measure: the function that reads it, how the better one is told, and what means the greatest
 _TAKING: dict[str, tuple[str, str, object, object]] = {
@@ -39,14 +40,14 @@ _THROUGH = frozenset({"float", "item", "mean", "asarray", "array", "float32", "r
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, *_TAKING):
-        if not name.startswith("orbax.checkpoint") or event.value.starred or in_test(event.scope):
+        options = _options(context, event) if name.startswith("orbax.checkpoint") else None
+        if options is None or in_test(event.scope):
             continue
         reader, mode, greatest, least = _TAKING[last(name)]
-        given = event.value.keyword(reader)
-        if given is None or _set_later(context, mode):
+        if reader not in options or _set_later(context, mode):
             continue
-        chosen = _mode(context, event, event.value.keyword(mode), greatest)
-        read = _read(context, context.flow.here(given, event.scope))
+        chosen = _mode(context, options.get(mode), greatest)
+        read = _read(context, options[reader])
         if chosen not in (greatest, least) or read is None:
             continue
         key, turned = read
@@ -65,11 +66,29 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _mode(context: Context, event: CallEvent, given: Value | None, default: object) -> object:
+def _options(context: Context, event: CallEvent) -> dict[str, Bound] | None:
+    """Return what a call gives by name, also with ``**options`` of a dict that is known; None if there may be more."""
+    found: dict[str, Bound] = {}
+    for name, value in event.value.keywords:
+        given = context.flow.here(value, event.scope)
+        whole = context.flow.resolve(given) if name is None else None
+        if name is not None:
+            found[name] = given
+        elif whole is None or not isinstance(whole.value, Mapping):
+            return None
+        else:
+            for key, item in whole.value.items:
+                if not isinstance(key, Const) or not isinstance(key.value, str):
+                    return None
+                found[key.value] = context.flow.with_value(whole, item)
+    return found
+
+
+def _mode(context: Context, given: Bound | None, default: object) -> object:
     """Return which number counts as the best; None if that is not known."""
     if given is None:
         return default
-    found = context.flow.resolve(context.flow.here(given, event.scope)).value
+    found = context.flow.resolve(given).value
     return found.value if isinstance(found, Const) else None
 
 
@@ -94,6 +113,8 @@ def _read(context: Context, function: Bound) -> tuple[str, bool] | None:
         return None
     facts = reached[0].function
     node = _result(facts)
+    if isinstance(node, ast.Name):
+        node = bound_once(context, facts.scope, node)
     turned = False
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node, turned = node.operand, not turned

@@ -24,6 +24,10 @@ _RING = (
 CASES: dict[str, Cases] = {
     "NNX774": Cases(
         bad=(
+            _OCP + "def best(metrics):\n    loss = metrics['loss']\n    return loss\n"
+            "o = ocp.CheckpointManagerOptions(max_to_keep=3, best_fn=best)  # NNX774\n",
+            _OCP + "kept = dict(max_to_keep=3, best_fn=lambda m: m['loss'])\n"
+            "o = ocp.CheckpointManagerOptions(**kept)  # NNX774\n",
             _OCP + "o = ocp.CheckpointManagerOptions(max_to_keep=3, best_fn=lambda m: m['val_loss'])  # NNX774\n",
             _OCP
             + "o = ocp.CheckpointManagerOptions(best_fn=lambda m: float(m['eval/mse']), best_mode='max')  # NNX774\n",
@@ -41,6 +45,13 @@ CASES: dict[str, Cases] = {
             "p = managers.BestN(get_metric_fn=lambda m: m['loss'], n=2)  # NNX774\n",
         ),
         clean=(
+            _OCP + "kept = dict(best_fn=lambda m: m['loss'], best_mode='min')\n"
+            "o = ocp.CheckpointManagerOptions(**kept)\n",
+            _OCP + "def options(**more):\n"
+            "    return ocp.CheckpointManagerOptions(best_fn=lambda m: m['loss'], **more)\n"
+            "o = options(best_mode='min')\n",
+            _OCP + "def best(metrics):\n    loss = metrics['loss']\n    loss = -loss\n    return loss\n"
+            "o = ocp.CheckpointManagerOptions(max_to_keep=3, best_fn=best)\n",
             _OCP + "o = ocp.CheckpointManagerOptions(max_to_keep=3, best_fn=lambda m: m['loss'], best_mode='min')\n",
             _OCP + "o = ocp.CheckpointManagerOptions(max_to_keep=3, best_fn=lambda m: -m['loss'])\n",
             _OCP + "o = ocp.CheckpointManagerOptions(max_to_keep=3, best_fn=lambda m: float(-m['loss']))\n",
@@ -62,6 +73,12 @@ CASES: dict[str, Cases] = {
     ),
     "NNX775": Cases(
         bad=(
+            _CLASS
+            + _LINE
+            + _FLATTEN
+            + _UNFLATTEN
+            + "        line = cls.__new__(cls)  # NNX775\n        line.offset, line.slope = children\n"
+            "        line.name = rest\n        return line\n",
             _CLASS
             + _LINE
             + "    def tree_flatten(self):\n        return (self.offset, self.slope), self.name\n"
@@ -109,6 +126,14 @@ CASES: dict[str, Cases] = {
             + "        mean, std = children\n        return cls(mean, log_std=std)  # NNX775\n",
         ),
         clean=(
+            _CLASS + _LINE + _FLATTEN + _UNFLATTEN + "        line = cls.__new__(cls)\n"
+            "        line.slope, line.offset = children\n        line.name = rest\n        return line\n",
+            _CLASS
+            + _LINE
+            + "    def tree_flatten(self):\n        return (self.offset, self.slope), self.name\n"
+            + _UNFLATTEN
+            + "        line = cls.__new__(cls)\n        offset, slope = children\n"
+            "        line.__init__(slope, offset, rest)\n        return line\n",
             _CLASS + _LINE + _FLATTEN + _UNFLATTEN + "        return cls(*children, name=rest)\n",
             _CLASS + _LINE + _FLATTEN + _UNFLATTEN + "        slope, offset = children\n"
             "        return cls(offset=offset, slope=slope, name=rest)\n",
@@ -148,6 +173,9 @@ CASES: dict[str, Cases] = {
     ),
     "NNX776": Cases(
         bad=(
+            _ROWS + "def ring(rows):\n    data = np.zeros((3, 64, 8), np.float32)\n    kept = []\n"
+            "    for i, row in enumerate(rows):\n        slot = i % 3\n        np.copyto(data[slot], row)\n"
+            "        kept += [dict(rows=jax.device_put(data[slot]))]  # NNX776\n    return kept\nring(rows)\n",
             _ROWS + "buffer = np.empty((64, 8), np.float32)\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
             "    kept.append(jnp.asarray(buffer))  # NNX776\n",
             _ROWS + "def batches(rows):\n    buffer = np.zeros((64, 8), dtype='float32')\n    kept = {}\n"
@@ -172,6 +200,9 @@ CASES: dict[str, Cases] = {
             "        kept.append(jax.device_put(data[slot]))  # NNX776\n    return kept\nring(rows)\n",
         ),
         clean=(
+            _ROWS + "def ring(rows, places):\n    data = np.zeros((3, 64, 8), np.float32)\n    kept = []\n"
+            "    for row in rows:\n        slot = places % 3\n        data[slot] = row\n"
+            "        kept += [jax.device_put(data[slot])]\n    return kept\nring(rows, np.arange(2))\n",
             _ROWS + "buffer = np.empty((64, 8), np.float32)\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
             "    kept.append(jnp.array(buffer))\n",
             _ROWS + "buffer = np.empty((64, 8), np.float32)\nkept = []\nfor row in rows:\n    buffer[:] = row\n"
