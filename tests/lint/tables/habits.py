@@ -275,7 +275,6 @@ CASES: dict[str, Cases] = {
                 + "    for _ in range(3):\n        state = step(state, grads)\n    return state\n"
                 for changed in (
                     "    state['opt'] = tx.init(state['params'])\n",
-                    "    state = {'params': state['params'], 'opt': tx.init(params)}\n",
                     "    state = {**state, 'opt': tx.init(params)}\n",
                     "    state.update(opt=tx.init(params))\n",
                 )
