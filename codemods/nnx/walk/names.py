@@ -28,7 +28,8 @@ class Names:
         self.pending: list[FunctionFacts] = []
         self.statements: dict[ast.Lambda, ast.stmt] = {}
         self.leaking: list[tuple[str, Value]] = []  # bindings that leave the comprehension around them
-        self.remote: frozenset[str] = frozenset()  # names that some function declares global or nonlocal
+        self.remote: frozenset[str] = frozenset()  # names that some function declares global
+        self.handed: dict[ast.AST, frozenset[str]] = {}  # those of a function that an inner one declares nonlocal
 
     def snapshot(self) -> Env:
         """Return the environment as it is now; later assignments do not change it."""
@@ -64,7 +65,7 @@ class Names:
     def name(self, name: str) -> Value:
         value = self.env.get(name)
         if value is not None:
-            return Free(self.scope, name) if name in self.remote and name in self.scope.bindings else value
+            return Free(self.scope, name) if self.elsewhere(name) and name in self.scope.bindings else value
         scope = self.scope.parent
         while scope is not None:
             # names of a class body are not seen by its methods
@@ -72,6 +73,12 @@ class Names:
                 return Free(scope, name)
             scope = scope.parent
         return Free(self.scope, name)
+
+    def elsewhere(self, name: str) -> bool:
+        """Say whether another function binds a variable of this scope: one of its name alone is another variable."""
+        if self.scope.parent is None:
+            return name in self.remote
+        return bool(self.handed) and name in self.handed.get(self.scope.node, ())
 
     def joined(self, node: ast.AST, environments: list[Env]) -> Env:
         """Return the environment after several ways meet."""

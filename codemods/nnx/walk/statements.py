@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from codemods.nnx.facts import ModuleFacts
 from codemods.nnx.values import Changed, Const, Each, Unknown, Value
 from codemods.nnx.walk.blocks import Blocks
+from codemods.nnx.walk.nonlocals import handed
 
 # where a statement may begin
 _DECLARES = re.compile(rb"(?:^|[;:])\s*(?:global|nonlocal)\b", re.MULTILINE)
@@ -20,8 +21,8 @@ class Statements(Blocks):
     def run(self) -> ModuleFacts:
         source = self.facts.source
         if _DECLARES.search(source.data):
-            declared: list[ast.Global | ast.Nonlocal] = [*source.of_type(ast.Global), *source.of_type(ast.Nonlocal)]
-            self.remote = frozenset(name for node in declared for name in node.names)
+            self.remote = frozenset(name for node in source.of_type(ast.Global) for name in node.names)
+            self.handed = handed(source)
         self.body(self.facts.source.tree.body)
         self.scope.env = self.env
         while self.pending:
