@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, Fix, Safety, finding
-from codemods.nnx.frames import Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.discarded import last_of_cell
-from codemods.nnx.values import Item, Param, Unknown
+from codemods.nnx.lint.names import last
+from codemods.nnx.values import Call, Const
 
+_MEMORY = re.compile(r"_(refs?|[gst]mem|vmem|hbm)(\[|$)")  # names of the memory that a kernel is given
+_REFERENCES = frozenset({"new_ref", "array_ref", "mutable_array", "empty_ref", "freeze"})
 _UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply")
 
 
@@ -43,13 +46,17 @@ def _check(context: Context) -> Iterator[Finding]:
 def _reference(context: Context, event: CallEvent, array: ast.expr) -> bool:
     """Say whether something given to a function may be a reference of a Pallas kernel, whose ``at`` writes."""
     source = event.scope.module.source
-    if b"pallas" not in source.data and not source.text(array).endswith("_ref"):
+    text = source.text(array)
+    if b"pallas" not in source.data and b"_ref(" not in source.data and not _MEMORY.search(text):
         return False
     value = event.scope.module.values.get(array)
     if value is None:
         return False
-    made = context.flow.resolve(context.flow.here(value, event.scope)).value
-    return isinstance(made, Param | Item | Indexed | Unknown)
+    bound = context.flow.resolve(context.flow.here(value, event.scope))
+    if isinstance(bound.value, Call):
+        name = context.flow.calls.callee_name(bound)
+        return last(name) in _REFERENCES or not name.startswith(("jax.", "numpy."))
+    return not isinstance(bound.value, Const)
 
 
 def _fix(event: CallEvent, array: ast.expr) -> Fix | None:

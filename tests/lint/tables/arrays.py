@@ -201,6 +201,13 @@ grid[0] = x
     ),
     "NNX841": Cases(
         bad=(
+            """\
+from jax.experimental import pallas as pl
+def padded(v):
+    wide = jnp.zeros(8)
+    wide.at[:3].set(v)  # NNX841
+    return wide
+""",
             "x.at[0].set(1.0)  # NNX841\n",
             """\
 def f(y, i):
@@ -215,6 +222,26 @@ def f(state, v):
 """,
         ),
         clean=(
+            """\
+from jax.experimental import pallas as pl
+def kernel(x_ref, *outs):
+    @pl.when(x_ref[0] >= 0)
+    def _():
+        for value, out in zip((x_ref[0], x_ref[1]), outs):
+            out.at[0].set(value.astype(out.dtype))
+like = jax.ShapeDtypeStruct((1,), jnp.float32)
+f = pl.pallas_call(kernel, out_shape=[like, like], interpret=True)
+""",
+            """\
+from jax.experimental import pallas as pl
+def kernel(x_ref, o_ref):
+    memory = {"out": o_ref}
+    for name, place in memory.items():
+        place.at[0].set(x_ref[0])
+    for i, one in enumerate([o_ref]):
+        one.at[1].set(x_ref[1])
+f = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((3,), jnp.float32), interpret=True)
+""",
             """\
 from jax.experimental import pallas as pl
 def kernel(x_ref, o_ref):
