@@ -25,6 +25,8 @@ _STEPS = frozenset(
 )  # fmt: skip
 _FLAT = _STEPS | {"stop_gradient"}
 _ROUNDING = frozenset({"jax.numpy.round", "jax.numpy.sign", "jax.numpy.rint", "jax.numpy.floor", "jax.numpy.heaviside"})
+# packages and modules whose functions give arrays and numbers, which are compared as such
+_NUMBERS = ("jax.", "numpy.", "flax.", "optax.", "math.", "builtins.", "scipy.", "random.", "functools.", "operator.")
 _ESTIMATORS = frozenset({"custom_vjp", "custom_jvp", "straight_through", "ste", "reparam", "vjp"})
 NONE, STEP, SMOOTH = 0, 1, 2
 
@@ -111,12 +113,32 @@ class _Depends:
         if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "dtype", "size"}:
             return NONE
         inner = max((self.of(child) for child in ast.iter_child_nodes(node)), default=NONE)
+        if isinstance(node, ast.Compare) and inner == SMOOTH and self._builds(node):
+            return SMOOTH
         step = isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_word(node.func) in _FLAT)
         if isinstance(node, ast.Call) and last_word(node.func) in _ESTIMATORS:
             return SMOOTH
         if inner == SMOOTH and not step and isinstance(node, ast.Call):
             return self._called(node)
         return min(inner, STEP) if step else inner
+
+    def _builds(self, node: ast.Compare) -> bool:
+        """Say whether a comparison may be one of objects, which makes what it likes of it: a formula, or a constraint.
+
+        So may be what a class of the project or of another library made, and what nothing is known of.
+        """
+        flow = self._context.flow
+        for side in (node.left, *node.comparators):
+            value = self._scope.module.values.get(side)
+            if not isinstance(side, ast.Name | ast.Attribute | ast.Call) or value is None:
+                continue
+            bound = flow.here(value, self._scope)
+            for made in (flow.resolve(bound), *self._context.sources.originals(bound)):
+                if isinstance(made.value, Call) and not flow.calls.callee_name(made).startswith(_NUMBERS):
+                    called = flow.calls.callables(flow.follow(made, made.value.callee))
+                    if not called or flow.classes.class_of(made) is not None:
+                        return True
+        return False
 
     def _called(self, node: ast.Call) -> int:
         """Return how the result of a call of the project's own function depends on the parameter."""

@@ -234,6 +234,14 @@ CASES: dict[str, Cases] = {
     ),
     "NNX884": Cases(
         bad=(
+            """\
+limit = jnp.ones(3)
+def hits(c, s):
+    return jnp.mean(limit * s > c)
+def loss(c, s):
+    return 1.0 - hits(c, s)  # NNX884
+step = jax.grad(loss)
+""",
             "def loss(w, v):\n    return jnp.mean(jnp.argmax(w * v) == 1)  # NNX884\nstep = jax.grad(loss)\n",
             "def loss(w, v):\n    return jnp.sum(jnp.round(w * v))  # NNX884\nstep = jax.grad(loss)\n",
             "def loss(w, v):\n    hit = w * v > 0\n    return jnp.mean(hit)  # NNX884\n"
@@ -251,6 +259,22 @@ CASES: dict[str, Cases] = {
             "        return jax.lax.stop_gradient(out)  # NNX884\n",
         ),
         clean=(
+            """\
+class Above:
+    def __init__(self, of, bound):
+        self.of, self.bound = of, bound
+    def robustness(self, s):
+        return (self.of.read(s) - self.bound).min()
+class Signal:
+    def __init__(self, read):
+        self.read = read
+    def __gt__(self, bound):
+        return Above(self, bound)
+height = Signal(lambda s: s)
+def robust(c, s, signal):
+    return (signal > c).robustness(s) ** 2 + (height > c).robustness(s) ** 2
+print(jax.grad(lambda c: robust(c, x, height))(2.0))
+""",
             "def loss(w, v):\n    return jnp.mean((w * v) ** 2)\nstep = jax.grad(loss)\n",
             "def loss(w, v):\n    z = w * v\n    return jnp.sum(z + jax.lax.stop_gradient(jnp.round(z) - z))\n"
             "step = jax.grad(loss)\n",
