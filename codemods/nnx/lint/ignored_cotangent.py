@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.derivative_rule import is_custom, made_custom, only_function
@@ -14,7 +14,7 @@ from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import in_test, shown
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Const, Sequence
+from codemods.nnx.values import Attr, Const, Param, Sequence
 
 _OF_SHAPE = frozenset({"shape", "dtype", "ndim", "size", "sharding"})
 _LIKE = frozenset({"ones_like", "zeros_like", "full_like", "shape", "ndim", "result_type", "type", "isinstance"})
@@ -27,14 +27,14 @@ _FILLED = frozenset(
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for rule in _backward(context):
-        yield from _of_rule(context, rule, list(rule.params)[-1], 0)
+    for rule, forward in _backward(context):
+        yield from _of_rule(context, rule, list(rule.params)[-1], 0, forward)
     for rule in _forward(context):
         yield from _of_rule(context, rule, list(rule.params)[-1], 1)
 
 
-def _backward(context: Context) -> Iterator[FunctionFacts]:
-    """Yield the backward rules of ``custom_vjp``."""
+def _backward(context: Context) -> Iterator[tuple[FunctionFacts, FunctionFacts | None]]:
+    """Yield the backward rules of ``custom_vjp``, with the forward rules."""
     for event in context.bodies.named("defvjp"):
         func, node = event.node.func, argument(event.node, 1, "bwd")
         if not isinstance(func, ast.Attribute) or node is None or event.value.starred or in_test(event.scope):
@@ -44,19 +44,19 @@ def _backward(context: Context) -> Iterator[FunctionFacts]:
         if owner is None or given is None:
             continue
         primal = only_function(context, context.flow.here(owner, event.scope))
-        if _nothing_kept(context, event):
+        first = event.value.argument(0, "fwd")
+        forward = only_function(context, context.flow.here(first, event.scope)) if first is not None else None
+        if _nothing_kept(forward):
             continue
         backward = only_function(context, context.flow.here(given, event.scope))
         if backward is None or primal is None or not _plain(context, backward, 2):
             continue
         if made_custom(context, owner, event) is not None or is_custom(context, primal, "jax.custom_vjp"):
-            yield backward
+            yield backward, forward
 
 
-def _nothing_kept(context: Context, event: CallEvent) -> bool:
+def _nothing_kept(forward: FunctionFacts | None) -> bool:
     """Say whether the forward rule may keep None for the backward rule, which then has no derivative to give."""
-    given = event.value.argument(0, "fwd")
-    forward = only_function(context, context.flow.here(given, event.scope)) if given is not None else None
     returned = forward.returns if forward is not None else []
     pairs = (value.items for value in returned if isinstance(value, Sequence) and len(value.items) == 2)
     return any(kept == Const(None) for _, kept in pairs)
@@ -86,7 +86,9 @@ def _plain(context: Context, rule: FunctionFacts, least: int, decorated: bool = 
     return known and (decorated or not rule.decorators or rule.binding == "static")
 
 
-def _of_rule(context: Context, rule: FunctionFacts, given: str, first: int) -> Iterator[Finding]:
+def _of_rule(
+    context: Context, rule: FunctionFacts, given: str, first: int, forward: FunctionFacts | None = None
+) -> Iterator[Finding]:
     """Yield the first result of a rule that does not depend on what it is given for the derivative."""
     if given.startswith("_") or _deleted(context, rule, given):
         return  # left out on purpose
@@ -95,6 +97,9 @@ def _of_rule(context: Context, rule: FunctionFacts, given: str, first: int) -> I
         parts = result.elts if isinstance(result, ast.Tuple) else [result] if not first else []
         for part in parts[first:]:
             if not _loads(part) & known and _nonzero(context, rule, part):
+                if forward is not None and any(_loads(one) & known for one in parts):
+                    if _prepared(context, rule, forward, part):
+                        continue
                 what = "the gradient of its result" if not first else "the tangents of its arguments"
                 yield finding(
                     RULE.code,
@@ -104,6 +109,31 @@ def _of_rule(context: Context, rule: FunctionFacts, given: str, first: int) -> I
                     f"multiply the derivative with `{given}`" if not first else f"multiply it with those of `{given}`",
                 )
                 return
+
+
+def _prepared(context: Context, rule: FunctionFacts, forward: FunctionFacts, part: ast.expr) -> bool:
+    """Say whether a result is what the forward rule computed and kept, as it is: beside a gradient, that may be the new
+    value of a scale or of a history, which an optimizer puts in place of the old one."""
+    kept = [one.elts[1] for one in _results(context, forward) if isinstance(one, ast.Tuple) and len(one.elts) == 2]
+    params = list(rule.params)
+    if len(kept) != 1 or len(params) < 2:
+        return False
+    residuals = params[-2]
+    place: object = None
+    if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == residuals:
+        place = constant(part.slice)
+    elif isinstance(part, ast.Name):
+        for node in context.bodies.nodes(rule.scope):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == residuals:
+                names = [
+                    n.id for t in node.targets if isinstance(t, ast.Tuple) for n in t.elts if isinstance(n, ast.Name)
+                ]
+                place = names.index(part.id) if part.id in names else place
+    one = kept[0]
+    if not isinstance(one, ast.Tuple) or not isinstance(place, int) or not 0 <= place < len(one.elts):
+        return False
+    value = forward.scope.module.values.get(one.elts[place])
+    return value is not None and not isinstance(value, Param | Const)
 
 
 def _deleted(context: Context, rule: FunctionFacts, name: str) -> bool:

@@ -91,6 +91,18 @@ def step(p, x):
         bad=(
             """\
 @jax.custom_vjp
+def scaled(v, scale):
+    return v * scale
+def forward(v, scale):
+    slope = jnp.cos(v)
+    return v * scale, (slope, scale)
+def backward(kept, g):
+    slope, scale = kept
+    return slope * scale, slope  # NNX784
+scaled.defvjp(forward, backward)
+""",
+            """\
+@jax.custom_vjp
 def bump(x):
     return jnp.exp(-x * x)
 bump.defvjp(lambda x: (bump(x), x), lambda x, g: (-2 * x * jnp.exp(-x * x),))  # NNX784
@@ -117,6 +129,32 @@ root.defvjp(fwd=lambda x: (plain(x), x), bwd=backward)
 """,
         ),
         clean=(
+            """\
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def scaled(dtype, v, scale, history):
+    return v * scale
+def forward(dtype, v, scale, history):
+    peak = jnp.max(jnp.abs(v))
+    return v * scale, (1.0 / peak, jnp.roll(history, 1).at[0].set(peak))
+def backward(dtype, kept, g):
+    new_scale, new_history = kept
+    given = g
+    return given, new_scale, new_history
+scaled.defvjp(forward, backward)
+print(jax.grad(lambda v: scaled(jnp.float32, v, 2.0, jnp.ones(3)).sum())(x))
+""",
+            """\
+@jax.custom_vjp
+def scaled(v, scale):
+    return v * scale
+def forward(v, scale):
+    peak = jnp.max(jnp.abs(v))
+    return v * scale, (scale, 1.0 / peak)
+def backward(kept, g):
+    return g * kept[0], kept[1]
+scaled.defvjp(forward, backward)
+print(jax.grad(lambda v: scaled(v, 2.0).sum())(x))
+""",
             """\
 @jax.custom_vjp
 def bump(x, n):
