@@ -15,10 +15,12 @@ from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.origins import named
 from codemods.nnx.lint.places import kinds_of
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const
 
 _VALUED = frozenset({"flax.nnx.value_and_grad", "jax.value_and_grad"})
 _GRADIENTS = re.compile(r"(^|_)(d?grads?|g|gradients?|gs)(_|$|\d)")
+_UPDATING = re.compile(r"(^|_)(opt\w*|tx|adam\w*|sgd)(_|$)")
 # functions whose argument at a position is a gradient
 _TAKING = {"update": (0, 1), "apply_gradients": (0,), "global_norm": (0,), "clip_by_global_norm": (0,)}
 
@@ -60,7 +62,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if not isinstance(value, Indexed) or not isinstance(value.base, Call) or value.index.value != Const(0):
                 continue
             whole = context.flow.with_value(given, value.base)
-            if value.base.node not in seen and _valued(context, whole) and not _metric(context, event):
+            if value.base.node not in seen and _valued(context, whole) and not _keeps_values(context, event):
                 seen.add(value.base.node)
                 yield _found(event, event.node.args[position])
 
@@ -83,7 +85,7 @@ def _pair(context: Context, event: CallEvent, made: Bound) -> bool:
         return False  # a function of the project, which may take both
     assert isinstance(made.value, Call)
     name = context.flow.calls.callee_name(context.flow.follow(made, made.value.callee))
-    return name in _VALUED and not _metric(context, event)
+    return name in _VALUED and not _keeps_values(context, event)
 
 
 def _whole(event: CallEvent, node: ast.AST, value: Call) -> Finding:
@@ -97,10 +99,21 @@ def _whole(event: CallEvent, node: ast.AST, value: Call) -> Finding:
     )
 
 
-def _metric(context: Context, event: CallEvent) -> bool:
-    """Say whether what is updated is a metric, which takes the value."""
+def _keeps_values(context: Context, event: CallEvent) -> bool:
+    """Say whether what is updated may take the value: a metric, an object of the project, or a meter or bar of another
+    library, of which nothing says that it is an optimizer."""
     callee = event.value.callee
-    return isinstance(callee, Attr) and Kind.METRIC in kinds_of(context, callee.base, event.scope)
+    if not isinstance(callee, Attr):
+        return False
+    kinds = kinds_of(context, callee.base, event.scope)
+    if Kind.METRIC in kinds:
+        return True
+    if callee.name != "update" or kinds & {Kind.OPTIMIZER, Kind.TRANSFORM}:
+        return False
+    if context.flow.calls.callables(context.flow.here(callee, event.scope)):
+        return True
+    func = event.node.func
+    return not (isinstance(func, ast.Attribute) and _UPDATING.search(last_word(func.value).lower()))
 
 
 def _found(event: CallEvent, node: ast.AST) -> Finding:
