@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.asked_before import asked_before
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, written
@@ -49,6 +50,8 @@ def _check(context: Context) -> Iterator[Finding]:
         for event, sharp in places.get(function, ()):
             if event.node not in seen and mentions(sharp, names):
                 if _masked(context, sharp, event, names) or _only_compared(context, event):
+                    continue
+                if sharp is not event.node and asked_before(context, function, event):
                     continue
                 seen.add(event.node)
                 yield finding(
@@ -194,6 +197,8 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
                 guarded = _guarded(context, test, event)
             if isinstance(node, ast.BinOp) and _elsewhere(context, test, operand, event):
                 continue
+            if _piece(written(context, test, event.scope), operand):
+                continue
             if ast.dump(operand) in guarded and not _safe(context, operand, event):
                 return node if isinstance(node, ast.expr) else way
     return None
@@ -232,6 +237,31 @@ def _elsewhere(context: Context, test: ast.expr, operand: ast.expr, event: CallE
     sides = (test.left, test.comparators[0])
     numbers = [number for one in sides if isinstance(number := constant(one), int | float)]
     return numbers != [] and all(numbers) and ast.dump(operand) in map(ast.dump, sides)
+
+
+def _piece(test: ast.expr, operand: ast.expr) -> bool:
+    """Say whether a condition holds for what lies between two numbers, neither of them below 0: a piece of a curve that
+    is defined piece by piece, and no guard against the place where a derivative is infinite."""
+    parts: list[ast.expr] = []
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd):
+        parts = [test.left, test.right]
+    elif isinstance(test, ast.Call) and last_word(test.func) == "logical_and" and len(test.args) == 2:
+        parts = [*test.args]
+    bounds: dict[bool, float] = {}
+    for part in parts:
+        if not isinstance(part, ast.Compare) or len(part.ops) != 1 or not isinstance(part.ops[0], _ORDERS):
+            return False
+        turned = ast.dump(part.left) != ast.dump(operand)
+        number = constant(part.left if turned else part.comparators[0])
+        if turned and ast.dump(part.comparators[0]) != ast.dump(operand):
+            return False
+        if not isinstance(number, int | float) or isinstance(number, bool):
+            return False
+        bounds[isinstance(part.ops[0], ast.Gt | ast.GtE) is not turned] = number
+    return len(bounds) == 2 and 0 <= bounds[True] < bounds[False]
+
+
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def _guarded(context: Context, test: ast.expr, event: CallEvent) -> set[str]:
