@@ -69,7 +69,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     _KEY_HELP,
                 )
                 continue
-            drawn = _equal_draws(context, root) if param is None and not _within(context, root) else None
+            lonely = not (_within(context, root) or _mapped_by_another(context, root))
+            drawn = _equal_draws(context, root) if param is None and lonely else None
             if drawn is not None:
                 yield finding(
                     RULE.code,
@@ -223,6 +224,18 @@ def _twins(context: Context) -> Iterator[Finding]:
             )
 
 
+def _mapped_by_another(context: Context, root: Root) -> bool:
+    """Say whether another map around the same function goes over keys: the members of this one are told apart by it."""
+    others = (one for one in context.traced.roots if one.function is root.function and one is not root)
+    return any(
+        _KEYS.search(name) is not None
+        for one in others
+        if one.transform in BATCHING and one.decorator and root.decorator
+        for name in one.function.params
+        if name not in one.static
+    )
+
+
 def _captured_key(context: Context, root: Root) -> str | None:
     """Return the name of a key of an outer scope that a mapped function draws with, in the shape of what is mapped."""
     function = root.function
@@ -282,6 +295,8 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
     if function.vararg or option(root, "axis_name") is not None:
         return None
     if any(_splits(context, value) for value in function.decorators) or _within(context, root):
+        return None
+    if _mapped_by_another(context, root):
         return None
     before = _before(context, root)
     if before is None:

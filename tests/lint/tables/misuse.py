@@ -121,6 +121,14 @@ def samples(v, key, n):
 """,
         ),
         clean=(
+            """\
+@partial(jax.vmap, in_axes=(0, None))
+@partial(jax.vmap, in_axes=(None, 0))
+@jax.jit
+def sample(key, v):
+    return v + jax.random.normal(key, v.shape)
+print(sample(jax.random.split(jax.random.key(0), 3), jnp.ones((2, 4))))
+""",
             _FLOCK
             + """\
 def body(carry, t):
@@ -724,6 +732,18 @@ print(run(jnp.ones(3)))
     ),
     "NNX857": Cases(
         bad=(
+            """\
+class Tracker:
+    def update(self, step, loss):
+        self.last = step, loss
+def train_step(m):
+    value, grads = nnx.value_and_grad(lambda one: one(x).sum())(m)
+    return value
+tracker = Tracker()
+loss = train_step(model)
+tracker.update(0, loss)
+optimizer.update(model, loss)  # NNX857
+""",
             "grads, loss = nnx.value_and_grad(lambda m: m(x).sum())(model)  # NNX857\n",
             """\
 f = jax.jit(jax.value_and_grad(lambda v: v.sum()))
@@ -736,6 +756,27 @@ optimizer.update(model, a)  # NNX857
 """,
         ),
         clean=(
+            """\
+class Tracker:
+    def update(self, step, loss, count=1):
+        self.last = step, loss
+@nnx.jit
+def train_step(m, opt):
+    loss, grads = nnx.value_and_grad(lambda one: one(x).sum())(m)
+    opt.update(m, grads)
+    return loss
+tracker = Tracker()
+for step in range(2):
+    loss = train_step(model, optimizer)
+    tracker.update(step, loss)
+""",
+            """\
+def show(bar, meters):
+    value, grads = jax.value_and_grad(lambda v: v.sum())(x)
+    bar.update(value)
+    meters["loss"].update(value, 3)
+    return grads
+""",
             "loss, grads = nnx.value_and_grad(lambda m: m(x).sum())(model)\n",
             "(loss, aux), grads = jax.value_and_grad(lambda v: (v.sum(), v), has_aux=True)(x)\n",
             "grads, aux = jax.grad(lambda v: (v.sum(), v), has_aux=True)(x)\n",
@@ -1395,6 +1436,20 @@ def loss(net, labels):
     "NNX870": Cases(
         bad=(
             """\
+def spread(c, caps, wanted):
+    def fix(args):
+        c, caps = args
+        total = jnp.sum(caps)
+        return c + jnp.where(total > 0, caps / total, 0.0)  # NNX870
+    return jax.lax.cond(wanted, fix, lambda args: args[0], (c, caps)).sum()
+step = jax.grad(spread, argnums=(0, 1))
+""",
+            """\
+def curve(r):
+    return jnp.where((r > 0.0) & (r != 2.0), 4.0 / r, 0.0).sum()  # NNX870
+step = jax.grad(curve)
+""",
+            """\
 def loss(v):
     return jnp.where(v > 0, jnp.log(v), 0.0).sum()  # NNX870
 g = jax.grad(loss)(x)
@@ -1416,6 +1471,26 @@ g = jax.grad(loss)(x, x)
             "g = jax.grad(lambda v: jnp.where(jnp.abs(v) < 1, jnp.arccos(v), 0.0).sum())(x)  # NNX870\n",
         ),
         clean=(
+            """\
+def spread(c, caps, left):
+    active = caps > 1e-9
+    def fix(args):
+        c, caps, left, active = args
+        share = jnp.where(active, caps, 0.0)
+        total = jnp.sum(share)
+        return c + jnp.where(total > 0, left * share / total, 0.0)
+    found = jnp.logical_and(left > 1e-9, jnp.any(active))
+    c = jax.lax.cond(found, fix, lambda args: args[0], (c, caps, left, active))
+    return c.sum()
+print(jax.grad(spread, argnums=(0, 1))(x, x, 1.0))
+""",
+            """\
+def curve(r):
+    near = 4.0 / r**2 - 0.5 / r + 2.0 * r
+    small = 3.0 - 2.0 * r**0.001
+    return jnp.where((r > 0.01) & (r <= 0.5), near, jnp.where((r > 0.0) & (r <= 0.01), small, 0.0))
+print(jax.grad(curve)(0.2))
+""",
             """\
 def loss(v):
     safe = jnp.where(v > 0, v, 1.0)
