@@ -13,7 +13,9 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.between import Place, changed_between, compiling_roots, stands_between
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.for_want import for_want
 from codemods.nnx.lint.held import held
+from codemods.nnx.lint.made_alike import made_alike
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
@@ -73,16 +75,28 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _read(context: Context, function: FunctionFacts) -> Iterator[tuple[ast.Name, Free]]:
     """Yield the names of outer variables that a body reads, those of traced functions left out."""
-    nodes = context.bodies.nodes(function.scope)
-    steady = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in _STEADY}
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in steady:
+    steady = _steady(context, function)
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in steady:
             value = function.scope.module.values.get(node)
             if isinstance(value, Free) and value.scope.function not in context.traced:
                 if same_said(function.scope, node):
                     continue
                 if not of_comprehension(function.scope.module.source, node):
                     yield node, value
+
+
+def _steady(context: Context, function: FunctionFacts) -> set[ast.expr]:
+    """Return what a body reads only for something in it that stays as it is: ``state`` of ``state.actor.apply_fn``."""
+    found: set[ast.expr] = set()
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Attribute) and node.attr in _STEADY:
+            inner = node.value
+            found.add(inner)
+            while isinstance(inner, ast.Attribute):
+                inner = inner.value
+                found.add(inner)
+    return found
 
 
 def _by_callers(context: Context, function: FunctionFacts, seen: set[str]) -> Iterator[Finding]:
@@ -131,7 +145,9 @@ def _same(context: Context, free: Free, scope: Scope) -> bool:
     """Say whether a variable of a scope gets the value of the same text wherever it is bound."""
     nodes = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt) and _binds(n, free.name)]
     texts = {ast.dump(n) for n in nodes}
-    return scope is free.scope and len(texts) == 1 and isinstance(nodes[0], ast.Assign) and _settled(nodes[0])
+    if scope is not free.scope or len(texts) != 1 or not isinstance(nodes[0], ast.Assign):
+        return False
+    return _settled(nodes[0]) or all(made_alike(context, scope, n) for n in nodes if isinstance(n, ast.Assign))
 
 
 def _once(context: Context, free: Free, scope: Scope) -> bool:
@@ -359,6 +375,7 @@ def _attributes(context: Context, function: FunctionFacts, changed: set[str]) ->
     """Yield the reads of attributes that other code assigns to, of objects that are no arguments."""
     seen: set[str] = set()
     items = context.shared(_stored_items)
+    steady = _steady(context, function) if changed else set()
     for node in context.bodies.nodes(function.scope):
         if isinstance(node, ast.Subscript) and last_word(node.value) in items and isinstance(node.ctx, ast.Load):
             change = _set_between(context, function, node)
@@ -369,7 +386,7 @@ def _attributes(context: Context, function: FunctionFacts, changed: set[str]) ->
             continue
         if not isinstance(node.ctx, ast.Load):
             continue
-        if not isinstance(node.value, ast.Name | ast.Attribute):
+        if not isinstance(node.value, ast.Name | ast.Attribute) or node in steady:
             continue
         change = _set_between(context, function, node)
         if change is not None:
@@ -377,6 +394,8 @@ def _attributes(context: Context, function: FunctionFacts, changed: set[str]) ->
             yield _kept(function, node, ast.unparse(node), change)
             continue
         if not isinstance(node.value, ast.Name) or not held(context, function, node.value):
+            continue
+        if for_want(context, function, node):
             continue
         seen.add(node.attr)
         line = _assigned(context, function, node)

@@ -1,0 +1,64 @@
+"""Assignments that make an equal object each time."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Function
+
+_MAKING = re.compile(r"_*(make|create|build|construct)(_\w+)?")
+_DRAWING = re.compile(
+    r"(^|_)(key|rng|rngs|seed|random|noise|sample|step|epoch|iter\w*|batch|data\w*)(_|$)", re.IGNORECASE
+)
+
+
+def made_alike(context: Context, scope: Scope, node: ast.Assign) -> bool:
+    """Say whether a statement in a loop makes an equal object in every round: ``env = make_env(name)``.
+
+    It calls a function that makes something, with names that the loop neither binds nor does anything with but reading.
+
+    Args:
+        context: the analysis.
+        scope: the body of the statement.
+        node: the statement.
+    """
+    loops = [
+        block
+        for block, arm in context.bodies.paths(scope).get(node, ())
+        if isinstance(block, ast.For | ast.While) and arm == "body"
+    ]
+    calls = [n for n in ast.walk(node.value) if isinstance(n, ast.Call)]
+    made = [n for n in calls if _MAKING.fullmatch(last_word(n.func))]
+    if (
+        not loops
+        or len(made) != 1
+        or any(last_word(n.func) not in {"type", "isinstance"} for n in calls if n not in made)
+    ):
+        return False
+    if not isinstance(made[0].func, ast.Name) and not isinstance(scope.module.values.get(made[0].func), Function):
+        if not isinstance(made[0].func, ast.Attribute) or not isinstance(made[0].func.value, ast.Name):
+            return False
+    parts = [*made[0].args, *(k.value for k in made[0].keywords)]
+    if not all(
+        isinstance(n, ast.Name | ast.Attribute | ast.Constant | ast.expr_context) for p in parts for n in ast.walk(p)
+    ):
+        return False
+    names = set(names_in(node.value))
+    if any(_DRAWING.search(name) for name in names):
+        return False
+    for loop in loops:
+        for one in ast.walk(loop):
+            if isinstance(one, ast.Name) and one.id in names and not isinstance(one.ctx, ast.Load):
+                return False
+            if isinstance(one, ast.Attribute | ast.Subscript) and not isinstance(one.ctx, ast.Load):
+                if names & set(names_in(one)):
+                    return False
+            if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and not inside(one, node):
+                if isinstance(one.func.value, ast.Name) and one.func.value.id in names:
+                    return False  # a method may change what it is made of
+    return True
