@@ -141,6 +141,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue  # what reads it runs within the same compilation, or the object keeps its state itself
             if _inner(function, target.value) or context.taint.never(node, function.scope):
                 continue
+            if not tainted and not _read_elsewhere(context, target.attr, node):
+                continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
     given = {n.id for v in _returned(context, function) for n in _parts(v) if isinstance(n, ast.Name)}
@@ -160,6 +162,20 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             f"return the new value of `{name}`, and assign it where the compiled function is called",
             related=[(other, f"and so does `{text}`") for other, text in changes[1:]],
         )
+
+
+def _read_elsewhere(context: Context, name: str, change: ast.stmt) -> bool:
+    """Say whether anything but its own changes may read an attribute: else nobody minds what it holds."""
+    if not name.startswith("_"):
+        return True  # those who use the class
+    own = [store.statement for store in context.flow.fields.stores().get(name, ())]
+    if change not in own:
+        return True
+    reads = (e for e in context.project.attributes() if e.node.attr == name and e.context == "load")
+    if any(not any(inside(read.node, one) for one in own) for read in reads):
+        return True
+    texts = (f'"{name}"'.encode(), f"'{name}'".encode())  # as for getattr
+    return any(text in module.source.data for module in context.project.modules for text in texts)
 
 
 #: Entries that count what a program does, and not how often something is compiled.
