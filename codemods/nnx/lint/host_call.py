@@ -92,8 +92,20 @@ def _outer(context: Context, event: CallEvent) -> bool:
     maker = event.value.args[0].scope.function
     if maker is not None and maker in context.traced:
         return False  # it is made anew in every trace, and holds what is traced
+    if maker is not None and _to_the_end(context, event):
+        return False
     made = context.flow.resolve(context.flow.here(event.value.args[0], event.scope))
     return context.flow.calls.callee_name(made) != "itertools.count"
+
+
+def _to_the_end(context: Context, event: CallEvent) -> bool:
+    """Say whether a loop goes through an iterator until that ends, as one that is unrolled while compiling."""
+    path = context.bodies.paths(event.scope).get(event.node, ())
+    tries = [block for block, arm in path if isinstance(block, ast.Try) and arm == "body"]
+    ends = any(
+        one.type is not None and last_word(one.type) == "StopIteration" for block in tries for one in block.handlers
+    )
+    return ends and any(isinstance(block, ast.For | ast.While) for block, _ in path)
 
 
 def _plays(context: Context, scope: Scope) -> bool:

@@ -436,6 +436,19 @@ report(jax.jit(lambda v: v.sum())(x))
     "NNX804": Cases(
         bad=(
             """\
+class Buffer:
+    def __init__(self, rows):
+        self.rows, self._filled = rows, 0
+    def insert(self, state, samples):
+        self._filled = min(self.rows, self._filled + samples.shape[0])  # NNX804
+        return state + samples.sum()
+    def full(self):
+        return self._filled == self.rows
+buffer = Buffer(10)
+insert = jax.jit(buffer.insert)
+state = insert(insert(0.0, x), x)
+""",
+            """\
 total = 0.0
 @jax.jit
 def f(x):
@@ -500,6 +513,21 @@ class Trainer:
 """,
         ),
         clean=(
+            """\
+class Buffer:
+    def __init__(self, rows):
+        self.rows, self._filled = rows, 0
+    def check(self, samples):
+        if samples.shape[0] > self.rows:
+            raise ValueError("too many")
+        self._filled = min(self.rows, self._filled + samples.shape[0])
+    def insert(self, state, samples):
+        self.check(samples)
+        return state + samples.sum()
+buffer = Buffer(10)
+insert = jax.jit(buffer.insert)
+print(insert(insert(0.0, x), x))
+""",
             """\
 class Diffusion:
     def __init__(self, k):
@@ -831,6 +859,30 @@ def f(x):
         ),
         clean=(
             """\
+def in_pairs(it):
+    first = next(it)
+    for second in it:
+        yield first
+        first = second
+    yield first
+@jax.jit
+def f(v):
+    def load():
+        for i in range(0, 4, 2):
+            yield v[i : i + 2]
+    tiles = in_pairs(load())
+    out = [next(tiles)]
+    def rest():
+        for _ in range(9):
+            try:
+                out.append(next(tiles))
+            except StopIteration:
+                break
+    rest()
+    return jnp.concatenate(out)
+print(f(jnp.arange(4.0)))
+""",
+            """\
 @jax.jit
 def made(k):
     keys = iter(jax.random.split(k, 2))
@@ -925,6 +977,54 @@ for batch in batches():
     ),
     "NNX807": Cases(
         bad=(
+            """\
+class Algo:
+    def __init__(self, params):
+        self.params = params
+    def act(self, v, params=None):
+        if params is None:
+            params = self.params  # NNX807
+        return params * v
+    def update(self, v):
+        self.params = self.params - v
+def train():
+    algo = Algo(x)
+    act = jax.jit(algo.act)
+    for _ in range(2):
+        algo.update(act(x))
+train()
+""",
+            """\
+class Agent:
+    def __init__(self, params):
+        self.state = params
+    @partial(jax.jit, static_argnums=0)
+    def _act(self, v):
+        return self.state * v  # NNX807
+    def train(self, data):
+        for v in data:
+            self.state = self.state - self._act(v)
+agent = Agent(x)
+agent.train([x, x])
+""",
+            """\
+class Env:
+    def __init__(self, size):
+        self.scale = float(size)
+    def step(self, s):
+        return s * self.scale
+def make_env(size):
+    return Env(size)
+def render(params, rounds):
+    @jax.jit
+    def policy_step(s, p):
+        return env.step(s * p)  # NNX807
+    out = []
+    for i in range(rounds):
+        env = make_env(i)
+        out.append(policy_step(jnp.ones(3), params))
+    return out
+""",
             """\
 shift = 1.0
 @jax.jit
@@ -1027,6 +1127,85 @@ def main():
 """,
         ),
         clean=(
+            """\
+class Algo:
+    def __init__(self, params):
+        self.params = params
+    def act(self, v, params=None):
+        if params is None:
+            params = self.params
+        return params * v
+    def update(self, v):
+        self.params = self.params - v
+class Trainer:
+    def __init__(self, algo):
+        self.algo = algo
+    def train(self):
+        def test(params, v):
+            return jax.vmap(lambda one: self.algo.act(one, params))(v)
+        run = jax.jit(test)
+        for _ in range(2):
+            self.algo.update(run(self.algo.params, x)[0])
+Trainer(Algo(x)).train()
+def show():
+    algo = Algo(x)
+    act = jax.jit(algo.act)
+    return act(x)
+show()
+""",
+            """\
+from flax.training.train_state import TrainState
+class Agent:
+    def __init__(self, apply_fn, params):
+        self.state = TrainState.create(apply_fn=apply_fn, params=params, tx=optax.sgd(0.1))
+        self.both = {"actor": self.state}
+    @partial(jax.jit, static_argnums=0)
+    def _act(self, params, v):
+        return self.state.apply_fn(params, v)
+    def act(self, v):
+        return self._act(self.state.params, v)
+    def train(self, data):
+        for v in data:
+            self.state = self.state.apply_gradients(grads={"w": self.act(v)})
+agent = Agent(lambda p, v: p["w"] * v, {"w": x})
+agent.train([x, x])
+""",
+            """\
+from types import SimpleNamespace
+class Agent:
+    def __init__(self, params):
+        self.model = SimpleNamespace(actor=SimpleNamespace(apply_fn=lambda p, v: p * v, params=params))
+    @partial(jax.jit, static_argnums=0)
+    def _act(self, params, v):
+        return self.model.actor.apply_fn(params, v)
+    def train(self, data):
+        for v in data:
+            out = self._act(self.model.actor.params, v)
+            self.model = SimpleNamespace(actor=SimpleNamespace(apply_fn=self.model.actor.apply_fn, params=out))
+Agent(x).train([x, x])
+""",
+            """\
+class Env:
+    def __init__(self, name):
+        self.scale = float(len(name))
+    def step(self, s):
+        return s * self.scale
+def make_env(name):
+    return Env(name)
+def render(name, params, rounds):
+    @jax.jit
+    def policy_step(s, p):
+        return env.step(s * p), s
+    out = []
+    for i in range(rounds):
+        env = make_env(name)
+        s = jnp.full(3, float(i))
+        for _ in range(2):
+            s, before = policy_step(s, params)
+            out.append(before)
+    return out
+print(render("ant", x, 2))
+""",
             """\
 from flax.training import train_state
 def fit(apply, weights, rounds):
