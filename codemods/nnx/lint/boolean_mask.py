@@ -12,7 +12,7 @@ from codemods.nnx.imports import spell_name
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import BOOL, PREDICATES, Arrays
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import fix, traced_bodies
+from codemods.nnx.lint.places import fix, traced_bodies, tried
 from codemods.nnx.lint.traced import original
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Param, Unknown, Value
@@ -22,7 +22,9 @@ _WITH_WHERE = frozenset({"mean", "sum", "max", "min", "prod", "any", "all", "std
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for function, _ in traced_bodies(context, level=0):
+    for function, tracing in traced_bodies(context, level=0):
+        if tried(context, tracing):
+            continue
         setters = {
             node.func.value: node
             for node in context.bodies.nodes(function.scope)

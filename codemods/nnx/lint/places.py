@@ -238,6 +238,12 @@ def _states(context: Context) -> Made:
 _STATES = names_of(Kind.STATE) | names_of(Kind.GRAPHDEF) | {"split"}
 
 
+def tried(context: Context, tracing: Tracing) -> bool:
+    """Say whether a function is traced only where an error is expected, as tutorials do: ``try: jax.jit(f)(x)``."""
+    roots = tracing.roots
+    return bool(roots) and not tracing.sites and all(context.bodies.guarded(root.node, root.scope) for root in roots)
+
+
 def resolved(context: Context, node: ast.expr, scope: Scope) -> Bound | None:
     """Return where the value of an expression comes from; None if the expression was not evaluated."""
     value = scope.module.values.get(node)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -354,7 +354,7 @@ class Traced:
         return [
             one
             for one in found
-            if _takes(one.function, dict(one.keywords)) and not _in_other_arm(one.function, event, self._bodies)
+            if _named(one.function, dict(one.keywords)) and not _in_other_arm(one.function, event, self._bodies)
         ]
 
     def _abandoned(self, event: CallEvent) -> bool:
@@ -540,7 +540,7 @@ class Traced:
 
     def _hand(self, handed: _Handed, queue: list[FunctionFacts]) -> None:
         """Mark a function that traced code calls."""
-        if handed.function.generator or not _takes(handed.function, handed.frame.keywords):
+        if handed.function.generator or not _takes(handed.function, handed.frame):
             return
         tracing = self._mark(handed.function, handed.level, queue)
         if handed.site:
@@ -677,8 +677,16 @@ def _possible(given: Choice, event: CallEvent, bodies: Bodies) -> list[Value]:
     return left if len(left) < len(made) else [given]
 
 
-def _takes(function: FunctionFacts, given: dict[str, Bound]) -> bool:
-    """Say whether a function has the parameters that it is given by name, also before: else nothing of it ever runs."""
+def _takes(function: FunctionFacts, frame: Frame) -> bool:
+    """Say whether a function has the parameters that it is given: else nothing of it ever runs."""
+    if not _named(function, frame.keywords):
+        return False
+    taken = frame.receiver is not None and function.binding != "static"
+    return function.vararg is not None or frame.partial or len(frame.args) <= function.positional - taken
+
+
+def _named(function: FunctionFacts, given: Iterable[str]) -> bool:
+    """Say whether a function has the parameters that it is given by name, also before."""
     return function.kwarg is not None or all(name in function.params for name in given)
 
 

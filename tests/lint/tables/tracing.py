@@ -240,6 +240,20 @@ jax.grad(f)(1.0)
     "NNX821": Cases(
         bad=(
             """\
+class Solver:
+    def _dt(self, state):
+        return float(jnp.clip(state.sum(), 0.0, 1.0))  # NNX821
+    def step(self, state, model):
+        return state + self._dt(state)
+solver = Solver()
+def run(state, model):
+    @jax.jit
+    def body(state, _):
+        new = solver.step(state, model)
+        return new, new
+    return jax.lax.scan(body, state, None, length=3)
+""",
+            """\
 @jax.jit
 def f(x):
     return float(x.sum())  # NNX821
@@ -272,6 +286,21 @@ f = jax.vmap(lambda v: bool(v))  # NNX821
 """,
         ),
         clean=(
+            """\
+class Solver:
+    def _dt(self, state):
+        return float(jnp.clip(state.sum(), 0.0, 1.0))
+    def step(self, state, model):
+        return state + self._dt(state)
+solver = Solver()
+def run(state, dt, model):
+    @jax.jit
+    def old(state, _):
+        new = solver.step(state, dt, model)
+        return new, new
+    return jax.lax.scan(old, state, None, length=3)
+print(solver.step(x, None))
+""",
             """\
 @jax.jit
 def f(x):
@@ -542,6 +571,15 @@ def f(key, x):
     "NNX824": Cases(
         bad=(
             """\
+def negatives(v):
+    return v[v < 0]  # NNX824
+try:
+    print(x)
+except ValueError:
+    pass
+few = jax.jit(negatives)(x)
+""",
+            """\
 @jax.jit
 def f(x):
     return x[x > 0]  # NNX824
@@ -574,6 +612,14 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+def negatives(v):
+    return v[v < 0]
+try:
+    jax.jit(negatives)(x)
+except Exception as error:
+    print("refused:", type(error).__name__)
+""",
             """\
 @jax.jit
 def f(x):
