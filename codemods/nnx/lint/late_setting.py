@@ -149,9 +149,23 @@ def _computation(context: Context, scope: Scope, node: ast.AST, floats: bool = F
             path = context.bodies.paths(body).get(event.node, ())
             if path != around[: len(path)]:
                 continue  # under a condition, or in a loop
-            if _starts(context, event, floats):
+            if _starts(context, event, floats) and not (floats and _left_behind(event, line)):
                 return event.node
     return None
+
+
+def _left_behind(event: CallEvent, line: int) -> bool:
+    """Say whether a notebook, which may begin another subject there, reads an array no more behind a line."""
+    source, statement = event.scope.module.source, event.statement
+    if not source.cell_starts or not isinstance(statement, ast.Assign):
+        return False
+    names = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    inner = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+    reads = [n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id in names]
+    reads += [
+        n for one in inner for n in ast.walk(one) if isinstance(n, ast.Name) and n.id in names and n.lineno < line
+    ]
+    return not any(isinstance(n.ctx, ast.Load) and n.lineno > line for n in reads)
 
 
 def _starts(context: Context, event: CallEvent, floats: bool) -> bool:

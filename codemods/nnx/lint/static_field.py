@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import Arrays
 from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
@@ -16,8 +17,9 @@ from codemods.nnx.lint.names import gives_arrays, last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant, inside, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Class, Param, Ref, Unknown
+from codemods.nnx.values import Attr, Call, Class, Comprehension, Const, Param, Ref, Sequence, Unknown
 
+_HASHED = frozenset(f"builtins.{name}" for name in ("tuple", "frozenset", "str", "int", "float", "bool", "len"))
 _ARRAYS = frozenset({"Array", "ndarray", "ArrayLike", "Float", "Int", "DeviceArray"})
 
 
@@ -76,6 +78,8 @@ def _fields(context: Context) -> Iterator[_Wrong]:
             marked = isinstance(statement.value, ast.Call) and static(statement.value)
             if not (marked or whole) or not _tree(cls) or "dtype" in statement.target.id.lower():
                 continue  # a type, whatever its annotation says
+            if _array(statement.annotation) and _given_others(context, cls, statement.target.id):
+                continue
             if _array(statement.annotation) or (
                 _anything(statement.annotation) and _holds_array(context, cls, statement.target.id)
             ):
@@ -93,7 +97,9 @@ def _fields(context: Context) -> Iterator[_Wrong]:
         for part in fields.elts if isinstance(fields, ast.List | ast.Tuple) else ():
             word = constant(part)
             note = _annotation(of, word) if isinstance(word, str) else None
-            if note is not None and (_array(note) or (_anything(note) and _holds_array(context, of, str(word)))):
+            if note is None or (_array(note) and _given_others(context, of, str(word))):
+                continue
+            if _array(note) or (_anything(note) and _holds_array(context, of, str(word))):
                 yield of, event.scope, part, str(word), "name it in data_fields, or keep a tuple of numbers in it"
 
 
@@ -250,6 +256,39 @@ def _given_arrays(context: Context, cls: ClassFacts, name: str) -> bool:
             return False
         found += context.sources.originals(context.flow.here(value, event.scope))
     return bool(found) and all(_several(context, one) for one in found)
+
+
+def _given_others(context: Context, cls: ClassFacts, name: str) -> bool:
+    """Say whether every call that makes an object of a dataclass gives a tuple, a text or a number for a field, though
+    its annotation says otherwise."""
+    fields = context.flow.classes.dataclass_fields(cls)
+    if name not in fields or "__init__" in cls.methods:
+        return False
+    found: list[Bound] = []
+    for event in context.bodies.named(cls.name):
+        if _called(context, event) is not cls:
+            continue
+        value = event.value.argument(fields.index(name), name) if not event.value.starred else None
+        if value is None:
+            return False
+        found += context.sources.originals(context.flow.here(value, event.scope))
+    return bool(found) and all(_hashed(context, one) for one in found)
+
+
+def _hashed(context: Context, made: Bound) -> bool:
+    """Say whether a value is a tuple, a text or a number, which can be compared and hashed."""
+    if isinstance(made.value, Sequence):
+        kinds = (context.kinds.of(context.flow.with_value(made, one)) for one in made.value.items)
+        return isinstance(made.value.node, ast.Tuple) and not any(Kind.ARRAY in one for one in kinds)
+    if isinstance(made.value, Call):
+        return context.flow.calls.callee_name(made) in _HASHED
+    if isinstance(made.value, Comprehension):  # ``tuple(name for name in names)``
+        return any(
+            isinstance(one, ast.GeneratorExp | ast.ListComp) and made.value.loop in one.generators
+            for event in context.bodies.named("tuple", "frozenset")
+            for one in event.node.args[:1]
+        )
+    return isinstance(made.value, Const)
 
 
 def _called(context: Context, event: CallEvent) -> ClassFacts | None:

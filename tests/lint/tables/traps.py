@@ -722,6 +722,16 @@ fit(jnp.ones(64), lambda tx, v: None)
     ),
     "NNX772": Cases(
         bad=(
+            """\
+from dataclasses import dataclass, field
+@partial(jax.tree_util.register_dataclass, data_fields=["energies"], meta_fields=["elements"])  # NNX772
+@dataclass
+class Sites:
+    energies: jnp.ndarray
+    elements: jnp.ndarray
+def made(energies, numbers):
+    return Sites(energies, jnp.asarray(numbers))
+""",
             "from flax import struct\n@struct.dataclass\nclass S:\n"
             "    a: jax.Array = struct.field(pytree_node=False)  # NNX772\n",
             "import dataclasses\n@jax.tree_util.register_dataclass\n@dataclasses.dataclass\nclass S:\n"
@@ -749,6 +759,23 @@ fit(jnp.ones(64), lambda tx, v: None)
             "        self.freqs = nnx.static(jnp.arange(3) / 3)  # NNX772\n",
         ),
         clean=(
+            """\
+from dataclasses import dataclass, field
+@partial(jax.tree_util.register_dataclass, data_fields=["energies"], meta_fields=["elements"])
+@dataclass
+class Sites:
+    energies: jnp.ndarray
+    elements: jnp.ndarray = field(metadata={"static": True})
+class Made:
+    def __init__(self, energies, nodes):
+        self.nodes = nodes
+        self.sites = Sites(energies=energies, elements=self.elements)
+    @property
+    def elements(self):
+        return tuple(node.upper() for node in self.nodes)
+total = jax.jit(lambda sites: sites.energies.sum())
+print(total(Made(x, ["fe", "o"]).sites))
+""",
             """\
 import dataclasses
 @jax.tree_util.register_static
