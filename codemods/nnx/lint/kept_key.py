@@ -24,6 +24,7 @@ _ONCE = re.compile(r"init|build|setup|create|make|reset|load|weight|project|feat
 # methods that give the examples in a new order, by their names, and those that are to give the same each time
 _ANEW = re.compile(r"^__(iter|next)__$|shuffle|(^|_)(batches|epochs?|minibatches)(_|$)")
 _DRAWN = re.compile(r"^_?(sample|draw)(_indices|_batch)?$|(^|_)(next|get|sample|random)_(mini)?batch$")
+_FIXED = re.compile(r"(^|_)(fixed|constant|same|eval|valid|val|test)(_|$)")
 _SAME = re.compile(r"eval|valid|test|fixed|fold|split|subset|plot|show")
 
 
@@ -41,6 +42,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if not isinstance(key, Attr) or key.base is not function.self_param or _ONCE.search(function.name):
             continue
+        if _FIXED.search(key.name):
+            continue  # the same each time, as its name says
         if name.rpartition(".")[2] in NOT_CONSUMING or (function.owner, key.name) in seen:
             continue
         if not _kept(context, event, key) or not (

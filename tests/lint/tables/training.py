@@ -973,6 +973,16 @@ class Mask(nnx.Module):
         ),
         clean=(
             """\
+class Tasks:
+    def __init__(self, count, rng):
+        self.count, self.fixed_rng = count, rng
+    def __iter__(self):
+        for rng in jax.random.split(self.fixed_rng, self.count):
+            yield jax.random.normal(rng, (2,))
+for task in Tasks(2, jax.random.key(0)):
+    print(task)
+""",
+            """\
 class Noise(nnx.Module):
     def __init__(self, rngs):
         self.rngs = rngs
