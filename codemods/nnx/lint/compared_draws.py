@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.keys import SAME, Use
+from codemods.nnx.lint.looked_at import in_figures
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Const, ModuleRef, Sequence
+from codemods.nnx.values import Call, Const, ModuleRef, Sequence
 
 _SCRIPT = re.compile(r"(^|_)(main|run\w*|demo\w*|plot\w*|compar\w*|example\w*|experiment\w*|bench\w*|show\w*)(_|$)")
 _MAKING = re.compile(
@@ -59,7 +60,7 @@ def _kept_as(use: Use) -> str:
 
 def meant_pair(context: Context, one: Use, two: Use) -> bool:
     """Say whether two uses of a key may be meant to see the same numbers."""
-    if _equal_asked(context, one, two):
+    if _equal_asked(context, one, two) or in_figures(context, one, two):
         return True
     scope = two.event.scope
     if not one.helper and not two.helper:
@@ -111,6 +112,8 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
         return True
     if use.helper and (_in_step(use, loop) or _thrown_in_part(use)):
         return True
+    if SAME.search(last_word(use.node)) and _seeded_apart(context, use):
+        return True
     if isinstance(loop, ast.For) and _of_settings(context, use, loop):
         return True
     called = {last_word(n.func) for n in ast.walk(loop.iter) if isinstance(n, ast.Call)}
@@ -119,6 +122,14 @@ def weak_round(context: Context, use: Use, loop: ast.AST) -> bool:
     if use.helper:
         return in_script(use.event.scope) or isinstance(loop.iter, ast.List | ast.Tuple)
     return in_script(use.event.scope) and any(_SHOWS.match(last_word(n.func)) for n in _calls(loop))
+
+
+def _seeded_apart(context: Context, use: Use) -> bool:
+    """Say whether a key is made of a seed of its own: not of the number from which others come."""
+    made = context.flow.resolve(context.flow.here(use.key, use.event.scope))
+    if not isinstance(made.value, Call) or not isinstance(made.value.node, ast.Call):
+        return False
+    return context.flow.calls.callee_name(made) in {"jax.random.PRNGKey", "jax.random.key"}
 
 
 _LEARNT = re.compile(r"param|weight|layer|init|train|update|optim")
@@ -180,7 +191,7 @@ def _sizes(loop: ast.For | ast.comprehension, use: Use) -> bool:
     names = names_in(loop.target)
     return any(
         last_word(n.func) in {"time", "perf_counter", "timeit", "block_until_ready"} for n in _calls(loop)
-    ) and any(names & names_in(a) for a in use.event.node.args[1:])
+    ) and any(names & names_in(a) for a in _given(use) if a is not use.node)
 
 
 def _measured(scope: Scope) -> bool:

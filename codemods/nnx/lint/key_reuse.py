@@ -18,6 +18,7 @@ from codemods.nnx.lint.conditions import apart, opposed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
+from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts
 from codemods.nnx.lint.meant import documented_same, same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
@@ -480,6 +481,8 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
     if _forgotten(context, one) or _forgotten(context, two) or _empty(one) or _empty(two):
         return False
     if _example(context, one) or _example(context, two) or _made_up(one, two) or _twins(one, two):
+        return False
+    if any(for_shapes_alone(context, use) or ignored_parts(context, use) for use in (one, two)):
         return False
     return not (_rebound(one, two) or _paired(one, two) or _in_other_cell(one, two) or _chosen(one, two))
 

@@ -78,6 +78,42 @@ for i, rate in enumerate([0.1, 0.2]):
     ),
     "NNX830": Cases(
         bad=(
+            """\
+def draw(seed):
+    rng = jax.random.key(seed)
+    a = jax.random.normal(rng)
+    return a + jax.random.uniform(rng)  # NNX830
+def other(rng):
+    def step():
+        nonlocal rng
+        rng, sub = jax.random.split(rng)
+        return jax.random.normal(sub)
+    return step
+""",
+            """\
+import flax.linen as nn
+def setup(net, key):
+    first, second = jax.random.split(key)
+    params = net.init(first, x)
+    shown, spare = jax.random.split(key)  # NNX830
+    print(net.tabulate(shown, x))
+    return params, jax.random.normal(second), jax.random.normal(spare)
+""",
+            """\
+def figure(ax, key):
+    a = jax.random.normal(key, (30,))
+    b = jax.random.normal(key, (30,))  # NNX830
+    ax.scatter(a, b)
+""",
+            """\
+def host(state, n):
+    return jax.random.uniform(state, (n,))
+root = jax.random.key(3)
+rest, sub = jax.random.split(root)
+a = host(sub, 2)
+rest, sub = jax.random.split(root)  # NNX830
+print(host(sub, 2) - a)
+""",
             _WALK
             + """\
 def move(walk, rate):
@@ -182,6 +218,84 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def train(seed, n):
+    rng = jax.random.key(seed)
+    rng, sub = jax.random.split(rng)
+    total = jax.random.normal(sub)
+    for _ in range(n):
+        rng, *rest = jax.random.split(rng, 3)
+        total += jax.random.normal(rest[0])
+    return total
+def tune(seed):
+    def made(rng):
+        def metric():
+            nonlocal rng
+            rng, sub = jax.random.split(rng)
+            return jax.random.normal(sub)
+        return metric
+    rng = jax.random.key(seed)
+    for _ in range(2):
+        rng, sub = jax.random.split(rng)
+        print(made(sub)())
+print(train(0, 2), tune(1))
+""",
+            """\
+import flax.linen as nn
+def setup(net, key):
+    first, second = jax.random.split(key)
+    params = net.init(first, x)
+    shown, spare = jax.random.split(key)
+    print(net.tabulate({"params": shown, "dropout": spare}, x))
+    return params, second
+print(setup(nn.Dense(2), jax.random.key(1)))
+""",
+            """\
+class Gauss:
+    def __init__(self, mean):
+        self.mean = mean
+    def sample(self, key, shape=()):
+        return self.mean + jax.random.normal(key, shape)
+def look():
+    key = jax.random.key(15)
+    gauss = Gauss(x)
+    one = gauss.sample(key, (3,))
+    many = gauss.sample(key, shape=(2, 3))
+    print(jax.tree.map(jnp.shape, one), many.shape)
+look()
+""",
+            """\
+class Axes:
+    def plot(self, *lines):
+        print(len(lines))
+def figures(ax, key):
+    a = jax.vmap(lambda k: jax.random.normal(k, (3,)))(jax.random.split(key, 4))
+    ax.plot(a.T)
+    b = jax.vmap(lambda k: 2 + jax.random.normal(k, (3,)))(jax.random.split(key, 4))
+    high = b + 1
+    ax.plot(high.T)
+figures(Axes(), jax.random.key(1))
+""",
+            """\
+def run(config, train, judge, net):
+    key = jax.random.key(config["seed"])
+    eval_key = jax.random.key(config["eval_seed"])
+    for epoch in range(3):
+        key, sub = jax.random.split(key)
+        net = train(net, sub)
+        for one in jax.random.split(eval_key, 2):
+            print(judge(net, one))
+run({"seed": 0, "eval_seed": 1}, lambda n, k: n, lambda n, k: jax.random.normal(k), 1.0)
+""",
+            """\
+def host(state, n):
+    return jnp.asarray(np.random.rand(n))
+root = jax.random.key(3)
+rest, sub = jax.random.split(root)
+a = host(sub, 2)
+rest, sub = jax.random.split(root)
+print(host(sub, 2) - a)
+""",
             _WALK
             + """\
 def move(walk, rate):
