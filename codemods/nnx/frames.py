@@ -102,11 +102,12 @@ class Frame:
 class Part(Value):
     """A copy of ``of``, or of something in it, made by ``nnx.merge``, ``nnx.clone`` or the like at ``site``."""
 
-    __slots__ = ("of", "site")
+    __slots__ = ("depth", "of", "site")
 
     def __init__(self, site: Value, of: Bound) -> None:
         self.site = site
         self.of = of
+        self.depth: int = of.value.depth + 1 if isinstance(of.value, Part) else 1  # of copies of copies
 
 
 class Indexed(Value):
@@ -122,15 +123,16 @@ class Indexed(Value):
 class Round(Value):
     """The element of ``base`` in the current round of a loop in an activation."""
 
-    __slots__ = ("base", "frame", "loop")
+    __slots__ = ("_hash", "base", "frame", "loop")
 
     def __init__(self, base: Value, loop: ast.AST, frame: Frame | None) -> None:
         self.base = base
         self.loop = loop
         self.frame = frame
+        self._hash = hash((base, loop, frame))  # of an element of an element of ... as well
 
     def __hash__(self) -> int:
-        return hash((self.base, self.loop, self.frame))
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.frames import Frame
@@ -26,6 +26,7 @@ DOUBT = "doubt"
 _EVERYTHING: frozenset[object] = frozenset((EVERYTHING,))
 _DOUBT: frozenset[object] = frozenset((DOUBT,))
 _NO_SIGNS: tuple[object, ...] = (None,)
+_NONE: dict[frozenset[object], dict[frozenset[object], Any]] = {}
 _MANY = 40  # from how many functions on an answer is taken to stand on all that is assumed
 
 
@@ -185,7 +186,8 @@ class Answer(Generic[V]):
         self.value = value
         self.asked = asked
         self._frames = frames  # what was assumed of the functions that were asked about
-        self._others: dict[object, list[Answer[V]]] | None = None  # to the same question, by what must be assumed
+        # others to the same question, by what must be assumed, by what was asked about, and by what was assumed of that
+        self._others: dict[object, dict[frozenset[object], dict[frozenset[object], Answer[V]]]] | None = None
 
     def under(self, assumptions: Assumptions) -> Answer[V] | None:
         """Return the one of several answers that holds under assumptions, on which the present question then stands."""
@@ -195,8 +197,13 @@ class Answer(Generic[V]):
             return self
         if self._others is not None:
             for sign in assumptions.signs:
-                for answer in self._others.get(sign, ()):
-                    if answer._holds(assumptions):
+                for asked, answers in self._others.get(sign, _NONE).items():
+                    frames = assumptions.parts.get(asked)
+                    if frames is None:
+                        frames = assumptions.of(asked)
+                    answer = answers.get(frames)
+                    if answer is not None:
+                        assumptions.stand_on(asked)
                         return answer
         return None
 
@@ -220,7 +227,8 @@ class Answer(Generic[V]):
 
     def steady(self) -> Answer[V] | None:
         """Return those of several answers that are not provisional; None if all are."""
-        every = [self, *(answer for others in (self._others or {}).values() for answer in others)]
+        others = (self._others or {}).values()
+        every = [self, *(one for by_asked in others for answers in by_asked.values() for one in answers.values())]
         left = [answer for answer in every if answer.asked.isdisjoint((DOUBT, EVERYTHING))]
         if not left:
             return None
@@ -236,7 +244,8 @@ class Answer(Generic[V]):
             return other
         if self._others is None:
             self._others = {}
-        self._others.setdefault(other._sign(), []).append(other)
+        answers = self._others.setdefault(other._sign(), {}).setdefault(other.asked, {})
+        answers.setdefault(other._frames, other)
         return self
 
 

@@ -57,6 +57,9 @@ _bound = tuple.__new__
 _MADE = frozenset({Const, Ref, Sequence, Mapping, Comprehension, Function, Class, Unknown, Changed, Part})
 
 
+_COPIES = 20  # how many copies of copies are told apart
+
+
 class Flow:
     """Answers questions about the values of one project: itself where a value comes from, its parts the others.
 
@@ -141,6 +144,8 @@ class Flow:
         """Return the copy of a value that ``site`` makes; the same object for the same copy."""
         if isinstance(of.value, Const | Ref | ModuleRef | Class | Function):
             return of
+        if isinstance(of.value, Part) and of.value.depth >= _COPIES:
+            return of  # a function that copies what it is given and hands it to itself has no end
         key = (site, of, frame)
         if key not in self._parts:
             self._parts[key] = Part(site, of)
