@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.frames import Frame
@@ -26,7 +26,6 @@ DOUBT = "doubt"
 _EVERYTHING: frozenset[object] = frozenset((EVERYTHING,))
 _DOUBT: frozenset[object] = frozenset((DOUBT,))
 _NO_SIGNS: tuple[object, ...] = (None,)
-_NONE: dict[frozenset[object], dict[frozenset[object], Any]] = {}
 _MANY = 40  # from how many functions on an answer is taken to stand on all that is assumed
 
 
@@ -197,7 +196,8 @@ class Answer(Generic[V]):
             return self
         if self._others is not None:
             for sign in assumptions.signs:
-                for asked, answers in self._others.get(sign, _NONE).items():
+                by_asked = self._others.get(sign)
+                for asked, answers in by_asked.items() if by_asked is not None else ():
                     frames = assumptions.parts.get(asked)
                     if frames is None:
                         frames = assumptions.of(asked)
