@@ -10,7 +10,7 @@ from codemods.nnx.facts import CallEvent, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, one_of
 from codemods.nnx.nodes import last_word
 
 # read when jax is imported, and never again; measured for those of platforms, precision and NaNs
@@ -85,11 +85,16 @@ def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
             continue
         option = constant(event.node.args[0])
         wide = option == "jax_enable_x64" and constant(event.node.args[1]) is True
-        if not (option in _OPTIONS_AT_START or wide) or context.flow.calls.name(event) != "jax.config.update":
+        if (
+            not (one_of(event.node.args[0], _OPTIONS_AT_START) or wide)
+            or context.flow.calls.name(event) != "jax.config.update"
+        ):
             continue
         if in_test(event.scope) or context.bodies.guarded(event.node, event.scope):
             continue
         used = _computation(context, event.scope, event.node, floats=wide)
+        if used is not None and _begun_anew(module, used, event.node):
+            continue
         if used is not None:
             what = "the arrays made before stay of 32 bits" if wide else "the backends are running already"
             yield finding(
@@ -100,6 +105,20 @@ def _options(context: Context, module: ModuleFacts) -> Iterator[Finding]:
                 "set it right behind the import of JAX",
                 related=[(used, "computed here")],
             )
+
+
+def _begun_anew(module: ModuleFacts, used: ast.AST, node: ast.Call) -> bool:
+    """Say whether the cell of a setting imports JAX again before it: it is the first one behind a restart."""
+    cells = module.source.cell_starts
+    start = max((line for line in cells if line <= node.lineno), default=0)
+    return getattr(used, "lineno", start) < start and any(
+        start <= statement.lineno < node.lineno and _imports_jax(statement) for statement in module.imports
+    )
+
+
+def _imports_jax(statement: ast.Import | ast.ImportFrom) -> bool:
+    names = [a.name for a in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+    return any(name.partition(".")[0] == "jax" for name in names)
 
 
 def _first_import(module: ModuleFacts) -> ast.stmt | None:

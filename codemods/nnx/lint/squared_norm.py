@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.syntax import argument, constant, one_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -47,7 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _other(node: ast.Call) -> bool:
     """Say whether a norm is another than the Euclidean one."""
     given = argument(node, 1, "ord")
-    return given is not None and constant(given) not in {2, "fro"} and not _none(given)
+    return given is not None and not one_of(given, (2, "fro")) and not _none(given)
 
 
 def _none(node: ast.expr) -> bool:
@@ -58,7 +58,7 @@ def _square(context: Context, event: CallEvent) -> ast.expr | None:
     """Return the expression that squares a norm."""
     for node in context.bodies.nodes(event.scope):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-            if constant(node.right) in {2} and _is(node.left, event):
+            if constant(node.right) == 2 and _is(node.left, event):
                 return node
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             if sum(_is(factor, event) for factor in _factors(node)) > 1:

@@ -342,7 +342,8 @@ def _array(note: ast.expr) -> bool:
         return _array(note.left) or _array(note.right)
     if isinstance(note, ast.Subscript):
         word = last_word(note.value)
-        if isinstance(note.slice, ast.Tuple) and constant(note.slice.elts[-1]) == "":
+        shape = note.slice.elts[1:] if isinstance(note.slice, ast.Tuple) else []
+        if isinstance(note.slice, ast.Tuple) and (not shape or constant(shape[-1]) == ""):
             return False  # one number, which can be compared
         return word in {"Float", "Int"} or (word == "Optional" and _array(note.slice))
     return isinstance(note, ast.Name | ast.Attribute) and last_word(note) in _ARRAYS - {"Float", "Int"}

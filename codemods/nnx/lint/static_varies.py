@@ -56,7 +56,7 @@ def counted(target: ast.expr, values: ast.expr) -> Iterator[ast.Name]:
         word in _SPACED and last_word(getattr(func, "value", None)) in _NUMPY
     ):
         yield from (n for n in ast.walk(target) if isinstance(n, ast.Name))
-    elif word in {"enumerate", "zip"} and isinstance(target, ast.Tuple):
+    elif word in {"enumerate", "zip"} and isinstance(target, ast.Tuple) and target.elts:
         parts = zip(target.elts[word == "enumerate" :], values.args, strict=False)
         if word == "enumerate" and isinstance(target.elts[0], ast.Name):
             yield target.elts[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codemods.nnx.edits import Edit
 from codemods.nnx.facts import CallEvent, FunctionNode
@@ -133,6 +133,21 @@ def behind(function: FunctionNode | ast.Module) -> dict[ast.AST, tuple[ast.If, .
     return found
 
 
+def short_circuits(nodes: Iterable[ast.AST]) -> dict[ast.AST, tuple[tuple[ast.expr, bool], ...]]:
+    """Return for the nodes of a body the operands of ``and`` and ``or`` in front of them, outermost first.
+
+    With each comes the truth that it must have for the node to be reached.
+    """
+    found: dict[ast.AST, tuple[tuple[ast.expr, bool], ...]] = {}
+    for node in nodes:  # those around come first
+        if isinstance(node, ast.BoolOp):
+            before = [(value, isinstance(node.op, ast.And)) for value in node.values]
+            for place, value in enumerate(node.values[1:], 1):
+                for part in (value, *every(value)):
+                    found[part] = (*found.get(part, ()), *before[:place])
+    return found
+
+
 def _leaves(node: ast.AST, arm: str) -> bool:
     block = getattr(node, arm, None)
     return (
@@ -150,6 +165,12 @@ def constant(node: ast.expr | None) -> object:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
+
+
+def one_of(node: ast.expr | None, values: Iterable[object]) -> bool:
+    """Say whether an expression is a literal of one of these values; a list has no hash, and may be asked about too."""
+    value = constant(node)
+    return value is not None and any(value == one for one in values)
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:

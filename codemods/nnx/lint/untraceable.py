@@ -16,7 +16,7 @@ from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import BODIES, last
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, in_test, kinds_of, shown
 from codemods.nnx.lint.static_flag import flags_of
-from codemods.nnx.lint.syntax import constant
+from codemods.nnx.lint.syntax import constant, one_of
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.lint.tree_fields import untraceable_field
 from codemods.nnx.may.may import Made
@@ -372,7 +372,7 @@ def _option(context: Context, name: str, read: Bound) -> bool:
     options = [
         event.node
         for event in context.bodies.named("add_argument")
-        if any(constant(a) in {f"--{name}", f"--{name.replace('_', '-')}"} for a in event.node.args)
+        if any(one_of(a, (f"--{name}", f"--{name.replace('_', '-')}")) for a in event.node.args)
     ]
     return bool(options) and all(_of_text(option) for option in options)
 

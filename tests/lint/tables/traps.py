@@ -818,6 +818,15 @@ g(Settings(), x), g(Settings(), x)
             "for k in jax.random.split(key, 2):\n    jax.tree.map(jnp.add, make(k), make(k))\n",
             "class Net(nnx.Module):\n    def __init__(self, rngs):\n        self.layer = nnx.Linear(3, 3, rngs=rngs)\n"
             "        self.freqs = jnp.arange(3) / 3\n        self.rate = 0.5\nNet(nnx.Rngs(0))\n",
+            """\
+import dataclasses
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Block:
+    x: jax.Array
+    stem: tuple[()] = dataclasses.field(default=(), metadata={"static": True})
+    stages: tuple[()] | None = dataclasses.field(default=None, metadata={"static": True})
+""",
         ),
     ),
     "NNX780": Cases(
@@ -858,6 +867,19 @@ g(Settings(), x), g(Settings(), x)
             "import os\nos.environ['JAX_COORDINATOR_ADDRESS'] = 'localhost:1234'\n"
             "os.environ['WANDB_MODE'] = 'offline'\n",
             "import os\nfrom unittest import mock\ndef test_cpu():\n    os.environ['JAX_PLATFORMS'] = 'cpu'\n",
+            """\
+settings = {}
+settings.update([("jax_platforms", "cpu")])
+settings.update([["jax_enable_x64", True]], jax_platforms=True)
+""",
+            """\
+# %%
+y = x + 1
+# %%
+import jax
+jax.config.update("jax_platform_name", "cpu")
+z = jnp.ones(3)
+""",
         ),
     ),
     "NNX777": Cases(
