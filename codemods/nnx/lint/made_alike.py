@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Function
+from codemods.nnx.values import Call, Function
 
 _MAKING = re.compile(r"_*(make|create|build|construct)(_\w+)?")
 _DRAWING = re.compile(
@@ -62,3 +62,22 @@ def made_alike(context: Context, scope: Scope, node: ast.Assign) -> bool:
                 if isinstance(one.func.value, ast.Name) and one.func.value.id in names:
                     return False  # a method may change what it is made of
     return True
+
+
+def of_literals(context: Context, node: ast.stmt, scope: Scope) -> bool:
+    """Say whether a statement makes a value of JAX or optax out of literals: the same whenever it is run."""
+    made = node.value if isinstance(node, ast.Assign) else None
+    calls = [n for n in ast.walk(made) if isinstance(n, ast.Call)] if made is not None else []
+    names = {id(n) for call in calls for n in ast.walk(call.func)}
+    plain = ast.Constant | ast.Call | ast.keyword | ast.Tuple | ast.List | ast.UnaryOp | ast.unaryop | ast.expr_context
+    if not calls or made is None or not all(isinstance(n, plain) or id(n) in names for n in ast.walk(made)):
+        return False
+    values = [scope.module.values.get(call) for call in calls]
+    return all(
+        isinstance(value, Call)
+        and context.flow.calls.callee_name(context.flow.here(value, scope)).startswith(_PURE)
+        for value in values
+    )  # fmt: skip
+
+
+_PURE = ("jax.", "optax.", "numpy.array", "numpy.ones", "numpy.zeros", "numpy.arange")

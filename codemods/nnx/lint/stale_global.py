@@ -15,11 +15,12 @@ from codemods.nnx.lint.between import Place, changed_between, compiling_roots, s
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.for_want import for_want
 from codemods.nnx.lint.held import held
-from codemods.nnx.lint.made_alike import made_alike
+from codemods.nnx.lint.made_alike import made_alike, of_literals
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.names import COMPILING, last
 from codemods.nnx.lint.places import in_test, kinds_of, shown, traced_bodies
 from codemods.nnx.lint.running import running_calls
+from codemods.nnx.lint.same_again import compiled_anew, other_item
 from codemods.nnx.lint.static_changed import changed_statics
 from codemods.nnx.lint.syntax import constant, inside, names_in, of_comprehension
 from codemods.nnx.lint.traced import COMPILED, Root
@@ -56,6 +57,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for node, value in _read(context, function):
             if node.id not in seen and _data(context, value) and not _function_part(context, function, node, value):
+                if compiled_anew(context, function, value):
+                    continue
                 seen.add(node.id)
                 change = _rebound(context, function, value)
                 place = (value.scope, change) if change is not None else _called_between(context, function, value)
@@ -117,7 +120,9 @@ def _called_between(context: Context, function: FunctionFacts, free: Free) -> Pl
     changes = [
         change
         for change in _changes(context, free)
-        if not _before(context, function, free, change) and not _with_the_shape(context, *change)
+        if not _before(context, function, free, change)
+        and not _with_the_shape(context, *change)
+        and not other_item(context, function, free.name, change[1])
     ]
     return changed_between(context, compiling_roots(context, function), changes) if changes else None
 
@@ -147,7 +152,8 @@ def _same(context: Context, free: Free, scope: Scope) -> bool:
     texts = {ast.dump(n) for n in nodes}
     if scope is not free.scope or len(texts) != 1 or not isinstance(nodes[0], ast.Assign):
         return False
-    return _settled(nodes[0]) or all(made_alike(context, scope, n) for n in nodes if isinstance(n, ast.Assign))
+    alike = (made_alike(context, scope, n) for n in nodes if isinstance(n, ast.Assign))
+    return _settled(nodes[0]) or of_literals(context, nodes[0], scope) or all(alike)
 
 
 def _once(context: Context, free: Free, scope: Scope) -> bool:
@@ -196,7 +202,7 @@ def _counter(loop: ast.For) -> str:
     if not isinstance(loop.iter, ast.Call) or loop.iter.keywords or len(loop.iter.args) != 1:
         return ""
     target = loop.target
-    if last_word(loop.iter.func) == "enumerate" and isinstance(target, ast.Tuple):
+    if last_word(loop.iter.func) == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
         target = target.elts[0]
     elif last_word(loop.iter.func) not in {"range", "trange"}:
         return ""
@@ -318,7 +324,7 @@ def _function_part(context: Context, function: FunctionFacts, node: ast.Name, fr
 
 def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt | ast.expr | None:
     """Return what binds a variable again after a first call and before another; None if nothing does."""
-    outer = free.scope
+    outer, reader = free.scope, function
     nodes = context.bodies.nodes(outer)
     while function.scope.parent is not outer:  # an inner function reads it, and the outer one is called
         above = function.scope.parent.function if function.scope.parent is not None else None
@@ -340,7 +346,7 @@ def _rebound(context: Context, function: FunctionFacts, free: Free) -> ast.stmt 
         if not _binds(node, free.name) and not _calls(node, writers):
             continue
         assert isinstance(node, ast.stmt | ast.expr)
-        if _with_the_shape(context, outer, node):
+        if _with_the_shape(context, outer, node) or other_item(context, reader, free.name, node):
             continue
         if _binds(node, free.name) and (_same(context, free, outer) or _once(context, free, outer)):
             continue

@@ -1352,6 +1352,42 @@ def main():
         print(f._apply(x))
 main()
 """,
+            """\
+params = {"vae": x, "text": x}
+@jax.jit
+def encode(ids):
+    return params["text"] + ids
+a = encode(x)
+params["vae"] = params["vae"] * 2
+b = encode(x)
+""",
+            """\
+def train():
+    opt = optax.inject_hyperparams(optax.sgd)(learning_rate=0.0)
+    params = x
+    state = opt.init(params)
+    @jax.jit
+    def step(params, state):
+        updates, state = opt.update(params, state)
+        return optax.apply_updates(params, updates), state
+    params, state = step(params, state)
+    opt = optax.inject_hyperparams(optax.adam)(learning_rate=0.1)
+    state = opt.init(params)
+    params, state = step(params, state)
+    return params
+y = train()
+""",
+            """\
+optim = optax.adam(1e-4)
+@jax.jit
+def follow(grads, state):
+    return optim.update(grads, state)
+weights = jnp.ones(3)
+updates, state = follow(weights, optim.init(weights))
+optim = optax.adam(1e-4)
+weights = jnp.ones(4)
+updates, state = follow(weights, optim.init(weights))
+""",
         ),
     ),
     "NNX808": Cases(

@@ -1,0 +1,62 @@
+"""What a variable that is bound again means for compiled code which reads it: nothing, or a new compilation."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.lint.syntax import constant
+from codemods.nnx.values import Call, Free, Param, Value
+
+
+def other_item(context: Context, function: FunctionFacts, name: str, change: ast.AST) -> bool:
+    """Say whether a statement changes another item of a dict than those that a function reads.
+
+    Args:
+        context: the analysis.
+        function: what is compiled, or called by that.
+        name: the variable with the dict.
+        change: the statement that binds the variable, or an item of it.
+    """
+    target = change.targets[0] if isinstance(change, ast.Assign) and len(change.targets) == 1 else None
+    target = change.target if isinstance(change, ast.AugAssign) else target
+    if not isinstance(target, ast.Subscript) or constant(target.slice) is None:
+        return False
+    nodes = [n for n in context.bodies.nodes(function.scope) if not isinstance(n, ast.expr_context)]
+    read = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
+    items = [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and n.value.id == name]
+    keys = [constant(one.slice) for one in items]
+    return len(items) == len(read) and None not in keys and constant(target.slice) not in keys
+
+
+def compiled_anew(context: Context, function: FunctionFacts, free: Free) -> bool:
+    """Say whether another optimizer takes the place of the first, whose state is an argument of the compiled function:
+    a state of another structure makes JAX compile it anew."""
+    reads = [
+        n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Name) and n.id == free.name
+    ]  # fmt: skip
+    steps = [
+        event
+        for event in context.bodies.calls.get(function.scope, ())
+        if isinstance(event.node.func, ast.Attribute)
+        and event.node.func.attr == "update"
+        and event.node.func.value in reads
+        and len(event.value.args) > 1
+        and isinstance(event.value.args[1], Param)
+        and event.value.args[1].function is function
+    ]
+    if not steps or len(steps) != len(reads):
+        return False
+    makers = {_maker(context, value, free.scope) for value in free.scope.bindings.get(free.name, ())}
+    return len(makers) > 1
+
+
+def _maker(context: Context, value: Value, scope: Scope) -> str:
+    """Return what makes an optimizer, with what ``inject_hyperparams`` is given and the like."""
+    if not isinstance(value, Call):
+        return ""
+    if isinstance(value.callee, Call):
+        return ast.unparse(value.node.func)
+    parts = [_maker(context, one, scope) for one in value.args if isinstance(one, Call)]
+    return f"{context.flow.calls.callee_name(context.flow.here(value, scope))}({', '.join(parts)})"
