@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.lint.keys import SAME, Use
 from codemods.nnx.lint.looked_at import in_figures
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import constant, inside, names_in, one_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, ModuleRef, Sequence
 
@@ -62,11 +62,13 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
     """Say whether two uses of a key may be meant to see the same numbers."""
     if _equal_asked(context, one, two) or in_figures(context, one, two):
         return True
+    if _only_asked(context, one) or _only_asked(context, two):
+        return True
     scope = two.event.scope
     if not one.helper and not two.helper:
         if "split" not in (last(one.name), last(two.name)) and SAME.search(last_word(one.node)):
             return True
-        return (_only_shown(one) and _only_shown(two)) or (
+        return (_only_shown(context, one) and _only_shown(context, two)) or (
             in_script(scope) and _measured(scope) and one.name == two.name
         )
     if "split" in (last(one.name), last(two.name)) and not (one.helper and two.helper):
@@ -91,12 +93,19 @@ def _things(use: Use) -> set[str]:
     return {name for part in parts for name in names_in(part)}
 
 
+_SPLITS = frozenset(
+    {"train", "training", "eval", "eval_train", "evaluation", "val", "valid", "validation", "dev", "test"}
+)
+
+
 def _other_setting(one: Use, two: Use) -> bool:
     """Say whether a helper is called twice with a switch or rate of another value, and is the same otherwise."""
     first, second = _given(one), _given(two)
     if one.name != two.name or len(first) != len(second) or _made(one, two):
         return False
     unlike = [pair for pair in zip(first, second, strict=True) if ast.dump(pair[0]) != ast.dump(pair[1])]
+    if any(one_of(a, _SPLITS) and one_of(b, _SPLITS) for a, b in unlike):
+        return True  # each is the order of other data
     return bool(unlike) and all(
         isinstance(a, ast.Constant) and isinstance(a.value, bool | str | float) for p in unlike for a in p
     )
@@ -198,15 +207,54 @@ def _measured(scope: Scope) -> bool:
     return bool(_MEASURING.search(scope.module.source.path.replace("\\", "/").rpartition("/")[2].lower()))
 
 
-def _only_shown(use: Use) -> bool:
+def _only_shown(context: Context, use: Use) -> bool:
     """Say whether what is drawn is shown, and nothing else is done with it."""
     statement = use.event.statement
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and statement.value is not use.event.node
-        and bool(_SHOWS.match(last_word(statement.value.func)))
-    )
+    if _shows(statement):
+        return not isinstance(statement, ast.Expr) or statement.value is not use.event.node
+    return last(use.name) != "split" and _only_in(context, use, _shows)
+
+
+def _shows(statement: ast.stmt) -> bool:
+    """Say whether a statement is a call that shows something."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and bool(_SHOWS.match(last_word(call.func)))
+
+
+def _only_asked(context: Context, use: Use) -> bool:
+    """Say whether text asserts something of what is drawn, each time alone, and nothing else is done with it."""
+    return last(use.name) != "split" and _only_in(context, use, lambda one: isinstance(one, ast.Assert))
+
+
+def _only_in(context: Context, use: Use, wanted: Callable[[ast.stmt], bool]) -> bool:
+    """Say whether all that reads what a use gives, until its variable is bound again, are statements of one kind."""
+    names, scope, first = _targets(use), use.event.scope, use.event.statement
+    nodes = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.stmt) and n.lineno > first.lineno]
+    bound = [n for n in nodes if isinstance(n, ast.Assign) and names & {m for t in n.targets for m in names_in(t)}]
+    end = min((n.lineno for n in bound), default=None)
+    around = context.bodies.paths(scope).get(use.event.node, ())
+    if len(names) != 1 or use.event.loops or any(context.bodies.paths(scope).get(n) != around for n in bound):
+        return False
+    if any(isinstance(n, ast.FunctionDef | ast.ClassDef) for n in nodes):
+        return False  # which may read it at any time
+    reading = [n for n in nodes if names & names_in(n) and (end is None or n.lineno < end)]
+    reads_itself = any(n.lineno == end and names & names_in(n.value) for n in bound)
+    return bool(reading) and not reads_itself and all(wanted(n) for n in reading)
+
+
+_CLOCKS = frozenset({"time", "perf_counter", "perf_counter_ns", "monotonic", "default_timer"})
+_FEW = 3  # rounds, of which the first one compiles
+
+
+def warmed_up(loop: ast.AST) -> bool:
+    """Say whether a loop does the same a few times to measure it: the first round compiles, the others are timed."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or last_word(loop.iter.func) != "range":
+        return False
+    times = constant(loop.iter.args[0]) if len(loop.iter.args) == 1 else None
+    names = names_in(loop.target)
+    reads = [n for part in loop.body for n in ast.walk(part) if isinstance(n, ast.Name) and n.id in names]
+    measured = any(last_word(call.func) in _CLOCKS for call in _calls(loop))
+    return type(times) is int and times <= _FEW and not reads and measured
 
 
 def _targets(use: Use) -> set[str]:

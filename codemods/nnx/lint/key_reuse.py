@@ -13,23 +13,26 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Indexed
-from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, weak_round
+from codemods.nnx.lint.carried_dict import changed_in_place
+from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, warmed_up, weak_round
 from codemods.nnx.lint.conditions import apart, opposed
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
 from codemods.nnx.lint.looked_at import for_shapes_alone, ignored_parts
+from codemods.nnx.lint.lost_draws import lost_in_try
 from codemods.nnx.lint.meant import documented_same, same_said
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import constant_key
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.lint.syntax import constant, inside, names_in
+from codemods.nnx.lint.syntax import argument, constant, inside, names_in
 from codemods.nnx.lint.unread import given_names, unread
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Sequence, Value
 
 _ROUNDS = frozenset({"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"})
-_ORDERS = frozenset({"choice", "permutation", "shuffle"})
+_ORDERED = {"choice": "a", "permutation": "x", "shuffle": "x"}  # the parameter that takes what is put into an order
+_ORDERS = frozenset(_ORDERED)
 _PLACES = frozenset({"permutation", "choice", "randint"})
 _HELPERS = 3  # how many functions deep a key is followed that picks orders
 _TIMING = re.compile(r"_*(bench|timeit|autotune)")
@@ -160,7 +163,7 @@ def _of_key(
             )
             continue
         loops = [loop for loop in use.event.loops if _repeats(context, use, loop)]
-        if loops and not use.helper and _timed(context, scope):
+        if loops and ((not use.helper and _timed(context, scope)) or any(map(warmed_up, loops))):
             continue
         if loops and (parts := _parts_of_rounds(use, loops)) is not None:
             if parts:
@@ -250,12 +253,19 @@ def _meant(context: Context, use: Use) -> bool:
         or SAME.search(use.name)
         or use.name.startswith("__")
         or SAME.search(_whole(context, use))
+        or SAME.search(_owner(use))
     ):
         return True
     statement = use.event.statement  # what is assigned to `_names` is an example of shapes, as a rule
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is use.event.node else []
     names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
     return bool(names) and all(name.startswith("_") for name in names)
+
+
+def _owner(use: Use) -> str:
+    """Return the name of the object whose method a call is."""
+    func = use.event.node.func
+    return last_word(func.value) if isinstance(func, ast.Attribute) else ""
 
 
 def _related(context: Context, one: Use, two: Use) -> bool:
@@ -295,8 +305,8 @@ def _spelt_out(context: Context, use: Use) -> set[str]:
     found = set()
     for event in context.bodies.calls.get(called.scope, ()):
         text = ast.dump(event.node)
-        for name, argument in given.items():
-            text = text.replace(name, argument)
+        for name, handed in given.items():
+            text = text.replace(name, handed)
         found.add(text)
     return found
 
@@ -476,7 +486,9 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
         opposed(first, ((guard, "orelse"),), body) for guard in context.bodies.behind(two.event.node, two.event.scope)
     ):
         return False  # the function has ended where the first is reached
-    if _unread(context, one, two, paths) or _thrown(one) or _thrown(two):
+    if _unread(context, one, two, paths) or lost_in_try(context, one, two, paths):
+        return False
+    if _thrown(one) or _thrown(two):
         return False
     if _forgotten(context, one) or _forgotten(context, two) or _empty(one) or _empty(two):
         return False
@@ -517,6 +529,8 @@ def _unread(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[tup
         way = paths.get(two.event.node, ())
         read = paths.get(node, ())
         behind = node.lineno > (second.end_lineno or second.lineno)
+        if behind and unread(context, scope, second, {name}):
+            continue  # it is bound again before
         if apart(way, read, scope.node) if behind else apart(read, way, scope.node):
             continue
         if any(opposed(way, ((guard, "orelse"),), scope.node) for guard in context.bodies.behind(node, scope)):
@@ -616,11 +630,11 @@ def _example(context: Context, use: Use) -> bool:
     names = (n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name)
     reads = {n for n in names if isinstance(n.ctx, ast.Load)}
     given = {  # behind the key; what stands first are weights that an optimizer begins with
-        argument
+        one
         for event in context.bodies.calls.get(scope, ())
         if (isinstance(event.node.func, ast.Attribute) and event.node.func.attr in _INIT)
         or _INITIALIZING.search(last_word(event.node.func))
-        for argument in (*event.node.args[1:], *(k.value for k in event.node.keywords))
+        for one in (*event.node.args[1:], *(k.value for k in event.node.keywords))
     }
     return bool(reads) and reads <= given
 
@@ -720,8 +734,20 @@ def _paired(one: Use, two: Use) -> bool:
             return True  # the same places of several arrays
     if last(one.name) not in _ORDERS:
         return False
-    first, second = one.event.node.args, two.event.node.args
-    return len(first) > 1 and len(second) > 1 and ast.dump(first[1]) != ast.dump(second[1])
+    ends = [_cut_at(use) for use in (one, two)] if ast.dump(one.event.node) == ast.dump(two.event.node) else []
+    if ends and (ends[0][1] == ends[1][0] != "" or ends[1][1] == ends[0][0] != ""):
+        return True  # one order is cut in two
+    first, second = (argument(use.event.node, 1, _ORDERED[last(use.name)]) for use in (one, two))
+    return first is not None and second is not None and ast.dump(first) != ast.dump(second)
+
+
+def _cut_at(use: Use) -> tuple[str, str]:
+    """Return where the part of a draw begins and ends that its statement takes, as texts; empty where it does not."""
+    for node in ast.walk(use.event.statement):
+        if isinstance(node, ast.Subscript) and node.value is use.event.node and isinstance(node.slice, ast.Slice):
+            lower, upper = (ast.unparse(end) if end is not None else "" for end in (node.slice.lower, node.slice.upper))
+            return lower, upper
+    return "", ""
 
 
 def _picked_from(use: Use) -> str:
@@ -836,7 +862,7 @@ def _handed_on(context: Context, use: Use) -> bool:
     if use.helper or function is None or not isinstance(key, Param | Item):
         return False
     tracing = context.traced.get(function)
-    if tracing is None or not tracing.roots or tracing.sites:
+    if tracing is None or not tracing.roots or tracing.sites or changed_in_place(context, function):
         return False
     transforms = {root.transform for root in tracing.roots}
     if not transforms <= _ROUNDS or len(transforms) > 1 or not function.returns:

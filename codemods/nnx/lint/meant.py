@@ -21,6 +21,7 @@ _PURPOSE = r"\b(?:on purpose|purposely|intentional(?:ly)?|deliberate(?:ly)?|by d
 _ABOUT = rf"\b(?:same|identical|re-?us\w+|{_SUBJECT})"
 _EVEN_SO = re.compile(r"(?:n'?t|\bnot|\bno)\s+(?:really\s+)?(?:matter|influence|affect|effect|impact|harm)")
 _SAID = re.compile(rf"{_SAME}|{_BACK}|{_PURPOSE}.*{_ABOUT}|{_ABOUT}.*{_PURPOSE}|\bcommon random numbers\b")
+_FIXED = re.compile(rf"(?:use |with )?(?:a |the )?(?:fixed|constant)\s+{_SUBJECT}(?:\s+for\b.*)?[.!]*")
 _OF_KEYS = re.compile(rf"\b{_SUBJECT}")
 _AGAINST = re.compile(
     r"n't\b|\b(?:not|never|no|avoid\w*|prevent\w*|without|todo|fixme|xxx|hack|bugs?|twice|careless\w*|wrong|mistake|different|distinct|"
@@ -56,7 +57,7 @@ def same_said(scope: Scope, statement: ast.stmt | ast.expr) -> bool:
 def says_same(text: str) -> bool:
     """Say whether a comment tells that a key or its numbers are the same on purpose, or that it does not matter."""
     text = text.lower()
-    if _EVEN_SO.search(text) and _OF_KEYS.search(text):
+    if (_EVEN_SO.search(text) and _OF_KEYS.search(text)) or _FIXED.fullmatch(text.strip()):
         return True
     return bool(_SAID.search(text)) and not _AGAINST.search(text)
 

@@ -11,6 +11,7 @@ from codemods.nnx.facts import FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.begun_carry import begun_anew
+from codemods.nnx.lint.carried_dict import changed_in_place
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
@@ -92,6 +93,8 @@ def _judged(context: Context, function: FunctionFacts, carry: Param, loop: str) 
         and loop.startswith("jax.")
         and (output is None or (isinstance(output, ast.Constant) and output.value is None))
     )
+    if changed_in_place(context, function):
+        return
     for name in _kept(context, function, carry, node, value):
         for new in made:
             read = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == new]

@@ -444,6 +444,108 @@ def draw(key, n):
         return jax.random.normal(key)
     return jax.random.uniform(key)
 """,
+            """\
+def run(carry):
+    def body(i, carry):
+        key, sub = jax.random.split(carry["key"])
+        carry.update(key=key, x=carry["x"] + jax.random.normal(sub, (3,)))
+        return carry
+    return jax.lax.fori_loop(0, 3, body, carry)
+y = run({"key": key, "x": x})
+""",
+            """\
+def make(k, shape, complex_values):
+    if complex_values:
+        one, two = jax.random.split(k)
+        start = jax.random.normal(one, shape) + 1j * jax.random.normal(two, shape)
+    else:
+        start = jax.random.normal(k, shape)
+    try:
+        left, _, right = jnp.linalg.svd(start)
+        return left, right
+    except ValueError:
+        return jax.random.normal(k, shape), None
+y = make(key, (3, 3), True)
+""",
+            """\
+def noise(kind, k):
+    phases = 2.0 * jax.random.uniform(k, (3,))
+    if kind == "uniform":
+        out = jnp.exp(phases)
+    elif kind == "normal":
+        one, two = jax.random.split(k)
+        size = jax.random.normal(one, (3,))
+        phases = jax.random.uniform(two, (3,))
+        out = size * jnp.exp(phases)
+    else:
+        raise ValueError(kind)
+    return out
+y = noise("normal", key)
+""",
+            """\
+class Rows:
+    def __init__(self):
+        self.train, self.test = [], []
+    def shuffle(self, n, cut, seed):
+        key = jax.random.PRNGKey(seed)
+        if len(self.train) == 0:
+            self.train = jax.random.permutation(key, n)[:cut].tolist()
+        if len(self.test) == 0:
+            self.test = jax.random.permutation(key, n)[cut:].tolist()
+Rows().shuffle(5, 2, 0)
+""",
+            """\
+def pairs(before, after, k):
+    one = jax.random.choice(key=k, a=before, shape=(2,))
+    two = jax.random.choice(key=k, a=after, shape=(2,))
+    return one, two
+y = pairs(x, 2 * x, key)
+""",
+            """\
+def sample(k, logits, tau):
+    return jax.nn.softmax((logits + jax.random.gumbel(k, logits.shape)) / tau)
+out = sample(key, x, 0.5)
+assert out.shape == x.shape
+out = sample(key, x, 0.001)
+assert jnp.isclose(out.sum(), 1.0)
+out = sample(key, x, 100.0)
+assert jnp.max(out) < 2
+""",
+            """\
+class Runner:
+    def run(self, rng, params):
+        return params + jax.random.normal(rng, (3,))
+eval_runner = Runner()
+params = x
+for i in range(3):
+    params = params * 2
+    stats = eval_runner.run(key, params)
+""",
+            """\
+import time
+def draw_latents(k, n):
+    return jax.random.normal(k, (n, 3))
+def generate(n):
+    k = jax.random.key(1)
+    for _ in range(2):
+        begin = time.perf_counter()
+        latents = draw_latents(k, n)
+        print(time.perf_counter() - begin)
+    return latents
+y = generate(2)
+""",
+            """\
+def show(k, step):
+    return step + jax.random.normal(k)
+def train(k):
+    shown = jax.random.key(9)
+    for step in range(3):
+        k, sub = jax.random.split(k)
+        one, two = jax.random.split(shown)  # Fixed key
+        y = jax.random.normal(sub) + show(two, step)
+    return y
+y = train(key)
+""",
         ),
     ),
     "NNX831": Cases(
