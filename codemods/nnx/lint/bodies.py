@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codemods.nnx.facts import CallEvent, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.lint.names import ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
-from codemods.nnx.lint.syntax import Path, behind, handles, inside, names_in, own_nodes, paths
+from codemods.nnx.lint.syntax import Path, behind, handles, inside, names_in, own_nodes, paths, short_circuits
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import Project
 
@@ -28,6 +28,7 @@ class Bodies:
         self._names: dict[Scope, dict[str, list[ast.Name]]] = {}
         self._paths: dict[Scope, dict[ast.AST, Path]] = {}
         self._behind: dict[Scope, dict[ast.AST, tuple[ast.If, ...]]] = {}
+        self._in_front: dict[Scope, dict[ast.AST, tuple[tuple[ast.expr, bool], ...]]] = {}
         self._guarding: dict[Scope, bool] = {}
         self._asking: dict[Scope, bool] = {}
         self._tested: dict[ast.AST, frozenset[str]] = {}
@@ -60,6 +61,12 @@ class Bodies:
         if scope not in self._behind:
             self._behind[scope] = behind(scope.node)  # type: ignore[arg-type]
         return self._behind[scope].get(node, ())
+
+    def in_front(self, node: ast.AST, scope: Scope) -> tuple[tuple[ast.expr, bool], ...]:
+        """Return the operands of ``and`` and ``or`` in front of a node, with the truth by which it is reached."""
+        if scope not in self._in_front:
+            self._in_front[scope] = short_circuits(self.nodes(scope))
+        return self._in_front[scope].get(node, ())
 
     def guarded(self, node: ast.AST, scope: Scope) -> bool:
         """Say whether a node stands in a ``try`` that goes on after its errors, or where an error is expected."""

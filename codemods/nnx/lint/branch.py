@@ -12,10 +12,11 @@ from codemods.nnx.frames import Frame
 from codemods.nnx.lint.arrays import Arrays, made_by_jax
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import COMPILING
-from codemods.nnx.lint.places import traced_bodies
+from codemods.nnx.lint.places import only_tried, traced_bodies
 from codemods.nnx.lint.static_flag import flag_roots, flags_of
 from codemods.nnx.lint.status import Grade, Status
 from codemods.nnx.lint.traced import original, root_param
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Changed, Comprehension, Const, Each, Free, Item, Loop, Param, Sequence, Unknown
 
 _WAYS = {
@@ -34,7 +35,9 @@ _ASKING = frozenset({ast.If, ast.IfExp, ast.While, ast.Assert, ast.comprehension
 
 def _check(context: Context) -> Iterator[Finding]:
     flags = {root.function.params[name] for root in flag_roots(context) for name in flags_of(context, root)}
-    for function, _ in traced_bodies(context, level=0):
+    for function, tracing in traced_bodies(context, level=0):
+        if only_tried(context, tracing):
+            continue
         seen: set[ast.expr] = set()
         chained: set[ast.AST] = set()  # `elif`s behind a condition that was told of
         for node in context.bodies.nodes(function.scope):
@@ -200,9 +203,27 @@ def _container(node: ast.AST, place: ast.expr, function: FunctionFacts) -> bool:
             if any(isinstance(n, ast.Name) and n.id == place.id for n in part.args[:1]):
                 return True
     value = function.scope.module.values.get(place)
+    if isinstance(value, Param):
+        return _of_container(value.function.annotations.get(value.name))
     param = root_param(value) if isinstance(value, Item | Each) else None
     note = param.function.annotations.get(param.name) if param is not None else None
     return note is not None and "Array" not in ast.dump(note)
+
+
+_CONTAINERS = frozenset({"dict", "frozenset", "list", "set", "tuple", "collection", "iterable", "mapping", "sequence"})
+
+
+def _of_container(note: ast.expr | None) -> bool:
+    """Say whether an annotation means a list, a dict or the like, or None besides."""
+    if isinstance(note, ast.BinOp) and isinstance(note.op, ast.BitOr):
+        sides = [
+            side for side in (note.left, note.right) if not (isinstance(side, ast.Constant) and side.value is None)
+        ]
+        return all(map(_of_container, sides))
+    if isinstance(note, ast.Subscript) and last_word(note.value) == "Optional":
+        return _of_container(note.slice)
+    whole = note.value if isinstance(note, ast.Subscript) else note
+    return whole is not None and last_word(whole).lower() in _CONTAINERS
 
 
 def _element(context: Context, place: ast.expr, function: FunctionFacts) -> bool:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import differentiated_calls, resolved, traced_bodies, traced_calls
+from codemods.nnx.lint.places import differentiated_calls, only_tried, resolved, traced_bodies, traced_calls
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Comprehension, Const, Item, Sequence
 
@@ -30,8 +30,9 @@ _SHOWN = "use jax.debug.print, or return the array and print it outside"
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    shown = {function for function, tracing in traced_bodies(context, 0) if only_tried(context, tracing)}
     for event, name in traced_calls(context, level=0):
-        if context.bodies.guarded(event.node, event.scope):
+        if event.scope.function in shown or context.bodies.guarded(event.node, event.scope):
             continue
         func = event.node.func
         if name in _BUILTINS:

@@ -12,6 +12,7 @@ from codemods.nnx.lint.names import HOST_FUNCTIONS, HOST_MODULES
 from codemods.nnx.lint.places import position, traced_bodies, traced_calls
 from codemods.nnx.lint.syntax import argument, inside
 from codemods.nnx.lint.traced import function_of
+from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Const, Free, Param, Ref, Value
@@ -49,6 +50,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # a file that is written deep within calls: whoever got there had values
         if _goes_on(context, event) or _seeded(context, event, name):
             continue
+        if context.taint.never(event.node, event.scope) or _unused(context, event):
+            continue
         if "random" in name and (
             _plays(context, event.scope) or _names(event) or _other_way(context, event) or _starts(context, event)
         ):
@@ -61,6 +64,16 @@ def _check(context: Context) -> Iterator[Finding]:
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
                 yield _found(function.scope, node, "os.environ")
+
+
+def _unused(context: Context, event: CallEvent) -> bool:
+    """Say whether a variable gets what a call gives, which is only read where no way of tracing leads."""
+    names = given_names(event.statement, event.node)
+    if len(names) != 1 or getattr(event.statement, "value", None) is not event.node:
+        return False
+    reads = [n for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and n.id in names]
+    loads = [n for n in reads if isinstance(n.ctx, ast.Load)]
+    return bool(loads) and all(context.taint.never(n, event.scope) for n in loads)
 
 
 def _seeded(context: Context, event: CallEvent, name: str) -> bool:

@@ -35,6 +35,17 @@ def traced_bodies(context: Context, level: int = STAGED) -> Iterator[tuple[Funct
             yield function, tracing
 
 
+def only_tried(context: Context, tracing: Tracing) -> bool:
+    """Say whether all calls of a traced function stand in a ``try`` that goes on after its errors, to show them.
+
+    Args:
+        context: the analysis.
+        tracing: how the function is traced.
+    """
+    calls = [event for root in tracing.roots for event in context.traced.calls_of(root)]
+    return bool(calls) and not tracing.sites and all(context.bodies.guarded(event.node, event.scope) for event in calls)
+
+
 def traced_calls(context: Context, level: int = STAGED) -> Iterator[tuple[CallEvent, str]]:
     """Yield the calls in traced bodies with the full name of a foreign callee, which may be empty."""
     for function, _ in traced_bodies(context, level):

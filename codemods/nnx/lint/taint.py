@@ -193,6 +193,10 @@ class Taint:
             if isinstance(block, ast.If | ast.IfExp) and arm in {"body", "orelse"}:
                 if self._truth(block.test, scope, activation) is (arm == "orelse"):
                     return True
+        if any(
+            self._truth(test, scope, activation) is (not wanted) for test, wanted in self._bodies.in_front(node, scope)
+        ):
+            return True
         closure, made = activation.closure, activation.function
         if closure is None or made.scope is not scope or made.scope.parent is not closure.function.scope:
             return False
@@ -209,6 +213,9 @@ class Taint:
                     return False
                 if truth and arm == "body" and self._left_out(block.test, scope):
                     return False
+        for test, _ in self._bodies.in_front(node, scope):
+            if self._truth(test, scope, activation) is None and self._open(test, activation):
+                return False
         guards = self._bodies.behind(node, scope)
         if any(self._turned_back(guard.test, scope, activation) for guard in guards):
             return False

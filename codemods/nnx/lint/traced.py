@@ -95,6 +95,9 @@ class Tracing:
         return self.level >= STAGED
 
 
+_EXPECTED = (b"raises(", b"assertRaises")
+
+
 class Traced:
     """All traced functions of a project."""
 
@@ -105,7 +108,7 @@ class Traced:
         self.known: dict[FunctionFacts, Tracing] = {}
         self._graded: dict[FunctionFacts, Tracing] | None = None
         self._waiting: dict[FunctionFacts, list[_Handed]] = {}
-        self.roots: list[Root] = [*self._decorated(), *self._applied()]
+        self.roots: list[Root] = [one for one in (*self._decorated(), *self._applied()) if not self._failing(one)]
         if self.roots:
             self._spread()
 
@@ -186,6 +189,20 @@ class Traced:
             if isinstance(callee := flow.resolve(flow.here(event.value.callee, event.scope)).value, Call)
             and root.node in {callee.node, callee.node.func}
         ]
+
+    def _failing(self, root: Root) -> bool:
+        """Say whether what a transform makes of a function is only called where an error is expected of it."""
+        if not any(word in root.scope.module.source.data for word in _EXPECTED):
+            return False
+        calls = self.calls_of(root)
+        return bool(calls) and all(
+            any(
+                isinstance(block, ast.With) and arm == "body"
+                for block, arm in self._bodies.paths(one.scope).get(one.node, ())
+            )
+            and self._bodies.guarded(one.node, one.scope)
+            for one in calls
+        )
 
     def passes(self, root: Root, name: str) -> bool:
         """Say whether a call in sight gives a parameter to what a transform made of its function."""
@@ -358,11 +375,13 @@ class Traced:
         ]
 
     def _abandoned(self, event: CallEvent) -> bool:
-        """Say whether a method is compiled into an attribute that nothing reads, and called as it is instead."""
+        """Say whether something is compiled under a name that nothing reads, and called as it is instead."""
         statement = event.statement
         if not isinstance(statement, ast.Assign) or statement.value is not event.node or not event.node.args:
             return False
         target, method = statement.targets[0], event.node.args[0]
+        if isinstance(target, ast.Name) and isinstance(method, ast.Name):
+            return target.id != method.id and _for_nothing(event, target.id, method.id)
         if not (isinstance(target, ast.Attribute) and isinstance(method, ast.Attribute)) or target.attr == method.attr:
             return False
         if not any(
@@ -926,6 +945,17 @@ def _nodes(node: ast.expr) -> Iterator[ast.expr]:
 
 def _attr(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _for_nothing(event: CallEvent, compiled: str, function: str) -> bool:
+    """Say whether no name of what is compiled is read in a script, where its function is called: others import it."""
+    scope = event.scope
+    source = scope.module.source
+    if scope.function is None and not source.cell_starts and b"__main__" not in source.data:
+        return False
+    names = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == compiled]
+    called = any(isinstance(e.node.func, ast.Name) and e.node.func.id == function for e in scope.module.calls)
+    return called and all(isinstance(n.ctx, ast.Store) for n in names)
 
 
 def _means_transform(node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Round
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, kinds_of
+from codemods.nnx.lint.places import each
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Each, Loop, Mapping, Value
 
@@ -110,7 +110,7 @@ def _named(context: Context, node: ast.expr) -> bool:
 def _variable(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is a Variable of NNX."""
     value = scope.module.values.get(node)
-    return value is not None and kinds_of(context, value, scope) == {Kind.VARIABLE}
+    return value is not None and context.kinds.only(context.flow.here(value, scope)) is Kind.VARIABLE
 
 
 def _array(context: Context, node: ast.expr, scope: Scope) -> bool:

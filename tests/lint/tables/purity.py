@@ -431,6 +431,17 @@ report(jax.jit(lambda v: v.sum())(x))
             "jax.debug.print('{} {a[0]:.2f} {{}}', x[0], a=x, ordered=True)\n",
             "jax.debug.print('{0} {0}', x[0])\njax.debug.print('done')\n",
             "form = 'v {}'\njax.debug.print(form, x)\njax.debug.print('{:{}}', x[0], 4)\n",
+            """\
+def main(v):
+    def step(v):
+        print(v.sum())
+        return v * 2
+    step_jit = jax.jit(step)
+    for _ in range(3):
+        v = step(v)
+    return v
+y = main(x)
+""",
         ),
     ),
     "NNX804": Cases(
@@ -972,6 +983,35 @@ def batches():
 step = jax.jit(lambda v: v * 2)
 for batch in batches():
     step(batch)
+""",
+            """\
+class Fit:
+    def solve(self, n):
+        begin = time.time()
+        return [n * 2], time.time() - begin
+fit = Fit()
+def test_is_not_compiled():
+    import contextlib
+    @jax.jit
+    def compiled(n):
+        return fit.solve(n)
+    class pytest:
+        raises = contextlib.suppress
+    with pytest.raises(TypeError):
+        compiled("n")
+test_is_not_compiled()
+""",
+            """\
+def lanczos(n, v, verbose=False):
+    begin = time.time()
+    for i in range(n):
+        if verbose:
+            print(time.time() - begin)
+        v = v * 2
+    return v
+def solve(v):
+    return lanczos(3, v, verbose=False)
+y = jax.jit(solve)(x)
 """,
         ),
     ),

@@ -235,6 +235,25 @@ def f(v):
     return v if v > 0 else -v
 jax.grad(f)(1.0)
 """,
+            """\
+def predict(points, labels: list[jax.Array] | None = None):
+    return points, labels[0] if labels else None
+@jax.jit
+def forward(points, labels):
+    return predict(points, labels)
+y = forward(x, [x for _ in range(2)])
+""",
+            """\
+@jax.jit
+def naive(v):
+    if v > 0:
+        return v
+    return 0
+try:
+    naive(10.0)
+except Exception as error:
+    print(error)
+""",
         ),
     ),
     "NNX821": Cases(
@@ -340,6 +359,23 @@ def f(items):
     for name, item in items.items():
         yield_ = item * 2
     return yield_
+""",
+            """\
+def nll(mean, variance, *, validate=False):
+    if validate and bool(jnp.any(variance <= 0)):
+        raise ValueError("the variance is negative")
+    return jnp.mean(mean / variance)
+y = jax.jit(lambda m, v: nll(m, v))(x, x)
+z = jax.grad(nll)(x, x)
+""",
+            """\
+@jax.jit
+def whole(v):
+    return float(v)
+try:
+    whole(1.0)
+except Exception as error:
+    print(error)
 """,
         ),
     ),

@@ -406,6 +406,14 @@ CASES = {
             "rows = jnp.ones((3, 2))\nprint(rows[jnp.argmax(x)])\n",
             "counts = {}\nfor one in np.arange(3):\n    counts[one] = 1\n",
             "values = {'a': jnp.sum(x)}\nprint(values['a'])\n",
+            """\
+SCALES = {2.0: (2, 1)}
+class Up(nnx.Module):
+    def __init__(self, scale: float = 2.0):
+        self.scale = scale
+        self.up = SCALES[self.scale][0]
+y = Up(2.0)
+""",
         ),
     ),
     "NNX759": Cases(
