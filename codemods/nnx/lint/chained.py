@@ -11,7 +11,7 @@ from codemods.nnx.lint.names import OPTIMIZERS, last
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Ref, Sequence, Star, Value
+from codemods.nnx.values import Call, Const, Ref, Sequence, Star, Value
 
 # clipping by a size that is meant for gradients, with the name of that size
 _CLIPPING = {"clip_by_global_norm": "max_norm", "adaptive_grad_clip": "clipping", "clip": "max_delta"}
@@ -27,6 +27,9 @@ _REMEMBERING = frozenset(
     f"optax.{word}" for word in ("scale_by_adam", "scale_by_rms", "scale_by_lion", "scale_by_amsgrad", "trace", "ema",
                                  "scale_by_rss", "scale_by_belief", "scale_by_adamax", "scale_by_yogi")
 )  # fmt: skip
+_SIGN_KEPT = frozenset(
+    {"identity", "zero_nans", "clip_by_block_rms", "add_decayed_weights", "apply_every", "add_noise"}
+)
 _DEPTH = 6
 
 
@@ -34,9 +37,12 @@ def late(context: Context, event: CallEvent) -> str:
     """Return what a chain clips or adds behind its optimizer, as a message; empty for nothing of the kind."""
     stepped = ""
     step: Bound | None = None
-    for part in _parts(context, event) or ():
+    parts = _parts(context, event) or []
+    for place, part in enumerate(parts):
         word = _late(context, part) if stepped else ""
         if word and word != _DECAY and stepped == _MEMORYLESS and not (step and _of_gradients(context, part, step)):
+            return ""
+        if word == _DECAY and any(_may_turn(context, one) for one in parts[place + 1 :]):
             return ""
         if word == _DECAY:
             return f"`{word}` behind `{stepped}` adds the weights to steps that are added to them: they grow"
@@ -102,6 +108,19 @@ def _negative(context: Context, part: Bound) -> bool:
     return (
         bool(known) and len(known) == len(sources) and all(one and -_WHOLE < min(one) <= max(one) < 0 for one in known)
     )
+
+
+def _may_turn(context: Context, part: Bound) -> bool:
+    """Say whether a part may turn the sign of what comes from before, so that weights which are added shrink."""
+    for source in context.sources.originals(part):
+        name = _name(context, source)
+        if name == "optax.scale" and isinstance(source.value, Call):
+            known = _numbers(context, source, source.value.argument(0, "step_size"))
+            if not known or min(known) < 0:
+                return True
+        elif last(name) not in _CLIPPING and last(name) not in _SIGN_KEPT:
+            return True
+    return False
 
 
 def _parts(context: Context, event: CallEvent) -> list[Bound] | None:
@@ -180,6 +199,9 @@ def _optimizer(context: Context, source: Bound, depth: int) -> str:
     if isinstance(callee.value, Call) and _name(context, callee) == "optax.inject_hyperparams" and callee.value.args:
         inner = context.flow.follow(callee, callee.value.args[0]).value
         name = inner.name if isinstance(inner, Ref) else ""
+    turns = value.argument(1, "flip_sign") if name == "optax.scale_by_learning_rate" else None
+    if turns is not None and turns != Const(True):
+        return ""  # a part that follows is the one that goes down
     if name == "optax.sgd" and value.argument(1, "momentum") is None:
         return _MEMORYLESS
     return last(name) if name in _STEPS else ""

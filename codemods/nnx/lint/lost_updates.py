@@ -56,6 +56,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.function is None:
             continue
         if isinstance(updates, ast.Name) and not _read(event, updates.id):
+            if _averages(context, event, callee):
+                continue
             yield finding(
                 RULE.code,
                 event.scope,
@@ -71,6 +73,15 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the new state of the optimizer is lost: every step starts from the first moments again",
                 "keep it, and give it to the next update",
             )
+
+
+def _averages(context: Context, event: CallEvent, callee: Attr) -> bool:
+    """Say whether a transformation is only asked for its state: a moving average, or one that is given parameters."""
+    made = context.sources.originals(context.flow.here(callee.base, event.scope))
+    if any(isinstance(one.value, Call) and context.flow.calls.callee_name(one) == "optax.ema" for one in made):
+        return True
+    given = context.flow.follow(context.flow.here(event.value, event.scope), event.value.args[0])
+    return isinstance(given.value, Call) and last(context.flow.calls.callee_name(given)) == "apply_updates"
 
 
 def _thrown_away(context: Context) -> Iterator[Finding]:

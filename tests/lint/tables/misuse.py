@@ -1585,6 +1585,24 @@ def fit(params, grads):
     return params
 fit(x, x)
 """,
+            """\
+class Trainer:
+    def __init__(self, decay):
+        self.optimizer = optax.adam(1e-3)
+        self.ema = optax.ema(decay)
+    def step(self, params, opt_state, ema_state, grads):
+        updates, opt_state = self.optimizer.update(grads, opt_state, params)
+        new = optax.apply_updates(params, updates)
+        _, ema_state = self.ema.update(new, ema_state)
+        return new, opt_state, ema_state
+""",
+            """\
+tracker = optax.ema(0.9)
+def follow(params, state):
+    mean, state = tracker.update(params, state)
+    return state
+y = follow(x, tracker.init(x))
+""",
         ),
     ),
     "NNX743": Cases(

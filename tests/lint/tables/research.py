@@ -107,6 +107,17 @@ CASES: dict[str, Cases] = {
             "def make(rate, norm):\n    return optax.chain(optax.sgd(rate), optax.clip_by_global_norm(norm))\n",
             "tx = optax.chain(optax.clip_by_global_norm(1.0), optax.scale(-0.01))\n",
             "loss_tx = optax.chain(optax.scale_by_adam(), optax.scale(-1e-3))\n",
+            """\
+tx = optax.chain(
+    optax.scale_by_adam(),
+    optax.scale_by_learning_rate(1e-3, flip_sign=False),
+    optax.add_decayed_weights(1e-4),
+    optax.scale_by_learning_rate(1.0, flip_sign=True),
+)
+""",
+            """\
+tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(1e-4), optax.scale(-1.0))
+""",
         ),
     ),
     "NNX838": Cases(
