@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.asked_before import asked_before
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, written
+from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.reached import Reach, mentions
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
@@ -26,7 +26,7 @@ _SAFE = frozenset({"where", "maximum", "clip", "abs", "exp", "square"})
 def _check(context: Context) -> Iterator[Finding]:
     places: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]] = {}
     for event in context.bodies.named("where"):
-        if len(event.node.args) == 3 and event.scope.function is not None:
+        if len(event.node.args) == 3 and event.scope.function is not None and not in_test(event.scope):
             sharp = _sharp(context, event)
             if sharp is not None:
                 places.setdefault(event.scope.function, []).append((event, sharp))

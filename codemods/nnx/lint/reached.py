@@ -14,7 +14,7 @@ from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.traced import function_of
 from codemods.nnx.nodes import last_word
 from codemods.nnx.project import enclosing_function
-from codemods.nnx.values import Call, Free, Item, Star
+from codemods.nnx.values import Call, Const, Free, Item, Param, Star
 
 _DEPTH = 4  # how many calls deep a gradient is followed
 _UNTOUCHED = frozenset({"stop_gradient", "zeros_like", "ones_like"})  # what gives nothing that has a gradient
@@ -67,6 +67,8 @@ class Reach:
         for event in events:
             if not mentions(event.node, names) or _stopped(context, event, function):
                 continue
+            if not _named_way(context, event, function):
+                continue
             for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
                 called = callee.function
                 if called is function or callee.gradient or called not in self._around:
@@ -86,6 +88,39 @@ class Reach:
                 reached = frozenset(name for name, node in leaves if mentions(node, names))
                 if reached and called is not function:
                     yield from self._reached(called, reached, depth + 1)
+
+
+def _named_way(context: Context, event: CallEvent, function: FunctionFacts) -> bool:
+    """Say whether callers in sight may take the way to a call that a text chooses, as ``if family == "legendre"``.
+
+    Args:
+        context: the analysis.
+        event: the call.
+        function: what it stands in, of which a parameter may be that text.
+    """
+    for block, arm in context.bodies.paths(event.scope).get(event.node, ()):
+        test = block.test if isinstance(block, ast.If | ast.IfExp) and arm == "body" else None
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+            continue
+        param, text = function.scope.module.values.get(test.left), constant(test.comparators[0])
+        if isinstance(param, Param) and param.function is function and isinstance(text, str):
+            if text not in _texts(context, param, 0):
+                return False
+    return True
+
+
+def _texts(context: Context, param: Param, depth: int) -> set[str]:
+    """Return the texts that callers in sight give for a parameter, or its default."""
+    default = param.function.defaults.get(param.name)
+    found = {default.value} if isinstance(default, Const) and isinstance(default.value, str) else set()
+    for frame in context.flow.sites.entries(param.function) if depth < _DEPTH else ():
+        given = context.flow.argument(frame, param.name)
+        for source in context.sources.originals(given) if given is not None else ():
+            if isinstance(source.value, Const) and isinstance(source.value.value, str):
+                found.add(source.value.value)
+            elif isinstance(source.value, Param) and source.value != param:
+                found |= _texts(context, source.value, depth + 1)
+    return found
 
 
 def _stopped(context: Context, event: CallEvent, function: FunctionFacts) -> bool:

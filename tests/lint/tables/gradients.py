@@ -398,6 +398,16 @@ keep = {path: leaf for path, leaf in flat if not isinstance(leaf, nnx.RngState)}
     "NNX872": Cases(
         bad=(
             """\
+def legendre(n, x):
+    _, y = jax.lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (1, x))  # NNX872
+    return y
+def basis(family, n, x):
+    if family == "legendre":
+        return legendre(n, x)
+    return x**n
+y = jax.grad(lambda v: basis("legendre", 2, v))(1.0)
+""",
+            """\
 def grow(v):
     return jax.lax.while_loop(lambda c: c < 10, lambda c: c * v, v)  # NNX872
 slope = jax.grad(grow)
@@ -432,6 +442,19 @@ def count(v):
     rounds = jax.lax.while_loop(lambda c: c < v.shape[0], lambda c: c + 1, 0)
     return v.sum() * rounds
 slope = jax.grad(count)(x)
+""",
+            """\
+def legendre(n, x):
+    _, y = jax.lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (1, x))
+    return y
+def basis(family, n, x):
+    if family == "legendre":
+        return legendre(n, x)
+    return x**n
+def one(family, v):
+    return basis(family, 2, v)
+for family in ("laguerre", "jacobi"):
+    y = jax.grad(lambda v, family=family: one(family, v))(1.0)
 """,
         ),
     ),
