@@ -44,6 +44,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if _FIXED.search(key.name):
             continue  # the same each time, as its name says
+        if function.generator and not _ANEW.search(function.name):
+            continue  # a run of many steps, which begins once
         if name.rpartition(".")[2] in NOT_CONSUMING or (function.owner, key.name) in seen:
             continue
         if not _kept(context, event, key) or not (

@@ -47,6 +47,8 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         if not arguments:
             arguments = _given(context)
+        if _stands_in(context, event):
+            continue
         given = arguments.get(event.value, [])
         if given and all(_abstract(context, call, event.scope) for call in given):
             continue  # nothing is drawn
@@ -196,6 +198,22 @@ _LAYERS = frozenset(
 
 
 _INITIALIZER = re.compile(r"normal|uniform|variance|orthogonal|glorot|xavier|lecun|kaiming|he_")
+
+
+def _stands_in(context: Context, event: CallEvent) -> bool:
+    """Say whether a draw only takes the place of an array of the wrong shape: ``if u.shape[0] != n: u = ...``."""
+    statement = event.statement
+    names = given_names(statement, event.node)
+    blocks = context.bodies.paths(event.scope).get(event.node, ())
+    tests = [block.test for block, arm in blocks if isinstance(block, ast.If) and arm == "body"]
+    return len(names) == 1 and any(
+        isinstance(node, ast.Attribute)
+        and node.attr in {"shape", "ndim", "size"}
+        and isinstance(node.value, ast.Name)
+        and node.value.id in names
+        for test in tests
+        for node in ast.walk(test)
+    )
 
 
 def _layers(context: Context) -> Iterator[Finding]:

@@ -326,9 +326,20 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
             given = event.value.argument(params.index(param), param.name)
             if given is None and param.name in function.defaults:
                 continue
-            if given is None or not _rows_alike(context, context.flow.here(given, event.scope), 0):
+            if (
+                given is None
+                or _of_any_caller(given)
+                or not _rows_alike(context, context.flow.here(given, event.scope), 0)
+            ):
                 return None
     return key
+
+
+def _of_any_caller(value: Value) -> bool:
+    """Say whether a value is a parameter, or a part of one: the callers in sight, as tests, show examples of it."""
+    while isinstance(value, Attr | Item | Loop):
+        value = value.before if isinstance(value, Loop) else value.base
+    return isinstance(value, Param) and value is not value.function.self_param
 
 
 def _before(context: Context, root: Root) -> list[Param] | None:
@@ -467,7 +478,7 @@ def _alike(context: Context, source: Bound, depth: int) -> bool:
 def _one_row(node: ast.expr) -> bool:
     """Say whether an array has one row for certain: ``x[None]``, ``jnp.expand_dims(x, 0)``, ``x.reshape(1, -1)``."""
     if isinstance(node, ast.Subscript):
-        index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+        index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         return (isinstance(index, ast.Constant) and index.value is None) or last_word(index) == "newaxis"
     if not isinstance(node, ast.Call):
         return False

@@ -255,6 +255,13 @@ def predict(v, key):
 rows = jnp.broadcast_to(x, (4,) + x.shape)
 print(jax.vmap(predict, in_axes=(0, None))(rows, key))
 """,
+            """\
+def shift(k, channel):
+    return jnp.roll(channel, jax.random.randint(k, (), 0, 3), 0)
+def translate(image, k):
+    return jax.vmap(shift, in_axes=(None, 0))(k, image)
+y = translate(jnp.ones((3, 4, 4)), key)
+""",
         ),
     ),
     "NNX856": Cases(

@@ -695,6 +695,17 @@ def build():
 drop = nnx.Dropout(0.5)
 y = drop(x, rngs=nnx.Rngs(0))
 """,
+            """\
+class Norm(nnx.Module):
+    def __init__(self, n):
+        self.u = nnx.BatchStat(jnp.ones(n))
+    def __call__(self, w):
+        u = self.u[...]
+        if u.shape[0] != w.shape[0]:
+            u = jax.random.normal(nnx.Rngs(0).default(), (w.shape[0],))
+        return w.T @ u
+y = Norm(2)(jnp.ones((3, 3)))
+""",
         ),
     ),
     "NNX833": Cases(

@@ -1015,6 +1015,17 @@ class Sampler:
         return jax.random.categorical(jax.random.fold_in(self.key, step), logits)
 Sampler(0).sample(x, 3)
 """,
+            """\
+class Trainer:
+    def __init__(self, seed):
+        self.key = jax.random.key(seed)
+    def train(self, steps):
+        k, sub = jax.random.split(self.key)
+        for _ in range(steps):
+            k, sub = jax.random.split(k)
+            yield jax.random.normal(sub)
+y = list(Trainer(0).train(3))
+""",
         ),
     ),
     "NNX898": Cases(
