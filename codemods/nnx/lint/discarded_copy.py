@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.lint.places import in_test
-from codemods.nnx.values import Attr
+from codemods.nnx.values import Attr, Changed
 
 _FROZEN = (b"struct", b"TrainState", b"NamedTuple", b"namedtuple", b"chex", b"PyTreeNode")
 _COPYING = frozenset({"replace", "_replace", "apply_gradients"})
@@ -30,5 +30,16 @@ def discarded_copies(context: Context) -> Iterator[tuple[CallEvent, str]]:
             continue
         if not isinstance(event.statement, ast.Expr) or event.statement.value is not node:
             continue
+        if all(_has_it(context, event, keyword) for keyword in node.keywords):
+            continue
         if (func.attr != "apply_gradients" or words == ["grads"]) and not context.bodies.guarded(node, event.scope):
             yield event, ast.unparse(func.value)
+
+
+def _has_it(context: Context, event: CallEvent, given: ast.keyword) -> bool:
+    """Say whether an object has the value already that a copy is to get: it is its own attribute, changed in place."""
+    assert isinstance(event.value.callee, Attr)
+    value = event.scope.module.values.get(given.value)
+    while isinstance(value, Changed):
+        value = value.before
+    return isinstance(value, Attr) and value.name == given.arg and value.base == event.value.callee.base

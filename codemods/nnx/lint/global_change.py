@@ -15,8 +15,9 @@ from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import in_test, shown, traced_bodies
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.traced import Tracing
+from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
-from codemods.nnx.values import Call, Class, Free, Function, ModuleRef, Ref
+from codemods.nnx.values import Call, Class, Free, Function, ModuleRef, Param, Ref
 
 _CHOSEN = (Class, Function, ModuleRef, Ref)
 
@@ -142,6 +143,8 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             if _inner(function, target.value) or context.taint.never(node, function.scope):
                 continue
             if not tainted and not _read_elsewhere(context, target.attr, node):
+                continue
+            if not tainted and (_copied(node, target) or _never_read(context, node, target, function)):
                 continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
@@ -316,6 +319,42 @@ def _targets(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> Iterator[ast.e
     """Yield the single targets of an assignment."""
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+
+
+def _copied(node: ast.AST, target: ast.Attribute) -> bool:
+    """Say whether an attribute gets a copy of itself, as by ``self.scale = dict(self.scale)``: the same each time."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    if not isinstance(value, ast.Call) or last_word(value.func) not in _COPIES or value.keywords:
+        return False
+    given = [*value.args, *([value.func.value] if isinstance(value.func, ast.Attribute) and not value.args else [])]
+    return [ast.unparse(one) for one in given] == [ast.unparse(target)]
+
+
+_COPIES = frozenset({"copy", "deepcopy", "dict", "frozenset", "list", "set", "sorted", "tuple"})
+
+
+def _never_read(context: Context, node: ast.AST, target: ast.Attribute, function: FunctionFacts) -> bool:
+    """Say whether nothing reads a count of the object of a method, but the module reads that of another object."""
+    value = function.scope.module.values.get(target.value)
+    owner = function.owner
+    if not isinstance(node, ast.AugAssign) or owner is None or value is not function.self_param:
+        return False
+    if target.attr.startswith("_") and any(b"getattr" in module.source.data for module in context.project.modules):
+        return False
+    others = False
+    family = {owner, *context.flow.classes.mro(owner)[0], *context.flow.classes.heirs(owner)}
+    for event in context.flow.project.attributes():
+        if event.node.attr != target.attr or event.context != "load":
+            continue
+        base = event.base
+        holder = base.function.owner if isinstance(base, Param) and base is base.function.self_param else None
+        word = last_word(event.node.value).lower()
+        if holder in family or (holder is None and (word == "self" or (word and word in owner.name.lower()))):
+            return False
+        if context.flow.classes.class_of(context.flow.resolve(context.flow.here(base, event.scope))) in family:
+            return False
+        others = others or event.scope.module is function.scope.module
+    return others
 
 
 def _own(node: ast.AST, target: ast.Attribute) -> bool:

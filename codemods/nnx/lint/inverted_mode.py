@@ -29,7 +29,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if keyword.arg not in _SWITCHES or in_test(scope):
                 continue
             right = _right(scope, keyword.value)
-            if right is not None:
+            if right is not None and not _turned_by_callers(scope, keyword.value):
                 yield finding(
                     RULE.code,
                     scope,
@@ -61,6 +61,24 @@ def _as_named(scope: Scope, flag: ast.expr) -> bool:
         stores = owner.stores.get(value.name, ()) if owner is not None else ()
         return all(isinstance(stored, Const | Param) for _, stored in stores)
     return isinstance(value, Const)
+
+
+def _turned_by_callers(scope: Scope, given: ast.expr) -> bool:
+    """Say whether the module hands a flag on turned round under its own name, as by ``block(x, train=not train)``.
+
+    Where that is so, the name means the opposite in what is called.
+    """
+    inner = given.operand if isinstance(given, ast.UnaryOp) else given
+    if not isinstance(scope.module.values.get(inner), Param):
+        return False
+    word = last_word(inner)
+    return any(
+        keyword.arg == word
+        and isinstance(keyword.value, ast.UnaryOp)
+        and isinstance(keyword.value.op, ast.Not)
+        and last_word(keyword.value.operand) == word
+        for keyword in scope.module.source.of_type(ast.keyword)
+    )
 
 
 def _fix(scope: Scope, given: ast.expr, right: str) -> Fix | None:

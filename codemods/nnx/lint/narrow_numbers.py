@@ -12,6 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.exact_types import ExactTypes
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Const, Param, Sequence
 
 _SMALLEST, _LARGEST = 2.0**-25, 65520.0  # what float16 takes for zero, and what for infinity
 _MIDDLE = (127, 128)  # what images of uint8 are centred by; smaller numbers are often first labels or characters
@@ -23,6 +24,8 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, node in each(context, ast.BinOp):
         source = scope.module.source
         if not isinstance(node.op, ast.Add | ast.Sub) or in_test(scope):
+            continue
+        if isinstance(node.op, ast.Sub) and source.mentions(b"uint8") and _from_largest(context, node.left, scope):
             continue
         if source.mentions(b"16") or source.mentions(b"uint8"):
             yield from _operation(types, node, scope)
@@ -59,6 +62,24 @@ def _operation(types: ExactTypes, node: ast.BinOp, scope: Scope) -> Iterator[Fin
                 "a difference of uint8 that is below zero wraps around: 1 - 2 gives 255",
                 "convert it first: x.astype(jnp.float32)",
             )
+
+
+def _from_largest(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an array is made of 255 alone, also as the default of a parameter that no call in sight gives."""
+    made = scope.module.values.get(node)
+    given = made.args[0] if isinstance(made, Call) and made.args and last_word(made.node.func) in _MADE else None
+    if isinstance(given, Param) and given.name in given.function.defaults:
+        frames = context.flow.sites.entries(given.function)
+        handed = [context.flow.argument(frame, given.name) for frame in frames]
+        default = given.function.defaults[given.name]
+        if any(one is not None and one.value != default for one in handed):
+            return False
+        given = default
+    parts = given.items if isinstance(given, Sequence) else (given,)
+    return bool(parts) and all(part == Const(255) for part in parts)
+
+
+_MADE = frozenset({"array", "asarray"})
 
 
 def _ordered(node: ast.BinOp) -> bool:

@@ -63,7 +63,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
             continue
         indices = _indices(node.slice)
-        if not indices or not (isinstance(owner, ast.Call) or named(owner)):
+        if not indices or _told(context, node, scope) or not (isinstance(owner, ast.Call) or named(owner)):
             continue
         shape = _shape(context, owner, scope)
         for axis, (index, length) in enumerate(zip(indices, shape, strict=False)):
@@ -77,6 +77,18 @@ def _check(context: Context) -> Iterator[Finding]:
                     "use an index within the array",
                 )
                 break
+
+
+def _told(context: Context, node: ast.Subscript, scope: Scope) -> bool:
+    """Say whether ``x.at[i].get(mode=...)`` says what becomes of an index past the end."""
+    if not isinstance(node.value, ast.Attribute) or node.value.attr != "at":
+        return False
+    return any(
+        isinstance(call.node.func, ast.Attribute)
+        and call.node.func.value is node
+        and any(word.arg in {None, "mode", "fill_value"} for word in call.node.keywords)
+        for call in context.bodies.calls.get(scope, ())
+    )
 
 
 def _shape(context: Context, node: ast.expr, scope: Scope) -> tuple[int | None, ...]:

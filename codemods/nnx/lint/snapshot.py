@@ -201,6 +201,8 @@ def _kept(context: Context) -> Iterator[Finding]:
         model = event.node.args[0]
         if kept is None or not isinstance(model, ast.Name | ast.Attribute) or _of_copy(context, event):
             continue
+        if _worked_on(context, function.owner, kept.attr):
+            continue
         if any(
             _puts_back(context, e, kept.attr) and not _behind_loop(e, event)
             for e in context.bodies.calls.get(event.scope, ())
@@ -215,6 +217,17 @@ def _kept(context: Context) -> Iterator[Finding]:
                 f"`self.{kept.attr}` is no copy since Flax 0.11: it holds the Variables of the object itself",
                 "copy the object or its state first, with nnx.clone(...)",
             )
+
+
+def _worked_on(context: Context, owner: ClassFacts, name: str) -> bool:
+    """Say whether a class gives an attribute what ``optax.apply_updates`` made: what is put back is no snapshot."""
+    stored = (one for parent in context.flow.classes.mro(owner)[0] for one in parent.stores.get(name, ()))
+    return any(
+        isinstance(value, Call)
+        and last_word(value.node.func) == "apply_updates"
+        and any(isinstance(part, Attr) and part.name == name for part in value.args)
+        for _, value in stored
+    )
 
 
 def _of_copy(context: Context, event: CallEvent) -> bool:

@@ -197,6 +197,23 @@ grid[0] = x
             "model.kernel[0] = 1.0\n",
             "y = np.array(x)\ny[0] = 1.0\n",
             "def f(values):\n    values[0] = x\n    return values\n",
+            """\
+def mask(rows):
+    parts = jnp.split(jnp.abs(rows), 3, 0)
+    for j in range(3):
+        parts[j] = jnp.where(parts[j] > 0, -1.0, parts[j])
+    return jnp.concatenate(parts)
+y = mask(x)
+""",
+            """\
+for group in jnp.split(x, 3):
+    parts = jnp.split(abs(group), 1, 0)
+    best = parts[0]
+    for j in range(1):
+        parts[j] = jnp.where(best > 0, -1.0, parts[j])
+thirds = jnp.array_split(x, 3)
+thirds[1] = x
+""",
         ),
     ),
     "NNX841": Cases(
@@ -341,6 +358,18 @@ def seen(net):
 seen(net)
 """,
             "jax.tree.map(np.testing.assert_allclose, {'a': x}, {'a': x})\n",
+            """\
+import flax
+@flax.struct.dataclass
+class State:
+    metadata: dict
+def save(state):
+    metadata = state.metadata
+    metadata["chrono"] = 1
+    state.replace(metadata=metadata)
+    return state
+y = save(State({}))
+""",
         ),
     ),
     "NNX843": Cases(
@@ -822,6 +851,15 @@ y = read(jnp.full(3, -1), jnp.zeros(3))
             """\
 ids = jnp.array([0, -1])
 y = x.at[ids].set(0.0, mode="drop")
+""",
+            """\
+y = jnp.arange(10.0).at[11].get(mode="fill", fill_value=jnp.nan)
+z = jnp.zeros(3).at[3].get(mode="clip")
+""",
+            """\
+rows = jnp.zeros((3,))
+y = rows.at[5].set(1.0, mode="drop")
+z = rows.at[3].get(fill_value=0.0, mode="fill")
 """,
         ),
     ),

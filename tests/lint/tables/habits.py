@@ -362,6 +362,19 @@ CASES: dict[str, Cases] = {
             "switch(model, True)\n",
             "dropout = nnx.Dropout(0.5, rngs=nnx.Rngs(7))\n"
             "for train in (True, False):\n    dropout(x, deterministic=not train)\n",
+            """\
+import flax.linen as nn
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=True):
+        y = nn.MultiHeadDotProductAttention(2, deterministic=train)(x, x)
+        return nn.Dropout(0.1)(y, train)
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=False):
+        return Block()(x, train=not train)
+weights = Net().init(key, jnp.ones((2, 4, 4)))
+""",
         ),
     ),
     "NNX732": Cases(

@@ -645,6 +645,28 @@ def f(x):
     jax.debug.callback(add, x.sum())
     return x
 """,
+            """\
+class Runner:
+    def __init__(self):
+        self.n_updates = 0
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(self, v):
+        self.n_updates += 1
+        return v * 2
+def report(train_state):
+    return train_state.n_updates
+y = Runner().run(x)
+""",
+            """\
+class Sampler:
+    def __init__(self, scale):
+        self.scale = scale
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(self, v):
+        self.scale = dict(self.scale)
+        return v * self.scale["a"]
+y = Sampler({"a": 2.0}).run(x)
+""",
         ),
     ),
     "NNX805": Cases(
@@ -2659,6 +2681,19 @@ backup = state(model)  # NNX818
             "state = nnx.state(model)\n",
             "best_state = jax.tree.map(jnp.copy, nnx.state(model))\n",
             "params = nnx.state(model, nnx.Param)\ncount = sum(p.size for p in jax.tree.leaves(params))\n",
+            """\
+class Hybrid:
+    def __init__(self, model):
+        self.model = model
+        self.tx = optax.sgd(0.1)
+        self.graph, self.params = nnx.split(model, nnx.Param)
+        self.state = self.tx.init(self.params)
+    def step(self, grads):
+        updates, self.state = self.tx.update(grads, self.state, self.params)
+        self.params = optax.apply_updates(self.params, updates)
+        nnx.update(self.model, self.params)
+y = Hybrid(model)
+""",
         ),
     ),
 }

@@ -232,6 +232,11 @@ CASES = {
             "image = jnp.zeros((2, 2), jnp.uint8)\ny = image.astype(jnp.float32) - 128\n",
             "image = jnp.zeros((2, 2), jnp.uint8)\ny = image - 128.0\n",
             "h = x.astype(jnp.float16)\ny = h.astype(jnp.float32) / (h.astype(jnp.float32).std() + 1e-8)\n",
+            """\
+def highlight(img, color=(255, 255, 255), alpha=0.3):
+    return img + alpha * (np.array(color, dtype=np.uint8) - img)
+y = highlight(np.zeros((2, 3), dtype=np.uint8))
+""",
         ),
     ),
     "NNX755": Cases(
