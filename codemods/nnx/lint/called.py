@@ -23,6 +23,14 @@ _SIZES = frozenset({"jax.lax.psum", "jax.lax.axis_size"})  # of a number, how ma
 _SHAPES = frozenset({"jax.numpy.shape", "numpy.shape", "jax.numpy.broadcast_shapes", "numpy.broadcast_shapes"})
 
 
+#: What gives a list or tuple of arrays, whose items are no items of an array.
+SEVERAL = frozenset(
+    f"jax.numpy.{word}"
+    for word in ("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack", "meshgrid", "broadcast_arrays",
+                 "nonzero", "unravel_index", "tril_indices_from", "triu_indices_from")
+) | {"jax.lax.split"}  # fmt: skip
+
+
 def known_result(name: str, call: Call, args: Sequence[Status], keywords: Mapping[str, Status], level: int) -> Status:
     """Return what a foreign function gives.
 
@@ -56,7 +64,8 @@ def known_result(name: str, call: Call, args: Sequence[Status], keywords: Mappin
     if name in _SIZES:
         return PYTHON if args and all(status.static for status in args) else UNKNOWN if not holding else TREE
     if name in STAGED_RESULTS:
-        return ARRAY if holding or (level >= STAGED and every) else UNKNOWN
+        traced = holding or (level >= STAGED and every)
+        return UNKNOWN if not traced else states.many(ARRAY) if name in SEVERAL else ARRAY
     return TREE if holding and gives_arrays(name) else UNKNOWN
 
 

@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.arrays import made_by_jax
+from codemods.nnx.lint.called import SEVERAL
 from codemods.nnx.lint.certain import array_for_certain
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS
@@ -26,6 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
     assigning = {module for module in context.asked.modules if _assigns_items(module)}
     for scope, node in each(context, ast.Assign, ast.AugAssign, ast.Delete) if assigning else ():
         targets = _items(node) if scope.module in assigning else []
+        targets = [target for target in targets if not _listed(context, target.value, scope)]
         if not targets or context.bodies.guarded(node, scope) or _either(scope):
             continue
         view = next(
@@ -58,6 +60,19 @@ _EITHER = frozenset({"xnp", "xp", "np", "jnp", "npx", "numpy", "numpy_module"})
 def _either(scope: Scope) -> bool:
     """Say whether a function is given the module that it computes with, which may be NumPy."""
     return scope.function is not None and bool(_EITHER & set(scope.function.params))
+
+
+def _listed(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether a name is what ``list`` made of an array, or a function that gives several arrays in a list."""
+    value = scope.module.values.get(node) if isinstance(node, ast.Name) else None
+    while isinstance(value, Changed | Loop):
+        value = value.before
+    if not isinstance(value, Call):
+        return False
+    return context.flow.calls.callee_name(context.flow.here(value, scope)) in SEVERAL | _LISTS
+
+
+_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.dict"})
 
 
 def _assigns_items(module: ModuleFacts) -> bool:

@@ -214,6 +214,22 @@ for group in jnp.split(x, 3):
 thirds = jnp.array_split(x, 3)
 thirds[1] = x
 """,
+            """\
+def prune(v, m):
+    parts = jnp.split(v, 3)
+    for i in range(2):
+        for j in range(m):
+            parts[j] = jnp.where(v[:1] > 0, -1.0, parts[j])
+    return parts
+y = jax.jit(prune, static_argnums=(1,))(x, 2)
+""",
+            """\
+def swapped(v):
+    parts = list(v)
+    parts[0], parts[1] = parts[1], parts[0]
+    return jnp.stack(parts)
+y = swapped(x) + jax.jit(swapped)(x)
+""",
         ),
     ),
     "NNX841": Cases(
