@@ -212,7 +212,10 @@ def _only_shown(context: Context, use: Use) -> bool:
     statement = use.event.statement
     if _shows(statement):
         return not isinstance(statement, ast.Expr) or statement.value is not use.event.node
-    return last(use.name) != "split" and _only_in(context, use, _shows)
+    cells = bool(use.event.scope.module.source.cell_starts)  # which show what an expression comes to
+    return last(use.name) != "split" and _only_in(
+        context, use, lambda one: _shows(one) or (cells and isinstance(one, ast.Expr))
+    )
 
 
 def _shows(statement: ast.stmt) -> bool:
@@ -235,7 +238,7 @@ def _only_in(context: Context, use: Use, wanted: Callable[[ast.stmt], bool]) -> 
     around = context.bodies.paths(scope).get(use.event.node, ())
     if len(names) != 1 or use.event.loops or any(context.bodies.paths(scope).get(n) != around for n in bound):
         return False
-    if any(isinstance(n, ast.FunctionDef | ast.ClassDef) for n in nodes):
+    if any(isinstance(n, ast.FunctionDef | ast.ClassDef) and names & names_in(n) for n in nodes):
         return False  # which may read it at any time
     reading = [n for n in nodes if names & names_in(n) and (end is None or n.lineno < end)]
     reads_itself = any(n.lineno == end and names & names_in(n.value) for n in bound)
@@ -252,7 +255,12 @@ def warmed_up(loop: ast.AST) -> bool:
         return False
     times = constant(loop.iter.args[0]) if len(loop.iter.args) == 1 else None
     names = names_in(loop.target)
-    reads = [n for part in loop.body for n in ast.walk(part) if isinstance(n, ast.Name) and n.id in names]
+    reads = [
+        n
+        for part in loop.body
+        for n in ast.walk(part)
+        if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+    ]
     measured = any(last_word(call.func) in _CLOCKS for call in _calls(loop))
     return type(times) is int and times <= _FEW and not reads and measured
 

@@ -546,6 +546,17 @@ def train(k):
     return y
 y = train(key)
 """,
+            """\
+# %%
+def show(values):
+    print(values.mean())
+# %%
+y1 = jax.random.gamma(key, 2.0, (10,))
+show(4)
+print(y1.mean())
+y2 = jax.random.normal(key, (10,))
+print(y2.mean())
+""",
         ),
     ),
     "NNX831": Cases(
