@@ -11,7 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import last
+from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
 from codemods.nnx.lint.straight_through import blocked
 from codemods.nnx.lint.syntax import constant, keyword
@@ -134,6 +134,9 @@ class _Depends:
                 continue
             bound = flow.here(value, self._scope)
             for made in (flow.resolve(bound), *self._context.sources.originals(bound)):
+                callee = made.value.callee if isinstance(made.value, Call) else None
+                if isinstance(callee, Attr) and callee.name in ARRAY_METHODS:
+                    continue
                 if isinstance(made.value, Call) and not flow.calls.callee_name(made).startswith(_NUMBERS):
                     called = flow.calls.callables(flow.follow(made, made.value.callee))
                     if not called or flow.classes.class_of(made) is not None:

@@ -14,7 +14,7 @@ from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 
-_SHAPES = frozenset({"tabulate", "eval_shape", "shape", "ndim", "ShapeDtypeStruct"})
+_SHAPES = frozenset({"tabulate", "eval_shape", "shape", "ndim", "ShapeDtypeStruct", "isinstance", "type", "len"})
 _OF_SHAPE = frozenset({"shape", "ndim", "dtype", "size"})
 _DRAWN = re.compile(
     r"(plot\w*|imshow|scatter|hist(2d)?|contourf?|fill_between|errorbar|bar|pcolormesh|loglog|semilog[xy]|violinplot)"
@@ -68,8 +68,10 @@ def in_figures(context: Context, one: Use, two: Use) -> bool:
     first, second = (_drawn(context, scope, use) for use in (one, two))
     if not first or not second:
         return False
-    if first & second:
-        return first == second  # the same names, one after the other
+    common = first & second
+    if not common <= given_names(two.event.statement, two.event.node):
+        return False
+    first, second = first - common, second - common  # what has the same names comes one after the other
     statements = (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign | ast.Expr))
     return not any(first & names_in(n) and second & names_in(n) for n in statements)
 
@@ -132,10 +134,16 @@ def ignored_parts(context: Context, use: Use) -> bool:
         return False
     names = given_names(use.event.statement, use.event.node)
     scope = use.event.scope
-    reads = {
-        n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
-    }
-    if not names or not reads or names & {*scope.globals, *scope.remote}:
+    if not names or names & {*scope.globals, *scope.remote} or use.event.loops:
+        return False
+    end = use.event.statement.end_lineno or use.event.statement.lineno
+    every = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id in names]
+    block = {id(n) for one in getattr(scope.node, "body", ()) if isinstance(one, ast.Assign) for n in ast.walk(one)}
+    bound = [n for n in every if isinstance(n.ctx, ast.Store) and n.lineno > end and id(n) in block]
+    until = {name: min((n.lineno for n in bound if n.id == name), default=None) for name in names}
+    behind = [n for n in every if isinstance(n.ctx, ast.Load) and n.lineno > end]
+    reads = {n for n in behind if (again := until[n.id]) is None or n.lineno <= again}
+    if not reads:
         return False
     for event in context.bodies.calls.get(scope, ()):
         given = [(i, n) for i, n in enumerate(event.node.args) if n in reads]

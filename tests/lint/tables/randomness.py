@@ -262,6 +262,7 @@ def look():
     one = gauss.sample(key, (3,))
     many = gauss.sample(key, shape=(2, 3))
     print(jax.tree.map(jnp.shape, one), many.shape)
+    assert isinstance(many, jax.Array)
 look()
 """,
             """\
@@ -275,6 +276,26 @@ def figures(ax, key):
     high = b + 1
     ax.plot(high.T)
 figures(Axes(), jax.random.key(1))
+""",
+            """\
+class Axes:
+    def plot(self, *lines, **how):
+        print(len(lines))
+def prior(k, v):
+    return v, jax.random.normal(k, (3,))
+def given(k):
+    return x, 2 + jax.random.normal(k, (3,)), x[:1], x[1:]
+def figures(key):
+    one, ax = {}, Axes()
+    v = jnp.linspace(0, 1, 3)
+    v, y = jax.vmap(lambda k: prior(k, v))(jax.random.split(key, 4))
+    ax.plot(v.T, y.T, color="red")
+    two, ax = {}, Axes()
+    v, y, a, b = jax.vmap(lambda k: given(k))(jax.random.split(key, 4))
+    ax.plot(v.T, y.T)
+    ax.plot(a.T, b.T)
+    return {"prior": one, "given": two}
+figures(jax.random.key(1))
 """,
             """\
 def run(config, train, judge, net):
@@ -295,6 +316,8 @@ rest, sub = jax.random.split(root)
 a = host(sub, 2)
 rest, sub = jax.random.split(root)
 print(host(sub, 2) - a)
+rest = jax.random.fold_in(root, 3)
+print(jax.random.normal(rest))
 """,
             _WALK
             + """\

@@ -245,6 +245,8 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     ),
     "NNX884": Cases(
         bad=(
+            "def loss(w, v):\n    limit = v.mean()\n    over = w * v > limit\n    return over.mean()  # NNX884\n"
+            "step = jax.grad(loss)\n",
             """\
 limit = jnp.ones(3)
 def hits(c, s):
