@@ -575,7 +575,7 @@ def show(values):
     print(values.mean())
 # %%
 y1 = jax.random.gamma(key, 2.0, (10,))
-show(4)
+show(x)
 print(y1.mean())
 y2 = jax.random.normal(key, (10,))
 print(y2.mean())
