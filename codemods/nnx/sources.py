@@ -12,7 +12,6 @@ from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, 
 
 _DEPTH = 40  # how many values one is followed through: fields of objects that hold each other have no end
 _STEPS = 1_000  # how many places one question may visit
-_PATIENCE = 25, 200  # after how many such questions a project gets no more patience, and how many places are left then
 _COPIES = 50  # how many copies of copies are followed
 _LEVELS = 4  # how many callers up an argument is followed where a value cannot be told without it
 
@@ -29,8 +28,6 @@ class Sources:
         self._known: Answers[Bound, OrderedSet[Bound]] = Answers(flow.assumptions)
         self._running: set[object] = set()
         self._steps = 0
-        self._limit = _STEPS
-        self._exhausted = 0  # how many questions visited all that they may
         self._cut = 0  # how often an answer was cut short: by itself, or after too many steps
         self._level = 0
         self._serves: Callable[[Value], bool] | None = None  # what every source must be for the answer to be of use
@@ -70,12 +67,9 @@ class Sources:
             return OrderedSet()
         outermost = not self._running
         self._steps = 1 if outermost else self._steps + 1
-        if self._steps == self._limit + 1:
+        if self._steps == _STEPS + 1:
             self.flow.questions.unanswered += 1
-            self._exhausted += 1
-            if self._exhausted == _PATIENCE[0]:
-                self._limit = _PATIENCE[1]
-        if self._steps > self._limit or len(self._running) > _DEPTH:
+        if self._steps > _STEPS or len(self._running) > _DEPTH:
             self._cut += 1
             self._serve((bound,))
             return OrderedSet((bound,))
