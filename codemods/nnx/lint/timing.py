@@ -67,7 +67,9 @@ def measured(context: Context) -> list[Measured]:
                     continue
                 if _unfinished(context, scope, max(lines), read):
                     awaited = _awaited_after(context, scope, max(lines), read, ast.unparse(node.right))
-                    found.append(Measured(scope, node, awaited))
+                    # what stands between the clock and the difference may wait, too
+                    if awaited or _unfinished(context, scope, max(lines), node):
+                        found.append(Measured(scope, node, awaited))
     return found
 
 
@@ -226,7 +228,7 @@ def _compiled_here(context: Context, event: CallEvent) -> bool:
     return context.flow.calls.callee_name(callee) in COMPILING
 
 
-def _unfinished(context: Context, scope: Scope, start: int, end: ast.Call) -> bool:
+def _unfinished(context: Context, scope: Scope, start: int, end: ast.expr) -> bool:
     """Say whether compiled code is called between two lines and nothing waits for it."""
     compiled = False
     if any(start < getattr(n, "lineno", 0) < end.lineno and _waits(n) for n in context.bodies.nodes(scope)):
