@@ -68,9 +68,8 @@ def meant_pair(context: Context, one: Use, two: Use) -> bool:
     if not one.helper and not two.helper:
         if "split" not in (last(one.name), last(two.name)) and SAME.search(last_word(one.node)):
             return True
-        return (_only_shown(context, one) and _only_shown(context, two)) or (
-            in_script(scope) and _measured(scope) and one.name == two.name
-        )
+        shown = _only_shown(context, one) and _only_shown(context, two) and not _side_by_side(context, one, two)
+        return shown or (in_script(scope) and _measured(scope) and one.name == two.name)
     if "split" in (last(one.name), last(two.name)) and not (one.helper and two.helper):
         return False  # used up and split after all, or the other way round
     if one.helper and two.helper and _other_setting(one, two):
@@ -198,9 +197,12 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
 def _sizes(loop: ast.For | ast.comprehension, use: Use) -> bool:
     """Say whether a loop tries several sizes, of which it takes the time."""
     names = names_in(loop.target)
-    return any(
-        last_word(n.func) in {"time", "perf_counter", "timeit", "block_until_ready"} for n in _calls(loop)
-    ) and any(names & names_in(a) for a in _given(use) if a is not use.node)
+    return any(_TIMING.fullmatch(last_word(n.func)) for n in _calls(loop)) and any(
+        names & names_in(a) for a in _given(use) if a is not use.node
+    )
+
+
+_TIMING = re.compile(r"time|perf_counter|timeit|block_until_ready|_*(time|timeit|measure|bench\w*)_\w+")
 
 
 def _measured(scope: Scope) -> bool:
@@ -222,6 +224,13 @@ def _shows(statement: ast.stmt) -> bool:
     """Say whether a statement is a call that shows something."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(call, ast.Call) and bool(_SHOWS.match(last_word(call.func)))
+
+
+def _side_by_side(context: Context, one: Use, two: Use) -> bool:
+    """Say whether one statement reads both results, as a figure of one against the other: they lie on a line."""
+    first, second = _targets(one), _targets(two)
+    statements = (n for n in context.bodies.nodes(one.event.scope) if isinstance(n, ast.Expr))
+    return not first & second and any(first & names_in(n) and second & names_in(n) for n in statements)
 
 
 def _only_asked(context: Context, use: Use) -> bool:

@@ -79,6 +79,14 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def params(n, key):
+    return jax.random.uniform(key, (n, 3))
+batch_sizes = [1, 2]
+for size in batch_sizes:
+    given = params(size, key)  # NNX830
+    print(size, jnp.sum(given))
+""",
+            """\
 def draw(seed):
     rng = jax.random.key(seed)
     a = jax.random.normal(rng)
@@ -218,6 +226,18 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def params(n, key):
+    return jax.random.uniform(key, (n, 3))
+def time_method(f, given):
+    start = time.perf_counter()
+    f(given).block_until_ready()
+    return time.perf_counter() - start
+batch_sizes = [1, 2]
+for size in batch_sizes:
+    given = params(size, key)
+    print(size, time_method(jnp.sum, given))
+""",
             """\
 def train(seed, n):
     rng = jax.random.key(seed)
