@@ -231,7 +231,7 @@ RULE = lint_rule(
 part, but not a batch norm in training mode from its running statistics: they become those of the new data, and the
 frozen features change. `backbone.eval()` before does not help; it belongs behind `model.train()`.
 """,
-    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: the running mean of the frozen part changes",
+    source="measured on Flax 0.10.7 and 0.12.8: the running mean of the frozen part changes",
     check=_check,
     bad=(_BAD,),
     clean=(_BAD.replace("model.train()\n", "model.train()\nmodel.backbone.eval()\n"),),

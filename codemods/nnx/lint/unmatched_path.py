@@ -163,7 +163,7 @@ another name, and so is `encoders`. So does `"encoder" in path`, since a path is
 without an error: what was to be frozen is trained, or nothing is. Name the parts, or since Flax 0.12 write
 `nnx.PathContains("encoder", exact=False)`.
 """,
-    source="measured on Flax 0.10.7, 0.11.2 and 0.12.8: the state is empty",
+    source="measured on Flax 0.10.7 and 0.12.8: the state is empty",
     check=_check,
     bad=(_BAD,),
     clean=(

@@ -11,7 +11,7 @@ class Block(nnx.Module):
         self.fc = nnx.Linear(3, 3, rngs=rngs)
 class Deep(nnx.Module):
     def __init__(self, width: int, rngs):
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.blocks = nnx.Sequential(Block(rngs), Block(rngs))
         self.enc = nnx.Sequential(nnx.Linear(3, 3, rngs=rngs), nnx.relu)
         self.lm_head = nnx.Linear(3, 3, rngs=rngs)
         self.num_heads = width
@@ -21,9 +21,9 @@ _TUNED = """\
 class Body(nnx.Module):
     def __init__(self, rngs):
         self.fc = nnx.Linear(3, 3, rngs=rngs)
-        self.norms = nnx.List([nnx.BatchNorm(3, rngs=rngs)])
+        self.norms = nnx.Sequential(nnx.BatchNorm(3, rngs=rngs))
     def __call__(self, v):
-        return self.norms[0](self.fc(v))
+        return self.norms(self.fc(v))
 class Tuned(nnx.Module):
     def __init__(self, body, rngs):
         self.body = body
