@@ -328,18 +328,21 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
                 continue
             if (
                 given is None
-                or _of_any_caller(given)
+                or _of_any_caller(context, given)
                 or not _rows_alike(context, context.flow.here(given, event.scope), 0)
             ):
                 return None
     return key
 
 
-def _of_any_caller(value: Value) -> bool:
-    """Say whether a value is a parameter, or a part of one: the callers in sight, as tests, show examples of it."""
+def _of_any_caller(context: Context, value: Value) -> bool:
+    """Say whether a value is a parameter of a method, or of a function that tests call, who show examples of it."""
     while isinstance(value, Attr | Item | Loop):
         value = value.before if isinstance(value, Loop) else value.base
-    return isinstance(value, Param) and value is not value.function.self_param
+    if not isinstance(value, Param) or value is value.function.self_param:
+        return False
+    callers = context.flow.sites.callers(value.function)
+    return value.function.owner is not None or any(in_test(caller.scope) for caller in callers)
 
 
 def _before(context: Context, root: Root) -> list[Param] | None:

@@ -258,9 +258,10 @@ print(jax.vmap(predict, in_axes=(0, None))(rows, key))
             """\
 def shift(k, channel):
     return jnp.roll(channel, jax.random.randint(k, (), 0, 3), 0)
-def translate(image, k):
-    return jax.vmap(shift, in_axes=(None, 0))(k, image)
-y = translate(jnp.ones((3, 4, 4)), key)
+class Translate:
+    def __call__(self, image, k):
+        return jax.vmap(shift, in_axes=(None, 0))(k, image)
+y = Translate()(jnp.ones((3, 4, 4)), key)
 """,
         ),
     ),
