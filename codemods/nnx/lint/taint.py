@@ -214,7 +214,8 @@ class Taint:
                 if truth and arm == "body" and self._left_out(block.test, scope):
                     return False
         for test, _ in self._bodies.in_front(node, scope):
-            if self._truth(test, scope, activation) is None and self._open(test, activation):
+            named = test.operand if isinstance(test, ast.UnaryOp) else test  # a comparison, as of types, may well hold
+            if self._truth(test, scope, activation) is None and self._flag(named, activation):
                 return False
         guards = self._bodies.behind(node, scope)
         if any(self._turned_back(guard.test, scope, activation) for guard in guards):

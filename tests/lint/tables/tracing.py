@@ -48,6 +48,15 @@ def parts(m: nnx.Module):
     "NNX820": Cases(
         bad=(
             """\
+def clamped(v):
+    if v.dtype == jnp.float16 and jnp.isinf(v).any():  # NNX820
+        v = jnp.clip(v, -6e4, 6e4)
+    return v
+def layer(v):
+    return clamped(v * 2)
+y = jax.jit(layer)(x)
+""",
+            """\
 @jax.jit
 def f(x):
     if x.sum() > 0:  # NNX820
