@@ -103,6 +103,15 @@ _FIRST = (
     "use (8 of them mistakes that a tutorial shows on purpose), 13 false in four places of the code, of which one is",
     "copied eight times. None of the 13 is made any more. Another project, a copy of Hugging Face",
     "transformers with 1.3 million lines, was not done within five minutes.",
+    "",
+    "70 projects were read by an eleventh reader after that, few of them with NNX code: 293 findings, 218 right, 44 of",
+    "no use (18 of them NNX830), 31 false (8 of them NNX871 in one project, which uses a moving average for its state",
+    "alone). Two rules crashed in one project each, which is mended, and one project was not done within five minutes.",
+    "Of the 31 two are still made, and of the 44 eleven.",
+    "",
+    "68 more were read by a twelfth reader at the same time, four of them with NNX code: 148 findings, 115 right, 21",
+    "of no use, 12 false. None of the 12 is made any more, and one of the 21. A project of 250,000 lines was not done",
+    "within five minutes; of it only the files are listed that mention JAX or Flax.",
 )
 
 
