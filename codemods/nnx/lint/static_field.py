@@ -244,35 +244,31 @@ def _holds_array(context: Context, cls: ClassFacts, name: str) -> bool:
 
 def _given_arrays(context: Context, cls: ClassFacts, name: str) -> bool:
     """Say whether every call that makes an object of a dataclass gives a new array for a field."""
-    fields = context.flow.classes.dataclass_fields(cls)
-    if name not in fields or "__init__" in cls.methods:
-        return False
-    found: list[Bound] = []
-    for event in context.bodies.named(cls.name):
-        if _called(context, event) is not cls:
-            continue
-        value = event.value.argument(fields.index(name), name) if not event.value.starred else None
-        if value is None:
-            return False
-        found += context.sources.originals(context.flow.here(value, event.scope))
+    found = _given(context, cls, name)
     return bool(found) and all(_several(context, one) for one in found)
 
 
 def _given_others(context: Context, cls: ClassFacts, name: str) -> bool:
     """Say whether every call that makes an object of a dataclass gives a tuple, a text or a number for a field, though
     its annotation says otherwise."""
+    found = _given(context, cls, name)
+    return bool(found) and all(_hashed(context, one) for one in found)
+
+
+def _given(context: Context, cls: ClassFacts, name: str) -> list[Bound]:
+    """Return what calls that make an object of a dataclass give for a field; nothing if one leaves it out."""
     fields = context.flow.classes.dataclass_fields(cls)
     if name not in fields or "__init__" in cls.methods:
-        return False
+        return []
     found: list[Bound] = []
     for event in context.bodies.named(cls.name):
         if _called(context, event) is not cls:
             continue
         value = event.value.argument(fields.index(name), name) if not event.value.starred else None
         if value is None:
-            return False
+            return []
         found += context.sources.originals(context.flow.here(value, event.scope))
-    return bool(found) and all(_hashed(context, one) for one in found)
+    return found
 
 
 def _hashed(context: Context, made: Bound) -> bool:
