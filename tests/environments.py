@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -120,9 +121,17 @@ def execute(
 
 
 def agree(one: str, other: str) -> bool:
-    """Say whether two outputs have the same words; numbers may differ by 1e-4 of their size or by 1e-5."""
-    left, right = one.split(), other.split()
-    return len(left) == len(right) and all(a == b or _close(a, b) for a, b in zip(left, right, strict=True))
+    """Say whether two outputs have the same words; numbers may differ by 1e-4 of their size or by 1e-5.
+
+    An array is padded for its longest number, so that space between numbers and brackets does not count.
+    """
+    left, right = _NUMBER.split(one), _NUMBER.split(other)
+    return len(left) == len(right) and all(
+        a.split() == b.split() or _close(a, b) for a, b in zip(left, right, strict=True)
+    )
+
+
+_NUMBER = re.compile(r"((?<![\w.])[-+]?\d+\.?\d*(?:e[-+]?\d+)?)")
 
 
 def _close(one: str, other: str) -> bool:

@@ -30,6 +30,9 @@ def test_versions(tmp_path: Path, version: str) -> None:
         ("a b", "a", False),
         ("a 1", "b 1", False),
         ("1e-3", "1e-2", False),
+        ("[[ 0.5 -0.71790361 ]]", "[[ 0.5 -0.7179036]]", True),
+        ("[1. 2.]", "[1. 3.]", False),
+        ("w1 2", "w2 2", False),
     ],
 )
 def test_agreement(one: str, other: str, same: bool) -> None:

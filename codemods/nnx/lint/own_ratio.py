@@ -182,9 +182,9 @@ RULE = lint_rule(
     "ratio-of-one-policy",
     "a ratio of new to old probabilities that is always 1, since both are computed of the same parameters",
     why="""\
-The loss of PPO compares the policy with the one that acted. Where the loss computes the old log-probabilities anew, of
-the parameters that it is given, the ratio is 1 in every step: nothing is clipped, and the policy moves as far as it
-likes. They belong into the batch, stored when the actions were drawn.
+The loss of PPO compares the policy with the one that acted. Where the loss computes the old probabilities anew, of the
+parameters that it is given, the ratio is 1 in every step: nothing is clipped, and the policy moves as far as it likes.
+They belong into the batch, stored when the actions were drawn.
 """,
     source="Huang et al., The 37 implementation details of PPO; measured: nothing is clipped, and KL grows fourfold",
     check=_check,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
@@ -133,7 +132,11 @@ def _like(word: str, name: str) -> bool:
     plain = word.replace("_", ""), name.replace("_", "")
     if plain[0] == plain[1] or (len(word) >= _SHORT and plain[0] in (plain[1] + "s", plain[1] + "es")):
         return True
-    return len(word) > _SHORT and SequenceMatcher(None, word, name).ratio() >= _ALIKE
+    if len(word) <= _SHORT:
+        return False
+    from difflib import SequenceMatcher  # here, since it takes as long to import as a small file to lint
+
+    return SequenceMatcher(None, word, name).ratio() >= _ALIKE
 
 
 _BAD = """\
