@@ -1105,7 +1105,7 @@ tree = {"a": jax.random.normal(key, (2,))}
 jax.tree.map(lambda x: x.shape, tree)
 
 # MARK two
-print(jax.random.uniform(key, (2,)))
+noise = jax.random.uniform(key, (2,))
 """
 
 
