@@ -142,9 +142,7 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
                 continue  # what reads it runs within the same compilation, or the object keeps its state itself
             if _inner(function, target.value) or context.taint.never(node, function.scope):
                 continue
-            if not tainted and not _read_elsewhere(context, target.attr, node):
-                continue
-            if not tainted and (_copied(node, target) or _never_read(context, node, target, function)):
+            if not tainted and _of_no_matter(context, node, target, function):
                 continue
             if held(context, function, target.value):
                 found.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
@@ -165,6 +163,13 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             f"return the new value of `{name}`, and assign it where the compiled function is called",
             related=[(other, f"and so does `{text}`") for other, text in changes[1:]],
         )
+
+
+def _of_no_matter(context: Context, node: ast.stmt, target: ast.Attribute, function: FunctionFacts) -> bool:
+    """Say whether nobody minds that an attribute is set while a function is traced, and not in every call."""
+    if not _read_elsewhere(context, target.attr, node):
+        return True
+    return _copied(node, target) or _never_read(context, node, target, function)
 
 
 def _read_elsewhere(context: Context, name: str, change: ast.stmt) -> bool:

@@ -22,7 +22,6 @@ _NAMED = re.compile(r"laplac|(^|_)lap(_|$)|(^|_)lapl(_|$)|hess(ian)?_?trace|trac
 _ONE = re.compile(r"1_?d|one_?d")
 _JACOBIANS = frozenset({"jax.jacfwd", "jax.jacrev", "jax.jacobian"})
 _ALL_AXES = (None, (0, 1), (1, 0), (-1, -2), (-2, -1))
-_DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
