@@ -36,7 +36,13 @@ def test_the_demo_prints_the_same_on_both_sides(
     dev.main(("demo",))
     shown = capfd.readouterr().out
     assert "classifier: best" in shown
-    assert shown.rstrip().splitlines()[-1].startswith("The same.")
+    assert shown.rstrip().splitlines()[-1].startswith("The same, up to rounding.")
+
+
+def test_the_demo_marks_what_differs_by_more_than_rounding() -> None:
+    # compilers of two releases may add the same numbers in another order
+    left, right = ("0.10", "radius 0.6463626623", "loss 0.25"), ("0.11", "radius 0.6463626027", "loss 0.26")
+    assert ["≠" in line for line in dev.abreast(left, right).splitlines()] == [False, False, True]
 
 
 def test_its_commands() -> None:
