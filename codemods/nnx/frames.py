@@ -42,6 +42,13 @@ class Moment:
 FRESH: frozenset[ast.AST | Moment] = frozenset()
 
 
+def both(one: frozenset[ast.AST | Moment], two: frozenset[ast.AST | Moment]) -> frozenset[ast.AST | Moment]:
+    """Return the union of two sets, mostly one of them itself: a new one for each value would take much memory."""
+    if not two or one is two:
+        return one
+    return one | two if one else two
+
+
 class Bound(NamedTuple):
     """A value in one activation of the scope that it was written in.
 

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_FEW = 2  # up to how many elements are as soon looked through as looked up
+
 
 class OrderedSet(Set[T]):
     """A set that cannot be changed and whose elements come in the order in which they were given."""
@@ -14,7 +16,9 @@ class OrderedSet(Set[T]):
     __slots__ = ("_items",)
 
     def __init__(self, items: Iterable[T] = ()) -> None:
-        self._items = dict.fromkeys(items)
+        found = dict.fromkeys(items)
+        # most have one element, for which a dictionary would be large
+        self._items: dict[T, None] | tuple[T, ...] = found if len(found) > _FEW else tuple(found)
 
     def __contains__(self, item: object) -> bool:
         return item in self._items

@@ -70,6 +70,8 @@ class Assumptions:
             # few are assumed, and many are asked about
             held = [made for function, made in self.frames.items() if function in functions]
             found = frozenset(held) if held else NOTHING
+            if held:
+                found = self._sets.setdefault(found, found)
             self.parts[functions] = found
         return found
 
@@ -185,8 +187,8 @@ class Answer(Generic[V]):
         self.value = value
         self.asked = asked
         self._frames = frames  # what was assumed of the functions that were asked about
-        # others to the same question, by what must be assumed, by what was asked about, and by what was assumed of that
-        self._others: dict[object, dict[frozenset[object], dict[frozenset[object], Answer[V]]]] | None = None
+        # others to the same question by what must be assumed: mostly one, or several by what they stand on
+        self._others: dict[object, Answer[V] | _Several[V]] | None = None
 
     def under(self, assumptions: Assumptions) -> Answer[V] | None:
         """Return the one of several answers that holds under assumptions, on which the present question then stands."""
@@ -196,8 +198,14 @@ class Answer(Generic[V]):
             return self
         if self._others is not None:
             for sign in assumptions.signs:
-                by_asked = self._others.get(sign)
-                for asked, answers in by_asked.items() if by_asked is not None else ():
+                others = self._others.get(sign)
+                if others is None:
+                    continue
+                if isinstance(others, Answer):
+                    if others._holds(assumptions):
+                        return others
+                    continue
+                for asked, answers in others.items():
                     frames = assumptions.parts.get(asked)
                     if frames is None:
                         frames = assumptions.of(asked)
@@ -211,7 +219,7 @@ class Answer(Generic[V]):
         frames = assumptions.parts.get(self.asked)
         if frames is None:
             frames = assumptions.of(self.asked)
-        if frames != self._frames:
+        if frames is not self._frames and frames != self._frames:
             return False
         assumptions.stand_on(self.asked)
         return True
@@ -227,8 +235,12 @@ class Answer(Generic[V]):
 
     def steady(self) -> Answer[V] | None:
         """Return those of several answers that are not provisional; None if all are."""
-        others = (self._others or {}).values()
-        every = [self, *(one for by_asked in others for answers in by_asked.values() for one in answers.values())]
+        every = [self]
+        for others in (self._others or {}).values():
+            if isinstance(others, Answer):
+                every.append(others)
+            else:
+                every += [one for answers in others.values() for one in answers.values()]
         left = [answer for answer in every if answer.asked.isdisjoint((DOUBT, EVERYTHING))]
         if not left:
             return None
@@ -244,9 +256,19 @@ class Answer(Generic[V]):
             return other
         if self._others is None:
             self._others = {}
-        answers = self._others.setdefault(other._sign(), {}).setdefault(other.asked, {})
-        answers.setdefault(other._frames, other)
+        sign = other._sign()
+        known = self._others.get(sign)
+        if known is None:
+            self._others[sign] = other
+            return self
+        if isinstance(known, Answer):
+            known = self._others[sign] = {known.asked: {known._frames: known}}
+        known.setdefault(other.asked, {}).setdefault(other._frames, other)
         return self
+
+
+#: Answers by what was asked about, and by what was assumed of that.
+_Several = dict[frozenset[object], dict[frozenset[object], Answer[V]]]
 
 
 class Answers(Generic[K, V]):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.flow.assumptions import Answers
-from codemods.nnx.frames import Bound, Frame, Indexed, Part
+from codemods.nnx.frames import Bound, Frame, Indexed, Part, both
 from codemods.nnx.known import CALLS_BODY, COPIES, GRADIENTS, OPERANDS, TRANSPARENT, UNTRACED, Running
 from codemods.nnx.values import (
     Attr,
@@ -136,7 +136,7 @@ class Calls:
         first = self.flow.resolve(results[0])
         if all(self.flow.identity.same(first, other) for other in results[1:]):
             first = self.returned(first, value)
-            return Bound(first.value, first.frame, first.stale | bound.stale) if bound.stale else first
+            return Bound(first.value, first.frame, both(first.stale, bound.stale)) if bound.stale else first
         return bound
 
     def returned(self, result: Bound, site: Value) -> Bound:

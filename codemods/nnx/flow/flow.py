@@ -23,7 +23,7 @@ from codemods.nnx.flow.identity import Identity
 from codemods.nnx.flow.moments import Moments
 from codemods.nnx.flow.questions import Questions
 from codemods.nnx.flow.variables import Variables
-from codemods.nnx.frames import Bound, Frame, Indexed, Moment, Part, Round
+from codemods.nnx.frames import Bound, Frame, Indexed, Moment, Part, Round, both
 from codemods.nnx.known import canonical
 from codemods.nnx.may import May
 from codemods.nnx.project import Project, enclosing_function
@@ -262,7 +262,7 @@ class Flow:
                 frame = self.fields.constructed(frame)
         argument = self.argument(frame, value.name)
         if argument is not None:
-            return self.resolve(Bound(argument.value, argument.frame, argument.stale | bound.stale))
+            return self.resolve(Bound(argument.value, argument.frame, both(argument.stale, bound.stale)))
         function = value.function
         if function.binding == "class" and value is next(iter(function.params.values()), None) and function.owner:
             return Bound(Class(function.owner))
@@ -335,10 +335,10 @@ class Flow:
             first = self.resolve(self.at(fields[0], moments))
             if len(fields) == 1 or all(self.identity.same(first, self.at(other, moments)) for other in fields[1:]):
                 return first
-        return Bound(Attr(inner, value.name), base.frame, base.stale | moments)
+        return Bound(Attr(inner, value.name), base.frame, both(base.stale, moments))
 
     def at(self, bound: Bound, moments: frozenset[Moment]) -> Bound:
-        return Bound(bound.value, bound.frame, bound.stale | moments) if moments else bound
+        return Bound(bound.value, bound.frame, both(bound.stale, moments)) if moments else bound
 
     def _item(self, bound: Bound, value: Item) -> Bound:
         base = self.follow(bound, value.base)
@@ -358,7 +358,7 @@ class Flow:
             inner = base.value
             of = self.follow(inner.of, Round(inner.of.value, value.loop, value.frame))
             return self.part(inner.site, of, base.frame)
-        return Bound(Round(base.value, value.loop, value.frame), base.frame, base.stale | bound.stale)
+        return Bound(Round(base.value, value.loop, value.frame), base.frame, both(base.stale, bound.stale))
 
     def _choice(self, bound: Bound, value: Choice) -> Bound:
         options = [o for o in value.options if not (isinstance(o, Const) and o.value is None)]

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import ModuleFacts, Scope
-from codemods.nnx.frames import Bound, Frame
+from codemods.nnx.frames import Bound, Frame, both
 from codemods.nnx.known import canonical
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import (
@@ -47,7 +47,7 @@ class Variables:
             frame = self.flow.open_frame(scope)
         held = self._defined_last(scope, value.name, bound.frame) or self._binding(scope, value.name)
         return self.flow.resolve(
-            Bound(held, frame, bound.stale | self.flow.moments.of_variable(scope, value.name, held, bound))
+            Bound(held, frame, both(bound.stale, self.flow.moments.of_variable(scope, value.name, held, bound)))
         )
 
     def _defined_last(self, scope: Scope, name: str, reader: Frame | None) -> Value | None:

@@ -66,6 +66,7 @@ _BUILT_IN = frozenset({"abs", "all", "any", "bool", "float", "hasattr", "int", "
 MANY_PLACES = 8  # at how many places of a tuple something is told apart
 _MANY = 16  # functions in one field or container that are no longer told apart
 _IMPORTS = 8  # through how many modules a name is followed to its definition
+_NO_WAYS: list[int] = []  # of nodes that nothing leads out of, for all of them; never changed
 _RUNNING = frozenset({"cond", "eval_shape", "fori_loop", "scan", "switch", "while_loop"})
 
 
@@ -87,7 +88,8 @@ class Graph:
         self.deferred: dict[str, list[tuple[Call, Attr]]] = {}  # calls of methods of common names, by these
         self.defined: dict[int, list[FunctionFacts | ClassFacts]] = {}  # functions and classes by their nodes
         self._nodes: dict[object, int] = {}
-        self._known: dict[int, tuple[Value, int]] = {}
+        self._known: dict[int, int] = {}  # the nodes of values, by the identities of these
+        self._alive: list[Value] = []  # the values, so that no other one gets the identity
         self._fields: set[int] = set()
         self._parts: list[tuple[Value, int]] = []
         self._decorated: list[Call] = []
@@ -104,7 +106,7 @@ class Graph:
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = len(self.edges)
-            self.edges.append([])
+            self.edges.append(_NO_WAYS)
         return node
 
     def variable(self, scope: Scope, name: str) -> int:
@@ -128,7 +130,7 @@ class Graph:
         """Return the node of a value, making it and its edges if need be."""
         known = self._known.get(id(value))
         if known is not None:
-            return known[1]
+            return known
         inner, place, taken = peeled(value)
         kind = type(inner)
         if taken:
@@ -153,7 +155,8 @@ class Graph:
             self._parts.append((inner, node))
         else:
             node = NOTHING
-        self._known[id(value)] = value, node
+        self._known[id(value)] = node
+        self._alive.append(value)
         return node
 
     def _element(self, container: Value, place: Place) -> int:
@@ -193,7 +196,7 @@ class Graph:
 
     def _edge(self, source: int, to: int) -> None:
         if source >= 0 and to >= 0 and source != to:
-            self.edges[source].append(to)
+            _add(self.edges, source, to)
 
     def flow(self, value: Value, to: int) -> None:
         """Let a value flow to a node."""
@@ -554,14 +557,14 @@ class Graph:
     def _reaching(self, node: int) -> tuple[FunctionFacts | ClassFacts, ...]:
         """Look for what flows to a node, until it is found or too many are."""
         if self._callers is None:
-            self._callers = [[] for _ in self.edges]
+            self._callers = [_NO_WAYS] * len(self.edges)
             for source, ways in enumerate(self.edges):
                 for to in (*ways, *self.functions.get(source, ())):
-                    self._callers[to].append(source)
+                    _add(self._callers, to, source)
             for table in (self.placed, self.taken):
                 for source, places in table.items():
                     for to, _ in places:
-                        self._callers[to].append(source)
+                        _add(self._callers, to, source)
         callers, answered = self._callers, self._reached
         own = node in self._fields  # methods of the name are connected already
         found = {} if own else dict.fromkeys(self.defined.get(node, ()))
@@ -653,6 +656,14 @@ class Graph:
                 if (place is None or wanted is None or place == wanted) and _arrived(found, to, None):
                     work.append((to, None))
         return found
+
+
+def _add(ways: list[list[int]], source: int, to: int) -> None:
+    """Add a way out of a node."""
+    if ways[source] is _NO_WAYS:
+        ways[source] = [to]
+    else:
+        ways[source].append(to)
 
 
 def _arrived(found: Reached, node: int, place: Place) -> bool:
