@@ -152,6 +152,9 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--rules", action="store_true", help="show the time of each rule and each shared analysis")
     parser.add_argument("--only", metavar="FILE", help="with --rules: lint this file alone, the rest is context")
+    parser.add_argument(
+        "--from", dest="origin", default="0.10", help="with --rules: the Flax version it is written for"
+    )
     parser.add_argument("--to", default="0.11", help="with --rules: the Flax versions to migrate to (default: 0.11)")
     parser.add_argument("--top", type=int, default=30, help="with --rules: how many lines to print (default: 30)")
     parser.add_argument("--limit", type=float, default=1200, help="seconds after which a program is ended")
@@ -160,7 +163,9 @@ def main() -> None:
     head = True
     for folder in arguments.folders:
         if arguments.rules:
-            rules.show(folder.resolve(), arguments.only, tuple(arguments.to.split(",")), arguments.top)
+            rules.show(
+                folder.resolve(), arguments.only, arguments.origin, tuple(arguments.to.split(",")), arguments.top
+            )
         else:
             tree = Tree.at(folder.resolve())
             runs = table(tree, arguments.limit)

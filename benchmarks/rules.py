@@ -99,13 +99,14 @@ def _timed(function: Callable[..., Any], name: str, clock: Clock) -> Callable[..
     return call
 
 
-def show(folder: Path, only: str | None, targets: tuple[str, ...], top: int) -> None:
+def show(folder: Path, only: str | None, origin: str, targets: tuple[str, ...], top: int) -> None:
     """Lint a folder in this process and print where the time went.
 
     Args:
         folder: the project.
         only: the one file to lint; the others are its context. None for all.
-        targets: the Flax versions to migrate to.
+        origin: the Flax version that the project is written for.
+        targets: the Flax versions to migrate to; the origin for one that is only linted.
         top: how many lines to print.
     """
     clock = Clock()
@@ -119,7 +120,7 @@ def show(folder: Path, only: str | None, targets: tuple[str, ...], top: int) -> 
     findings = 0
     with clock.span("everything else"):
         for names in parts:
-            options = Options(targets=targets, lint=True, fixes=False)
+            options = Options(origin=origin, targets=targets, lint=True, fixes=False)
             gc.disable()  # as the program does
             findings += len(analyse.analyse([texts[name] for name in names], options).findings)
             gc.enable()
