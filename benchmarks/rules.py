@@ -122,7 +122,8 @@ def show(folder: Path, only: str | None, origin: str, targets: tuple[str, ...], 
         for names in parts:
             options = Options(origin=origin, targets=targets, lint=True, fixes=False)
             gc.disable()  # as the program does
-            findings += len(analyse.analyse([texts[name] for name in names], options).findings)
+            asked = {name for name in names if name not in project.context}
+            findings += len(analyse.analyse([texts[name] for name in names], options, asked).findings)
             gc.enable()
     total = time.process_time() - begin
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
