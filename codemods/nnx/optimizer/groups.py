@@ -6,11 +6,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
+from codemods.nnx.may.may import Made
 from codemods.nnx.optimizer.origins import Constructor, Origins
 from codemods.nnx.values import Attr, Call, Changed, Class, Const, Free, Loop, Param, Ref, Value
 
@@ -158,6 +160,17 @@ class Groups:
             self._groups.setdefault(self._root(member), Group()).members.add(member)
         return list(self._groups.values())
 
+    def updates_and_reads(self) -> tuple[list[Update], list[AttrEvent]]:
+        """Return the updates of optimizers and the reads of their model, whatever else is done with them."""
+        updates = self.flow.may.made_by({"update"})
+        for event in self.flow.project.calls():
+            self._updated(event, updates)
+        for read in self.flow.project.attributes():
+            if read.node.attr == "model":
+                self._read_model(read)
+        uses = [use for _, use in self._uses]
+        return [u for u in uses if isinstance(u, Update)], [u for u in uses if isinstance(u, AttrEvent)]
+
     def _optimizer_classes(self, cls: ClassFacts) -> Iterator[ClassFacts]:
         for parent in self.flow.classes.mro(cls)[0]:
             if self.origins.optimizer_base(parent):
@@ -185,22 +198,29 @@ class Groups:
 
     # -- uses -------------------------------------------------------------------------------------
 
+    @cached_property
+    def _relevant(self) -> bool:
+        """Whether the project makes optimizers, or derives from their class."""
+        classes = self.flow.project.classes()
+        return bool(self.origins.constructors) or any(self.origins.optimizer_base(cls) for cls in classes)
+
     def _collect_calls(self) -> None:
-        relevant = bool(self.origins.constructors) or any(
-            self.origins.optimizer_base(c) for c in self.flow.project.classes()
-        )
         updates = self.flow.may.made_by({"update"})  # its makers: what may be a method of that name
         for event in self._watched(self.flow.project.calls()):
-            callee = event.value.callee
-            if isinstance(event.node.func, ast.Attribute) and isinstance(callee, Attr) and callee.name == "update":
-                self._update(event, callee)
-            elif relevant and isinstance(event.node.func, ast.Name) and updates.may_make(callee):
-                resolved = self.flow.follow(self.flow.here(event.value, event.scope), callee)
-                if isinstance(resolved.value, Attr) and resolved.value.name == "update":
-                    members = self.origins.of(self.flow.with_value(resolved, resolved.value.base))
-                    self._use(self._plain(members), Update(event, None, callee))
-            if relevant:
+            self._updated(event, updates)
+            if self._relevant:
                 self._consider(event)
+
+    def _updated(self, event: CallEvent, updates: Made) -> None:
+        """Note a call of the update method of an optimizer, also by another name."""
+        callee = event.value.callee
+        if isinstance(event.node.func, ast.Attribute) and isinstance(callee, Attr) and callee.name == "update":
+            self._update(event, callee)
+        elif self._relevant and isinstance(event.node.func, ast.Name) and updates.may_make(callee):
+            resolved = self.flow.follow(self.flow.here(event.value, event.scope), callee)
+            if isinstance(resolved.value, Attr) and resolved.value.name == "update":
+                members = self.origins.of(self.flow.with_value(resolved, resolved.value.base))
+                self._use(self._plain(members), Update(event, None, callee))
 
     def _watched(self, places: Iterable[_Place]) -> Iterator[_Place]:
         """Yield places, and note those whose questions ran out of steps while they were looked at."""
@@ -271,14 +291,16 @@ class Groups:
             if event.node.attr == "__dict__":
                 held = self.origins.of(self.flow.here(event.base, event.scope))
                 self._use(held, Reason("its attributes are reached through __dict__", event.scope, event.node))
-            if event.node.attr != "model":
-                continue
-            function = event.scope.function
-            if function is not None and function.owner is not None and event.base is function.self_param:
-                if self.origins.optimizer_base(function.owner):
-                    self._use([function.owner], event)
-                continue
-            self._use(self.origins.of(self.flow.here(event.base, event.scope)), event)
+            if event.node.attr == "model":
+                self._read_model(event)
+
+    def _read_model(self, event: AttrEvent) -> None:
+        function = event.scope.function
+        if function is not None and function.owner is not None and event.base is function.self_param:
+            if self.origins.optimizer_base(function.owner):
+                self._use([function.owner], event)
+            return
+        self._use(self.origins.of(self.flow.here(event.base, event.scope)), event)
 
     def _collect_patterns(self) -> None:
         """Note optimizers that are matched against patterns, which give them further names."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, ModuleFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, ModuleFacts
 from codemods.nnx.findings import Finding, Fix, Safety, finding
 from codemods.nnx.flow import Flow
 from codemods.nnx.kinds import Kind
@@ -47,9 +47,13 @@ def migrate(context: Context) -> Iterator[Finding]:
     origins = Origins(flow, context.sources)
     if not context.options.crosses("0.11"):
         if context.options.target != "0.10":  # the order is wrong wherever `update` takes a model
-            for group in Groups(origins).collect():
-                for update in group.updates:
-                    yield from _swapped(flow, update)
+            for update in Groups(origins).updates_and_reads()[0]:
+                yield from _swapped(flow, update)
+        return
+    new = _only_new(context, origins)
+    if new is not None:  # where else its optimizers go need not be asked
+        for update in new:
+            yield from _misused(context, origins, update)
         return
     identity = Identity(origins, lambda function: function in context.traced)
     collected = Groups(origins)
@@ -71,7 +75,8 @@ def migrate(context: Context) -> Iterator[Finding]:
     for group in groups:
         if group.constructors and all(c.kind == COMPATIBLE for c in group.constructors):
             taken[group] = "compatible"
-        yield from _misused(context, origins, group)
+        for update in group.updates:
+            yield from _misused(context, origins, update)
         if any(c.kind == OLD for c in group.constructors) or any(
             origins.optimizer_base(c) == OLD for c in group.subclasses
         ):
@@ -204,22 +209,43 @@ def _doubt(flow: Flow, groups: list[Group], unanswered: dict[ModuleFacts, ast.AS
                 break
 
 
+def _only_new(context: Context, origins: Origins) -> list[Update] | None:
+    """Return all updates of a project that has nothing of 0.10; None if it may have."""
+    flow, made = context.flow, origins.constructors.values()
+    classes = [cls for cls in flow.project.classes() if origins.optimizer_base(cls)]
+    if any(_made_without_wrt(flow, one) for one in made) or any(_derived_without_wrt(flow, cls) for cls in classes):
+        return None
+    updates, reads = Groups(origins).updates_and_reads()
+    if reads or any(update.old for update in updates):
+        return None
+    if any(True for _ in loose_updates(flow, context.sources, {update.event for update in updates})):
+        return None
+    away = any(one.kind == OLD for one in made)
+    return None if away and any(True for _ in loose_reads(flow, context.sources, set())) else updates
+
+
 def _outdated(flow: Flow, group: Group) -> bool:
     """Say whether a group uses what 0.11 no longer has."""
-    for constructor in group.constructors:
-        if constructor.kind != OLD:
-            continue
-        own = constructor.cls is not None and flow.classes.method(constructor.cls, "__init__") is not None
-        keywords = [*constructor.event.value.keywords, *(constructor.partial.keywords if constructor.partial else ())]
-        if not own and not any(name in {"wrt", None} for name, _ in keywords):
-            return True
-    for cls in group.subclasses:
-        init = cls.methods.get("__init__")
-        event = flow.classes.super_constructor(init) if init is not None else None
-        if event is not None and not any(name in {"wrt", None} for name, _ in event.value.keywords):
-            return True
+    if any(_made_without_wrt(flow, constructor) for constructor in group.constructors):
+        return True
+    if any(_derived_without_wrt(flow, cls) for cls in group.subclasses):
+        return True
     stored = any("model" in cls.stores for cls in group.subclasses)
     return any(update.old for update in group.updates) or (bool(group.reads) and not stored)
+
+
+def _made_without_wrt(flow: Flow, constructor: Constructor) -> bool:
+    """Say whether an optimizer is made as up to 0.10."""
+    own = constructor.cls is not None and flow.classes.method(constructor.cls, "__init__") is not None
+    keywords = [*constructor.event.value.keywords, *(constructor.partial.keywords if constructor.partial else ())]
+    return constructor.kind == OLD and not own and not any(name in {"wrt", None} for name, _ in keywords)
+
+
+def _derived_without_wrt(flow: Flow, cls: ClassFacts) -> bool:
+    """Say whether a class makes what it derives from as up to 0.10."""
+    init = cls.methods.get("__init__")
+    event = flow.classes.super_constructor(init) if init is not None else None
+    return event is not None and not any(name in {"wrt", None} for name, _ in event.value.keywords)
 
 
 def _migrated(context: Context, origins: Origins, identity: Identity, group: Group) -> Iterator[Finding]:
@@ -295,10 +321,9 @@ def _unseen(flow: Flow, event: CallEvent, offer: bool) -> Finding:
 # -- uses that are wrong on every version ---------------------------------------------------------
 
 
-def _misused(context: Context, origins: Origins, group: Group) -> Iterator[Finding]:
-    for update in group.updates:
-        yield from _swapped(context.flow, update)
-        yield from _filtered(context, origins, update)
+def _misused(context: Context, origins: Origins, update: Update) -> Iterator[Finding]:
+    yield from _swapped(context.flow, update)
+    yield from _filtered(context, origins, update)
 
 
 def _swapped(flow: Flow, update: Update) -> Iterator[Finding]:
