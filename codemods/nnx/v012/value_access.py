@@ -34,7 +34,11 @@ def check(context: Context) -> Iterator[Finding]:
     called = {call.node.func for call in context.project.calls()}
     sure: list[tuple[AttrEvent, Fix]] = []
     others: list[tuple[AttrEvent, bool]] = []  # the other places, and whether they are a Variable's
-    for event in variables.values():
+    places = list(variables.values())
+    mine = (event for event in places if event.scope.module in context.asked)
+    if not any(variables.is_variable(event.base, event.scope) for event in mine):
+        return  # nothing would be said of the modules that are asked about
+    for event in places:
         if event.node in inner or event.node in called:
             continue
         if not variables.is_variable(event.base, event.scope):
