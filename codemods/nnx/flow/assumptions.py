@@ -159,7 +159,7 @@ class Assuming:
             real, mine.all = {self._function: self._frame}, frozenset((self._frame,))
         mine.parts = {}
         mine.frames = {**real, ANYTHING: ANYTHING, EVERYTHING: mine.all}
-        mine.signs = (None, *mine.frames.values())
+        mine.signs = (*reversed(real.values()), None, ANYTHING, mine.all)  # the newest is asked about most
         if self._asked is not None:
             mine.asked = NOTHING
 
