@@ -16,7 +16,7 @@ from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import outermost_loop
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rewrite import replace
-from codemods.nnx.state.aliases import aliases
+from codemods.nnx.state.aliases import aliases_of
 from codemods.nnx.values import Attr, Call, Const, Item, Param, of_display
 
 _PROMISES = re.compile(r"(^|_)(best|backup|snapshot|saved|initial|init|old|prev|previous|before|frozen)(_|$)")
@@ -82,7 +82,7 @@ def _followed(context: Context) -> Iterator[tuple[CallEvent, str]]:
         if _collected(context, event) and not _filtered(event):
             wanted[event] = "what the list collects"
     if wanted:
-        follow = {alias.node for alias in aliases(context) if alias.forward and not alias.told_apart}
+        follow = {alias.node for alias in aliases_of(context, wanted) if alias.forward and not alias.told_apart}
         yield from ((event, kept) for event, kept in wanted.items() if event.node in follow)
 
 

@@ -7,14 +7,16 @@ there, and follows from there what happens in order. Functions that have nothing
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ClassFacts, FunctionFacts, ModuleFacts, Scope
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.state.execution import Execution
 from codemods.nnx.state.heap import Change, Share, Thing
-from codemods.nnx.state.relevance import Part, Relevance
+from codemods.nnx.state.relevance import Part, Relevance, part
 from codemods.nnx.state.summaries import Summaries
 from codemods.nnx.values import Attr, ModuleRef
 
@@ -53,16 +55,52 @@ def aliases(context: Context) -> tuple[Alias, ...]:
 
 
 def _of_project(context: Context) -> tuple[Alias, ...]:
-    return tuple(find(context))
+    with _given_back():
+        return tuple(find(context))
 
 
-def find(context: Context) -> Iterator[Alias]:
-    """Follow the project's programs and yield every such call once."""
+def aliases_of(context: Context, events: Iterable[CallEvent]) -> tuple[Alias, ...]:
+    """Return those of some calls whose result shares Variables where that changes the program.
+
+    Args:
+        context: the analysis.
+        events: the calls. Only what may see their results is followed.
+    """
+    wanted = dict.fromkeys(events)
+    nodes = {event.node for event in wanted}
+    with _given_back():
+        return tuple(alias for alias in find(context, map(part, wanted)) if alias.node in nodes)
+
+
+@contextmanager
+def _given_back() -> Iterator[None]:
+    """Give back in the end what was made inside: the objects of all runs hold each other, and may fill a gigabyte.
+
+    What was there before is not looked at, which is most of what an analysis keeps.
+    """
+    if gc.get_freeze_count():  # somebody else's
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.collect()
+        gc.unfreeze()
+
+
+def find(context: Context, parts: Iterable[Part] | None = None) -> Iterator[Alias]:
+    """Follow the project's programs and yield every such call once.
+
+    Args:
+        context: the analysis.
+        parts: the functions and modules whose calls are wanted; None for all.
+    """
     relevance = Relevance(context)
     if not relevance.sharing:
         return
     summaries = Summaries(context)
-    _follow(summaries, relevance)
+    _follow(summaries, relevance, list(relevance.sharing if parts is None else parts))
     found: dict[tuple[ast.expr, bool], Alias] = {}
     for change, read in summaries.reads:
         share = _cut(change)
@@ -88,35 +126,34 @@ def _cut(change: Change) -> Share:
     return made[0] if made else change.share
 
 
-def _follow(summaries: Summaries, relevance: Relevance) -> None:
-    """Run the functions with sharing calls, and those around them that see both handles."""
+def _follow(summaries: Summaries, relevance: Relevance, todo: list[Part]) -> None:
+    """Run functions with sharing calls, and those around them that see both handles."""
     seen: set[Part] = set()
     classes: dict[ClassFacts, None] = {}
-    todo: list[Part] = list(relevance.sharing)
     while todo:
-        part = todo.pop()
-        if part in seen:
+        inner = todo.pop()
+        if inner in seen:
             continue
-        seen.add(part)
-        if isinstance(part, ModuleFacts):
+        seen.add(inner)
+        if isinstance(inner, ModuleFacts):
             continue
-        around = [*_around(part)]
+        around = [*_around(inner)]
         todo += around  # what an inner function sees, the one around it made
-        summary = summaries.of(part)
+        summary = summaries.of(inner)
         if summary is None or not summary.sharing:
             continue
-        names = {part.name, *(name for outer in around for name in (outer.name, *relevance.decorated(outer.name)))}
-        if part.owner is not None:
-            names |= relevance.named(part.owner)
-            if part.binding == "instance":
-                classes[part.owner] = None
-        if isinstance(part.node, ast.Lambda):
-            todo.append(around[0] if around else part.scope.module)  # which gives it a name, or hands it on
+        names = {inner.name, *(name for outer in around for name in (outer.name, *relevance.decorated(outer.name)))}
+        if inner.owner is not None:
+            names |= relevance.named(inner.owner)
+            if inner.binding == "instance":
+                classes[inner.owner] = None
+        if isinstance(inner.node, ast.Lambda):
+            todo.append(around[0] if around else inner.scope.module)  # which gives it a name, or hands it on
         todo += relevance.users(names)
-        todo += relevance.listing(part)
-    for part in seen:
-        if isinstance(part, ModuleFacts):
-            _run_module(summaries, part, [m for m in _imports(summaries, part) if m in relevance.sharing])
+        todo += relevance.listing(inner)
+    for one in seen:
+        if isinstance(one, ModuleFacts):
+            _run_module(summaries, one, [m for m in _imports(summaries, one) if m in relevance.sharing])
     for cls in classes:
         _live(summaries, cls)
 
@@ -144,9 +181,9 @@ def _run_module(summaries: Summaries, module: ModuleFacts, before: list[ModuleFa
     run = Execution(summaries, module.scope)
 
     def body() -> None:
-        for part in (*before, module):
-            run.enter(part.scope)
-            run.statements.block(part.source.tree.body)
+        for one in (*before, module):
+            run.enter(one.scope)
+            run.statements.block(one.source.tree.body)
 
     summaries.complete(run, body)
 

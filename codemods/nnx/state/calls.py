@@ -238,7 +238,7 @@ class Calls:
             found |= self.enter(node, callee.function, given, keywords, mine, around)
         if wrappers & GRADIENTS:
             with_value = any(name.endswith("value_and_grad") for name in wrappers)
-            grads = {Thing(kind=Kind.GRADIENT, steps=set(args[0]) if args else set())}
+            grads = {Thing(kind=Kind.GRADIENT, steps=frozenset(args[0]) if args else frozenset())}
             if with_value:
                 return {Thing(fields={"0": found, "1": grads})}
             return {Thing(fields={"0": grads, "1": run.item(found, "1")})} if found else grads

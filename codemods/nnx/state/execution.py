@@ -230,7 +230,7 @@ class Execution:
         if thing.kind in _PARTS:
             part.kind = _PARTS[thing.kind]
         thing.fields[name] = {part}
-        part.holders.add(thing)
+        part.held_by(thing)
         if thing.given:
             self.log.append(Taken(part))
         return {part}

@@ -48,7 +48,7 @@ class Thing:
     name: str = ""
     parent: Thing | None = None
     fields: dict[str, set[Thing]] = field(default_factory=dict)
-    steps: set[Thing] = field(default_factory=set)
+    steps: frozenset[Thing] = frozenset()
     display: bool = False
     partial: tuple[Bound, list[set[Thing]]] | None = None
     function: FunctionFacts | None = None
@@ -57,7 +57,7 @@ class Thing:
     key: str = ""
     attribute: bool = False
     variable: tuple[Scope, str] | None = None
-    holders: set[Thing] = field(default_factory=set)
+    holders: set[Thing] | frozenset[Thing] = frozenset()
     depth: int = 0
     watched: bool = False
     number: int = field(default_factory=count().__next__)
@@ -65,7 +65,7 @@ class Thing:
     def __post_init__(self) -> None:
         for things in self.fields.values():
             for thing in things:
-                thing.holders.add(self)
+                thing.held_by(self)
                 self.watched |= thing.watched
 
     def hold(self, key: str, things: set[Thing], instead: bool = False) -> None:
@@ -73,15 +73,22 @@ class Thing:
         if instead:
             for old in self.fields.get(key, ()):
                 if old not in things and sum(old in values for values in self.fields.values()) == 1:
-                    old.holders.discard(self)
+                    old.holders = old.holders - {self}
             self.fields[key] = set(things)
         else:
             self.fields[key] = self.fields.get(key, set()) | things
         for thing in things:
-            thing.holders.add(self)
+            thing.held_by(self)
             if thing.watched and not self.watched:
                 for holder in above((self,)):
                     holder.watched = True
+
+    def held_by(self, holder: Thing) -> None:
+        """Note that an object has this one in a field."""
+        if isinstance(self.holders, set):
+            self.holders.add(holder)
+        else:  # an empty set for each of very many objects would take much memory
+            self.holders = {*self.holders, holder}
 
     def inside(self) -> set[Thing]:
         """Return the object with everything in it."""

@@ -282,7 +282,7 @@ class Library:
         for part, copy in copies.items():
             for key, values in part.fields.items():
                 copy.hold(key, {copies.get(value, value) for value in values})
-            copy.steps = {copies.get(v, v) for v in part.steps}
+            copy.steps = frozenset(copies.get(v, v) for v in part.steps)
         return copies[thing]
 
     def _states(self, node: ast.Call, args: Args, keywords: Keywords) -> set[Thing]:
