@@ -40,6 +40,8 @@ def _check(context: Context) -> Iterator[Finding]:
             yield _found(event.scope, event.node, "next")
             continue
         called = name.removeprefix("builtins.") or _drawn(context, event)
+        if not (name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name)):
+            continue
         if name in _SETTINGS or name in _LOADING or (name in _OPENING and _reads(event)):
             continue  # read once, as settings and weights are meant to be
         if called.startswith("pathlib.Path(...).") and _read_of_path(event):
@@ -56,10 +58,9 @@ def _check(context: Context) -> Iterator[Finding]:
             _plays(context, event.scope) or _names(event) or _other_way(context, event) or _starts(context, event)
         ):
             continue
-        if name in HOST_FUNCTIONS or name.startswith(HOST_MODULES) or (called and not name):
-            if _given_by_all(context, event) or (name.startswith(_RUNS) and _once_in_a_run(context, event)):
-                continue
-            yield _found(event.scope, event.node, called)
+        if _given_by_all(context, event) or (name.startswith(_RUNS) and _once_in_a_run(context, event)):
+            continue
+        yield _found(event.scope, event.node, called)
     for function, _ in traced_bodies(context):
         for node in context.bodies.nodes(function.scope):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _environ(context, node, function):
