@@ -33,9 +33,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, product in each(context, ast.BinOp):
         if not isinstance(product.op, ast.Mult) or scope.function is None or in_test(scope):
             continue
-        factors = list(_factors(product))
-        weights = [(one, found) for one in factors if (found := _advantage(context, one, scope, 0)) is not None]
-        if not weights or not any(_logarithm(context, one, scope, 0) for one in factors):
+        parts = list(factors(product))
+        weights = [(one, found) for one in parts if (found := _advantage(context, one, scope, 0)) is not None]
+        if not weights or not any(_logarithm(context, one, scope, 0) for one in parts):
             continue
         for factor, found in weights:
             if found[0] in told or _logarithm(context, factor, scope, 0) or _stopped(context, product, scope):
@@ -51,13 +51,13 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _factors(node: ast.expr) -> Iterator[ast.expr]:
+def factors(node: ast.expr) -> Iterator[ast.expr]:
     """Yield what is multiplied, without signs."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        yield from _factors(node.operand)
+        yield from factors(node.operand)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
+        yield from factors(node.left)
+        yield from factors(node.right)
     else:
         yield node
 
@@ -67,7 +67,7 @@ def _logarithm(context: Context, node: ast.expr, scope: Scope, depth: int) -> bo
     if depth > _DEPTH:
         return False
     if isinstance(node, ast.Name):
-        made = None if _LOG.search(node.id) else _made(context, node, scope)
+        made = None if _LOG.search(node.id) else made_by(context, node, scope)
         return _LOG.search(node.id) is not None or (made is not None and _logarithm(context, made, scope, depth + 1))
     if isinstance(node, ast.Call):
         if _LOG.search(last_word(node.func)):
@@ -78,7 +78,7 @@ def _logarithm(context: Context, node: ast.expr, scope: Scope, depth: int) -> bo
         parts = [*node.args[:1], *([inner] if isinstance(inner, ast.Call | ast.Subscript | ast.BinOp) else [])]
         return any(_logarithm(context, one, scope, depth + 1) for one in parts) or _gives(context, node, scope, depth)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):  # with ones where the actions are
-        return any(_logarithm(context, one, scope, depth + 1) for one in _factors(node))
+        return any(_logarithm(context, one, scope, depth + 1) for one in factors(node))
     return isinstance(node, ast.Subscript | ast.UnaryOp) and _logarithm(
         context, node.value if isinstance(node, ast.Subscript) else node.operand, scope, depth + 1
     )
@@ -110,7 +110,7 @@ def _returned(context: Context, function: FunctionFacts) -> ast.expr | None:
     return given[0] if len(given) == 1 and isinstance(given[0], ast.Call | ast.Name | ast.Subscript) else None
 
 
-def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
+def made_by(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
     """Return the expression that a variable is the name of."""
     value = scope.module.values.get(node)
     made = value.node if isinstance(value, Call | Unknown) else None
@@ -124,7 +124,7 @@ def _advantage(context: Context, node: ast.expr, scope: Scope, depth: int) -> tu
     if depth > _DEPTH:
         return None
     if isinstance(node, ast.Name):
-        made = _made(context, node, scope)
+        made = made_by(context, node, scope)
         return _advantage(context, made, scope, depth + 1) if made is not None else None
     if isinstance(node, ast.Call):
         inner = _reshaped(node)
@@ -175,26 +175,26 @@ def _critic(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
         if isinstance(made, ast.Call | ast.Subscript):
             return depth < _DEPTH and _critic(context, made, scope, depth + 1)
         return False
-    return isinstance(node, ast.Call) and context.bodies.home(node) is scope and _model_call(context, node, scope)
+    return isinstance(node, ast.Call) and context.bodies.home(node) is scope and model_call(context, node, scope)
 
 
-def _model_call(context: Context, node: ast.Call, scope: Scope) -> bool:
+def model_call(context: Context, node: ast.Call, scope: Scope) -> bool:
     """Say whether a call is one of a model, or with parameters, of which the derivative is taken."""
     call = scope.module.values.get(node)
     if not isinstance(call, Call):
         return False
     bodies = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
     if bodies:
-        if any(b"stop_gradient" in one.scope.module.source.data and _mentions(one) for one in bodies):
+        if any(b"stop_gradient" in one.scope.module.source.data and stops_gradients(one) for one in bodies):
             return False
     elif any(b"stop_gradient" in one.source.data for one in context.project.modules):
         return False
     if last_word(node.func) in _CALLING and node.args:
-        return any(_graded(context, n, scope) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))
+        return any(graded(context, n, scope) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))
     root = root_of(node.func)
     if not isinstance(root, ast.Name):
         return False
-    if _graded(context, root, scope):
+    if graded(context, root, scope):
         return True
     made = scope.module.values.get(root)
     if not isinstance(made, Call) or context.flow.calls.callee_name(context.flow.here(made, scope)) != "flax.nnx.merge":
@@ -202,13 +202,13 @@ def _model_call(context: Context, node: ast.Call, scope: Scope) -> bool:
     return any(_graded_value(context, part, 0) for part in made.args)
 
 
-def _mentions(function: FunctionFacts) -> bool:
+def stops_gradients(function: FunctionFacts) -> bool:
     """Say whether a function, or another method of its class, stops gradients."""
     node = function.owner.node if function.owner is not None else function.node
     return any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == "stop_gradient" for n in ast.walk(node))
 
 
-def _graded(context: Context, name: ast.Name, scope: Scope) -> bool:
+def graded(context: Context, name: ast.Name, scope: Scope) -> bool:
     return _graded_value(context, scope.module.values.get(name), 0)
 
 

@@ -12,6 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS, last
+from codemods.nnx.lint.own_gradients import own_gradients
 from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.shards import spec_of
 from codemods.nnx.lint.syntax import constant
@@ -23,6 +24,15 @@ _PURE = ("jax.numpy.", "jax.nn.", "optax.")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    for root, used in own_gradients(context):
+        yield finding(
+            RULE.code,
+            root.function.scope,
+            used,
+            f"every device steps with the gradients `{used.id}` of its own share of the batch: their parameters drift "
+            "apart",
+            "reduce them first: jax.lax.pmean(...) over the axis of pmap",
+        )
     for root in context.traced.roots:
         if last(root.transform) != "shard_map" or root.options is None or root.scope.module not in context.asked:
             continue
@@ -303,14 +313,31 @@ class _Varying:
         return function, known
 
 
+_PMAP = """\
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+
+@partial(jax.pmap, axis_name="devices")
+def train_step(params, x, y):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((x @ p - y) ** 2))(params)
+    loss = jax.lax.pmean(loss, "devices")
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), loss
+"""
+
 RULE = lint_rule(
     "NNX757",
     "unreduced-shard",
-    "shard_map gives the mean of one shard for that of all",
+    "shard_map gives the mean of one shard for that of all, or pmap steps with the gradients of one device",
     why="""\
 Under `jax.shard_map` a function sees the shard of one device. `jnp.mean(x)` is the mean of that shard, and differs
 between the devices; `out_specs=P()` says that it does not. JAX raises a ValueError, or with `check_vma=False` gives the
 result of the first device. `jax.lax.pmean` or `psum` over the axis reduces the rest.
+
+`jax.pmap` checks nothing. Where a step reduces its loss over the devices and updates the parameters with the gradients
+of its own share of the batch, every device trains a model of its own, and the loss is the mean over all of them.
 """,
     source="jax documentation of shard_map, issue 14273; measured on JAX 0.10.2: ValueError",
     check=_check,
@@ -329,8 +356,10 @@ mesh = jax.sharding.Mesh(jax.devices(), ("data",))
 def mean_loss(x):
     return jnp.mean(x**2)
 """,
+        _PMAP,
     ),
     clean=(
+        _PMAP.replace('loss = jax.lax.pmean(loss, "devices")', 'loss, grads = jax.lax.pmean((loss, grads), "devices")'),
         """\
 from functools import partial
 

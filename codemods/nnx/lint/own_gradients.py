@@ -1,0 +1,83 @@
+"""Gradients under ``pmap`` that every device keeps to itself; a part of NNX757."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.lint.applied import option
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.lint.traced import Root
+from codemods.nnx.nodes import last_word
+from codemods.nnx.optimizer.gradients import gradient
+
+# what asks the other devices for their part
+_ASKING = frozenset({"pmean", "psum", "all_gather", "psum_scatter", "ppermute", "all_to_all", "pmax", "pmin"})
+_STEPPING = frozenset({"update", "apply_gradients", "map", "tree_map", "tree_multimap"})
+
+
+def own_gradients(context: Context) -> Iterator[tuple[Root, ast.Name]]:
+    """Yield functions under ``pmap`` with the gradients of one device that they step with.
+
+    The loss or a metric of such a function is reduced over the devices, which shows that these share one batch.
+    """
+    for root in context.traced.roots:
+        if last(root.transform) != "pmap" or root.scope.module not in context.asked or in_test(root.scope):
+            continue
+        if option(root, "axis_name", 1) is None:
+            continue
+        used = _used(context, root.function.scope)
+        asked = _asked(context, root)
+        if used and asked and not _following(context, root.function.scope, {one.id for one in used}) & asked:
+            yield root, used[0]
+
+
+def _used(context: Context, scope: Scope) -> list[ast.Name]:
+    """Return the variables with gradients that a step takes as they are."""
+    given = [
+        argument
+        for event in context.bodies.calls.get(scope, ())
+        if last_word(event.node.func) in _STEPPING
+        for argument in (*event.node.args, *(k.value for k in event.node.keywords))
+    ]
+    given += [
+        side
+        for node in context.bodies.nodes(scope)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+        for side in (node.left, node.right)
+    ]
+    values, flow = scope.module.values, context.flow
+    return [
+        one
+        for one in given
+        if isinstance(one, ast.Name) and one in values and gradient(flow, flow.here(values[one], scope)) is not None
+    ]
+
+
+def _asked(context: Context, root: Root) -> set[str]:
+    """Return the variables of which a function asks the other devices; none if other functions may ask, too."""
+    scope = root.function.scope
+    asking = [n for n in ast.walk(root.function.node) if isinstance(n, ast.Call) and last_word(n.func) in _ASKING]
+    if any(context.bodies.home(call) is not scope for call in asking):
+        return set()
+    for event in context.bodies.calls.get(scope, ()):
+        for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, scope)):
+            if any(last_word(node) in _ASKING for node in ast.walk(callee.function.node)):
+                return set()
+    return {name for call in asking for one in call.args for name in names_in(one)}
+
+
+def _following(context: Context, scope: Scope, names: set[str]) -> set[str]:
+    """Return variables with those that are computed of them."""
+    found, more = set(names), True
+    while more:
+        before = len(found)
+        for node in context.bodies.nodes(scope):
+            if isinstance(node, ast.Assign) and names_in(node.value) & found:
+                found |= {name for target in node.targets for name in names_in(target)}
+        more = len(found) > before
+    return found
