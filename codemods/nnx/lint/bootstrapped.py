@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.advantage import factors, graded, made_by, model_call, stops_gradients
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import constant, names_in
+from codemods.nnx.lint.syntax import constant, entry_word, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -56,16 +56,7 @@ def _terms(node: ast.expr) -> list[ast.expr]:
 
 
 def _is_reward(node: ast.expr) -> bool:
-    return _REWARD.search(_word(node)) is not None
-
-
-def _word(node: ast.expr) -> str:
-    """Return the name of a variable, an attribute, or an entry: ``rew`` of ``batch["rew"][:, 0]``."""
-    while isinstance(node, ast.Subscript):
-        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-            return node.slice.value
-        node = node.value
-    return last_word(node)
+    return _REWARD.search(entry_word(node)) is not None
 
 
 def _discounted(context: Context, node: ast.expr, scope: Scope) -> ast.Call | None:
@@ -78,7 +69,7 @@ def _discounted(context: Context, node: ast.expr, scope: Scope) -> ast.Call | No
 
 def _is_discount(node: ast.expr) -> bool:
     number = constant(node)
-    return _DISCOUNT.search(_word(node)) is not None or (isinstance(number, float) and _LEAST < number < 1)
+    return _DISCOUNT.search(entry_word(node)) is not None or (isinstance(number, float) and _LEAST < number < 1)
 
 
 def _of_next(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.Call | None:
@@ -99,7 +90,7 @@ def _of_next(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.
         ways = (_of_next(context, one, scope, depth + 1) for one in (*whole, *node.args[:2]))
         return next((way for way in ways if way is not None), None)
     given = [*node.args, *(k.value for k in node.keywords)]
-    if not any(_NEXT.search(_word(one)) for one in given):
+    if not any(_NEXT.search(entry_word(one)) for one in given):
         return None
     return node if context.bodies.home(node) is scope and _differentiated(context, node, scope) else None
 
@@ -141,7 +132,7 @@ def _compared(context: Context, name: str, after: ast.Call, scope: Scope) -> boo
         and node.args
         and ast.dump(node.func) == func
         and [ast.dump(one) for one in node.args[:-1]] == params
-        and not any(_NEXT.search(_word(one)) for one in node.args)
+        and not any(_NEXT.search(entry_word(one)) for one in node.args)
         for node in nodes
     ):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -11,10 +12,13 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, passed
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import constant, entry_word, inside, names_in
 from codemods.nnx.values import Attr, Call, Item, Param, Sequence, Unknown, Value
 
 _DEPTH = 8
+_OLD = re.compile(r"(^|_)(old|prev|previous|behaviou?r|stored|sampled)(_|$)", re.I)
+_NEGATED = re.compile(r"neg|nll|loss|cross|entropy", re.I)  # of negated logarithms the old one comes first
+_NEW = re.compile(r"^(?!.*(^|_)(old|prev|previous|behaviou?r|ref|target)(_|$)).*(log|prob|_pi|^pi|^lp|new)", re.I)
 _CLIPPING = ("clip", "clamp", "clipped_surrogate_pg_loss")
 _KEEPING = frozenset({"stop_gradient", "astype", "squeeze", "asarray"})
 
@@ -25,17 +29,21 @@ def _check(context: Context) -> Iterator[Finding]:
         if event.scope.module not in context.asked or event.value.starred or in_test(event.scope):
             continue
         for ratio in _clipped(context, event):
-            sides = _sides(context, ratio, event.scope)
-            if sides is None or ratio.node in seen or not _alike(context, *sides, event.scope):
+            made = _difference(context, ratio, event.scope)
+            if made is None or ratio.node in seen:
+                continue
+            values = event.scope.module.values
+            one, other = values.get(made.left), values.get(made.right)
+            if _is_upside_down(made) and _around_one(event):
+                words = f"`{ast.unparse(made)}` has the old probabilities before the new ones: the ratio is its inverse"
+                help = "put the new ones first, jnp.exp(new - old), so that a positive advantage makes them greater"
+            elif one is not None and other is not None and _alike(context, one, other, event.scope):
+                words = "both probabilities are computed alike of the same parameters: the ratio is always 1"
+                help = "keep the old log-probabilities with the batch, as the policy gave them when it acted"
+            else:
                 continue
             seen.add(ratio.node)
-            yield finding(
-                RULE.code,
-                event.scope,
-                ratio.node,
-                "both probabilities are computed alike of the same parameters: the ratio is always 1",
-                "keep the old log-probabilities with the batch, as the policy gave them when it acted",
-            )
+            yield finding(RULE.code, event.scope, ratio.node, words, help)
 
 
 def _clipped(context: Context, event: CallEvent) -> Iterator[Call | Unknown]:
@@ -48,19 +56,33 @@ def _clipped(context: Context, event: CallEvent) -> Iterator[Call | Unknown]:
     yield from (one for one in given if isinstance(one, Call | Unknown))
 
 
-def _sides(context: Context, ratio: Value, scope: Scope) -> tuple[Value, Value] | None:
-    """Return of ``exp(new - old)`` and ``new / old`` both sides."""
+def _difference(context: Context, ratio: Value, scope: Scope) -> ast.BinOp | None:
+    """Return of ``exp(new - old)`` the difference, and ``new / old`` itself."""
     kind: type[ast.operator] = ast.Div
     if isinstance(ratio, Call):
         if last(context.flow.calls.callee_name(context.flow.here(ratio, scope))) != "exp" or not ratio.args:
             return None
         ratio, kind = ratio.args[0], ast.Sub
     node = ratio.node if isinstance(ratio, Unknown) else None
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, kind):
-        return None
-    values = scope.module.values
-    left, right = values.get(node.left), values.get(node.right)
-    return (left, right) if left is not None and right is not None else None
+    return node if isinstance(node, ast.BinOp) and isinstance(node.op, kind) else None
+
+
+def _is_upside_down(made: ast.BinOp) -> bool:
+    """Say whether the names of a ratio's parts tell that the old one is divided by the new one."""
+    words = entry_word(made.left), entry_word(made.right)
+    if any(map(_NEGATED.search, words)):
+        return False
+    return _OLD.search(words[0]) is not None and _NEW.search(words[1]) is not None
+
+
+def _around_one(event: CallEvent) -> bool:
+    """Say whether a call clips to an interval around 1, as PPO does: ``1 - epsilon`` to ``1 + epsilon``."""
+    given = [*event.node.args, *(k.value for k in event.node.keywords)]
+    ends = [one for one in given if isinstance(one, ast.BinOp) and constant(one.left) == 1]
+    numbers = {number for one in given if isinstance(number := constant(one), float)}
+    if {type(one.op) for one in ends} >= {ast.Sub, ast.Add}:
+        return True
+    return len(numbers) == 2 and min(numbers) < 1 < max(numbers)
 
 
 def _alike(context: Context, one: Value, other: Value, scope: Scope) -> bool:
@@ -180,11 +202,13 @@ class _Again:
 RULE = lint_rule(
     "NNX779",
     "ratio-of-one-policy",
-    "a ratio of new to old probabilities that is always 1, since both are computed of the same parameters",
+    "a ratio of new to old probabilities that is always 1, since both are of the same parameters, or upside down",
     why="""\
 The loss of PPO compares the policy with the one that acted. Where the loss computes the old probabilities anew, of the
 parameters that it is given, the ratio is 1 in every step: nothing is clipped, and the policy moves as far as it likes.
 They belong into the batch, stored when the actions were drawn.
+
+With the old probabilities before the new ones the ratio is its inverse: what did well becomes less likely.
 """,
     source="Huang et al., The 37 implementation details of PPO; measured: nothing is clipped, and KL grows fourfold",
     check=_check,
@@ -206,8 +230,26 @@ def loss_fn(params, batch):
     clipped = jnp.clip(ratio, 0.8, 1.2)
     return -jnp.minimum(ratio * batch["adv"], clipped * batch["adv"]).mean()
 """,
+        """\
+import jax
+import jax.numpy as jnp
+
+
+def loss_fn(params, obs, actions, old_log_prob, adv, epsilon=0.2):
+    log_prob = jax.nn.log_softmax(obs @ params)[jnp.arange(len(actions)), actions]
+    ratio = jnp.exp(old_log_prob - log_prob)
+    return -jnp.minimum(ratio * adv, jnp.clip(ratio, 1 - epsilon, 1 + epsilon) * adv).mean()
+""",
     ),
     clean=(
+        """\
+import jax.numpy as jnp
+
+
+def loss_fn(neg_log_prob, old_neg_log_prob, adv, epsilon=0.2):
+    ratio = jnp.exp(old_neg_log_prob - neg_log_prob)
+    return -jnp.minimum(ratio * adv, jnp.clip(ratio, 1 - epsilon, 1 + epsilon) * adv).mean()
+""",
         """\
 import jax
 import jax.numpy as jnp

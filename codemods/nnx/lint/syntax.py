@@ -197,6 +197,15 @@ def names_in(node: ast.AST) -> frozenset[str]:
     return frozenset(part.id for part in every(node) if isinstance(part, ast.Name))
 
 
+def entry_word(node: ast.expr) -> str:
+    """Return the name of a variable, an attribute, or an entry: ``rew`` of ``batch["rew"][:, 0]``; else nothing."""
+    while isinstance(node, ast.Subscript):
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            return node.slice.value
+        node = node.value
+    return last_word(node)
+
+
 def inside(node: ast.AST, outer: ast.AST) -> bool:
     """Say whether a node stands within the text of another of the same module."""
     line, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)
