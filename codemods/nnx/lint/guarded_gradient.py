@@ -201,7 +201,37 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
                 continue
             if ast.dump(operand) in guarded and not _safe(context, operand, event):
                 return node if isinstance(node, ast.expr) else way
+            if isinstance(node, ast.Call) and _root_itself(context, node, test, event):
+                if _goes_into(context, way, node, event.scope):
+                    return node
     return None
+
+
+def _goes_into(context: Context, way: ast.expr, root: ast.Call, scope: Scope) -> bool:
+    """Say whether a way gives a root, or a sum or product with it, and does not only compare it."""
+    if isinstance(way, ast.BinOp):
+        return any(_goes_into(context, side, root, scope) for side in (way.left, way.right))
+    return written(context, way, scope) is root
+
+
+def _root_itself(context: Context, root: ast.Call, test: ast.expr, event: CallEvent) -> bool:
+    """Say whether a condition compares a root with 0, where its derivative is infinite: ``where(n > 0, n, 0)``."""
+    operand = event.scope.module.values.get(root.args[0])
+    if last_word(root.func) not in {"sqrt", "norm"} or operand is None:
+        return False
+    if _kept_off_zero(context, operand, event) or _safe(context, root.args[0], event):
+        return False
+    test = written(context, test, event.scope)
+    if (
+        not isinstance(test, ast.Compare)
+        or len(test.ops) != 1
+        or not isinstance(test.ops[0], (*_ORDERS, ast.Eq, ast.NotEq))
+    ):
+        return False
+    sides = test.left, test.comparators[0]
+    return any(
+        written(context, one, event.scope) is root and constant(other) == 0 for one, other in (sides, sides[::-1])
+    )
 
 
 def _parts(context: Context, way: ast.expr, scope: Scope) -> Iterator[ast.AST]:
