@@ -14,7 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import callers_of, foreign, in_test, kinds_of, passed
 from codemods.nnx.lint.traced import root_param
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Item, Param, Sequence, Value
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence, Value
 
 _OPTIMIZERS = frozenset({"flax.nnx.Optimizer", "flax.nnx.ModelAndOptimizer"})
 _HELPERS = 3  # functions that hand on an optimizer
@@ -39,7 +39,9 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         for event, model in made.get(store.scope, ()):
             if event.node.lineno < store.node.lineno and _inside(store.base, model) and not in_test(store.scope):
-                if (event in helped or event.loops) and not _goes_on(context, event, store.statement):
+                if (event in helped or event.loops) and not _goes_on(
+                    context, event, store.statement, helped.get(event)
+                ):
                     continue
                 if not _made_again(context, made, store.scope, model, store.node.lineno):
                     yield _found(store.scope, store.node, event)
@@ -62,7 +64,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 if event.node.lineno >= caller.node.lineno or in_test(caller.scope) or event.scope is not caller.scope:
                     continue
                 if (event in helped or event.loops or _own(changes[0])) and not _goes_on(
-                    context, event, caller.statement
+                    context, event, caller.statement, helped.get(event)
                 ):
                     continue
                 given = _given(caller, changes[0])
@@ -206,27 +208,44 @@ def _of_optax(context: Context) -> Iterator[tuple[CallEvent, Value]]:
             yield event, given.args[0]
 
 
-def _through_helpers(context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]]) -> frozenset[CallEvent]:
-    """Add the calls of functions that give back an optimizer of the model that they are given, and return them."""
-    found: set[CallEvent] = set()
+def _through_helpers(context: Context, made: dict[Scope, list[tuple[CallEvent, Value]]]) -> dict[CallEvent, int | None]:
+    """Add the calls of functions that give back an optimizer of the model that they are given, or give back beside it.
+
+    They are returned, too, with the place of the optimizer in the tuple that they give; None for no tuple.
+    """
+    found: dict[CallEvent, int | None] = {}
     pending = [one for several in made.values() for one in several]
     for _ in range(_HELPERS):
         calls: list[tuple[CallEvent, Value]] = []
+        places: dict[CallEvent, set[int | None]] = {}
         for event, model in pending:
             function = event.scope.function
-            if function is None or not isinstance(model, Param) or model.function is not function:
+            if function is None or not any(_gives(one, event.value) for one in function.returns):
                 continue
-            if model is function.self_param or not any(_gives(one, event.value) for one in function.returns):
+            place = None if isinstance(model, Param) else _place(function, model)
+            if place is None and (not isinstance(model, Param) or model.function is not function):
+                continue
+            if model is function.self_param:
                 continue
             for caller in callers_of(context, function):
-                given = None if caller.value.starred else passed(caller, model)
+                if isinstance(model, Param):
+                    given = None if caller.value.starred else passed(caller, model)
+                else:
+                    given = Item(caller.value, Const(place))
                 if given is not None and caller not in found:
                     calls.append((caller, given))
+                    places.setdefault(caller, set()).add(_place(function, event.value))
         for caller, given in calls:
-            found.add(caller)
             made.setdefault(caller.scope, []).append((caller, given))
+        found |= {caller: next(iter(several)) if len(several) == 1 else None for caller, several in places.items()}
         pending = calls
-    return frozenset(found)
+    return found
+
+
+def _place(function: FunctionFacts, value: Value) -> int | None:
+    """Return at which place of the tuple that a function gives back a value is."""
+    returned = function.returns[0] if len(function.returns) == 1 else None
+    return returned.items.index(value) if isinstance(returned, Sequence) and value in returned.items else None
 
 
 def _gives(returned: Value, made: Value) -> bool:
@@ -252,13 +271,16 @@ def _of_methods(context: Context) -> Iterator[AttrEvent]:
             yield store
 
 
-def _goes_on(context: Context, event: CallEvent, change: ast.stmt) -> bool:
-    """Say whether the optimizer that a call gives is used behind a statement, where it has a name."""
+def _goes_on(context: Context, event: CallEvent, change: ast.stmt, place: int | None) -> bool:
+    """Say whether the optimizer that a call gives, at a place of a tuple, is used behind a statement by a name."""
     statement = event.statement
     if not isinstance(statement, ast.Assign) or statement.value is not event.node:
         return False
-    names = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    attributes = any(isinstance(n, ast.Attribute) for target in statement.targets for n in ast.walk(target))
+    targets = list(statement.targets)
+    if place is not None and len(targets) == 1 and isinstance(targets[0], ast.Tuple) and place < len(targets[0].elts):
+        targets = [targets[0].elts[place]]
+    names = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    attributes = any(isinstance(n, ast.Attribute) for target in targets for n in ast.walk(target))
     uses = (use for name in names for use in context.bodies.names(event.scope).get(name, ()))
     return attributes or any(isinstance(n.ctx, ast.Load) and n.lineno > change.lineno for n in uses)
 
