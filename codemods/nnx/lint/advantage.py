@@ -209,6 +209,7 @@ def stops_gradients(function: FunctionFacts) -> bool:
 
 
 def graded(context: Context, name: ast.Name, scope: Scope) -> bool:
+    """Say whether a variable is, or is handed on from, a parameter of which a gradient of all is taken."""
     return _graded_value(context, scope.module.values.get(name), 0)
 
 
