@@ -11,20 +11,16 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.origins import bound_once
-from codemods.nnx.lint.places import each, in_test, passed
-from codemods.nnx.lint.syntax import constant, keyword, root_of
+from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.policy_losses import factors, made_by, model_call
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Item, Param, Unknown, Value
+from codemods.nnx.values import Attr, Call, Item, Unknown
 
 _ADVANTAGE = re.compile(r"(^|_)(adv|advs|advantages?|td|td_errors?|deltas?)(_|$)", re.I)
 _CRITIC = re.compile(r"(^|_)(v|vs|vals?|values?|critics?|baselines?)(_|$)", re.I)
 _LOG = re.compile(r"log_?p|log_?softmax|log_?pi|nll|cross_entropy|logpdf|logpmf|(^|_)ratios?(_|$)", re.I)
 # what gives the same numbers, in another shape or type
 _SAME = frozenset({"squeeze", "reshape", "ravel", "flatten", "astype", "asarray"})
-_CALLING = frozenset({"apply", "apply_fn"})
-# where only a part of the parameters is trained
-_PARTS = re.compile(rb"PathContains|DiffState|multi_transform|optax\.masked|set_to_zero")
 _DEPTH = 6
 
 
@@ -49,17 +45,6 @@ def _check(context: Context) -> Iterator[Finding]:
                 "stop it: advantage = jax.lax.stop_gradient(returns - values)",
                 related=[(product, "the loss multiplies by it here")],
             )
-
-
-def factors(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield what is multiplied, without signs."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        yield from factors(node.operand)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from factors(node.left)
-        yield from factors(node.right)
-    else:
-        yield node
 
 
 def _logarithm(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
@@ -108,15 +93,6 @@ def _returned(context: Context, function: FunctionFacts) -> ast.expr | None:
         return function.node.body
     given = [n.value for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
     return given[0] if len(given) == 1 and isinstance(given[0], ast.Call | ast.Name | ast.Subscript) else None
-
-
-def made_by(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
-    """Return the expression that a variable is the name of."""
-    value = scope.module.values.get(node)
-    made = value.node if isinstance(value, Call | Unknown) else None
-    if isinstance(made, ast.expr):
-        return made if made is not node else None
-    return bound_once(context, scope, node) if isinstance(node, ast.Name) else None  # a part: `x[:, 0]`
 
 
 def _advantage(context: Context, node: ast.expr, scope: Scope, depth: int) -> tuple[ast.expr, ast.expr] | None:
@@ -176,60 +152,6 @@ def _critic(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
             return depth < _DEPTH and _critic(context, made, scope, depth + 1)
         return False
     return isinstance(node, ast.Call) and context.bodies.home(node) is scope and model_call(context, node, scope)
-
-
-def model_call(context: Context, node: ast.Call, scope: Scope) -> bool:
-    """Say whether a call is one of a model, or with parameters, of which the derivative is taken."""
-    call = scope.module.values.get(node)
-    if not isinstance(call, Call):
-        return False
-    bodies = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
-    if bodies:
-        if any(b"stop_gradient" in one.scope.module.source.data and stops_gradients(one) for one in bodies):
-            return False
-    elif any(b"stop_gradient" in one.source.data for one in context.project.modules):
-        return False
-    if last_word(node.func) in _CALLING and node.args:
-        return any(graded(context, n, scope) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))
-    root = root_of(node.func)
-    if not isinstance(root, ast.Name):
-        return False
-    if graded(context, root, scope):
-        return True
-    made = scope.module.values.get(root)
-    if not isinstance(made, Call) or context.flow.calls.callee_name(context.flow.here(made, scope)) != "flax.nnx.merge":
-        return False
-    return any(_graded_value(context, part, 0) for part in made.args)
-
-
-def stops_gradients(function: FunctionFacts) -> bool:
-    """Say whether a function, or another method of its class, stops gradients."""
-    node = function.owner.node if function.owner is not None else function.node
-    return any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == "stop_gradient" for n in ast.walk(node))
-
-
-def graded(context: Context, name: ast.Name, scope: Scope) -> bool:
-    """Say whether a variable is, or is handed on from, a parameter of which a gradient of all is taken."""
-    return _graded_value(context, scope.module.values.get(name), 0)
-
-
-def _graded_value(context: Context, value: Value | None, depth: int) -> bool:
-    """Say whether a value is a parameter of which a gradient of all is taken, or is handed on from one."""
-    if not isinstance(value, Param) or depth > _DEPTH or value.name not in value.function.params:
-        return False
-    for root in context.traced.gradients:
-        if root.function is not value.function or value.name in root.static or root.options is None:
-            continue
-        numbers = keyword(root.options, "argnums")
-        plain = numbers is None or isinstance(constant(numbers), int | tuple | list)
-        if plain and not any(_PARTS.search(m.source.data) for m in {root.scope.module, value.function.scope.module}):
-            return True
-    return any(
-        not caller.value.starred
-        and caller.scope.function is not value.function
-        and _graded_value(context, passed(caller, value), depth + 1)
-        for caller in context.flow.sites.callers(value.function)
-    )
 
 
 def _stopped(context: Context, node: ast.AST, scope: Scope) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.advantage import factors, graded, made_by, model_call, stops_gradients
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.policy_losses import factors, graded, made_by, model_call, stops_gradients
 from codemods.nnx.lint.syntax import constant, entry_word, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call

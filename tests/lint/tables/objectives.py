@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.lint.tables import Cases
 
 _PROBE = """\
@@ -79,7 +81,68 @@ _METHODS = _AGENT.replace(
 """,
 )
 
+_OF_PARAMS = """\
+def q_net(params, obs):
+    return jnp.tanh(obs @ params["hidden"]) @ params["out"]
+def td_loss(params, obs, actions, rewards, next_obs, gamma):
+    chosen = q_net(params, obs)[jnp.arange(2), actions]
+    best = q_net(params, next_obs).max(-1)
+    target = rewards + gamma * best
+    return jnp.mean((chosen - target) ** 2)
+params = {"hidden": jnp.ones((3, 4)), "out": jnp.ones((4, 2))}
+step = jnp.ones((2, 3)), jnp.zeros(2, int), jnp.ones(2), jnp.zeros((2, 3)), 0.9
+"""
+_BY_PARAMS = "grads = jax.grad(td_loss)(params, *step)\n"
+_OF_MODULE = """\
+q = nnx.Linear(3, 2, rngs=nnx.Rngs(1))
+old = nnx.clone(q)
+s, s_next, r, done = jnp.ones((2, 3)), jnp.zeros((2, 3)), jnp.ones(2), jnp.zeros(2)
+def loss_fn(net):
+    value = net(s).max(-1)
+    later = jnp.max(net(s_next), axis=-1)
+    target = r + 0.99 * (1 - done) * later
+    return optax.huber_loss(value, target).mean()
+"""
+_BY_MODULE = "grads = nnx.grad(loss_fn)(q)\n"
+
+
+def _target(text: str) -> str:
+    """Return a program whose target is marked."""
+    return re.sub(r"(?m)^(    target = .*)$", r"\1  # NNX778", text)
+
+
 CASES = {
+    "NNX778": Cases(
+        bad=(
+            _target(_OF_PARAMS) + _BY_PARAMS,
+            _target(_OF_MODULE) + _BY_MODULE,
+            # the smaller of two critics, less the entropy
+            _target(
+                _OF_PARAMS.replace(
+                    "best = q_net(params, next_obs).max(-1)",
+                    "best = jnp.minimum(q_net(params, next_obs), 1.0).max(-1) - 0.1 * rewards",
+                )
+            )
+            + _BY_PARAMS,
+            # by name, in a squared error of its own
+            _target(_OF_MODULE.replace("optax.huber_loss(value, target)", "jnp.square(target - value)")) + _BY_MODULE,
+        ),
+        clean=(
+            _OF_PARAMS.replace("rewards + gamma * best", "jax.lax.stop_gradient(rewards + gamma * best)") + _BY_PARAMS,
+            # the parameters of a target network
+            _OF_PARAMS.replace("td_loss(params, obs", "td_loss(params, frozen, obs").replace(
+                "best = q_net(params", "best = q_net(frozen"
+            )
+            + "grads = jax.grad(td_loss)(params, params, *step)\n",
+            _OF_MODULE.replace("net(s_next)", "old(s_next)") + _BY_MODULE,
+            _OF_MODULE.replace("net(s_next)", "jax.lax.stop_gradient(net(s_next))") + _BY_MODULE,
+            # what is no target: the value of one state with a bonus, and a sum that nothing is compared with
+            _OF_MODULE.replace("net(s_next)", "net(s)") + _BY_MODULE,
+            _OF_MODULE.replace("optax.huber_loss(value, target)", "(target + value)") + _BY_MODULE,
+            # the residual gradient, which is meant
+            _OF_PARAMS.replace("td_loss", "residual_loss") + _BY_PARAMS.replace("td_loss", "residual_loss"),
+        ),
+    ),
     "NNX734": Cases(
         bad=(
             _LEARNING + _GRAD,

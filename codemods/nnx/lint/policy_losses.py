@@ -1,0 +1,94 @@
+"""What a function differentiates, and what its expressions are made of; shared by the rules on losses of policies."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.lint.origins import bound_once
+from codemods.nnx.lint.places import passed
+from codemods.nnx.lint.syntax import constant, keyword, root_of
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Param, Unknown, Value
+
+_CALLING = frozenset({"apply", "apply_fn"})
+# where only a part of the parameters is trained
+_PARTS = re.compile(rb"PathContains|DiffState|multi_transform|optax\.masked|set_to_zero")
+_DEPTH = 6
+
+
+def factors(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what is multiplied, without signs."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        yield from factors(node.operand)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from factors(node.left)
+        yield from factors(node.right)
+    else:
+        yield node
+
+
+def made_by(context: Context, node: ast.expr, scope: Scope) -> ast.expr | None:
+    """Return the expression that a variable is the name of."""
+    value = scope.module.values.get(node)
+    made = value.node if isinstance(value, Call | Unknown) else None
+    if isinstance(made, ast.expr):
+        return made if made is not node else None
+    return bound_once(context, scope, node) if isinstance(node, ast.Name) else None  # a part: `x[:, 0]`
+
+
+def model_call(context: Context, node: ast.Call, scope: Scope) -> bool:
+    """Say whether a call is one of a model, or with parameters, of which the derivative is taken."""
+    call = scope.module.values.get(node)
+    if not isinstance(call, Call):
+        return False
+    bodies = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
+    if bodies:
+        if any(b"stop_gradient" in one.scope.module.source.data and stops_gradients(one) for one in bodies):
+            return False
+    elif any(b"stop_gradient" in one.source.data for one in context.project.modules):
+        return False
+    if last_word(node.func) in _CALLING and node.args:
+        return any(graded(context, n, scope) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name))
+    root = root_of(node.func)
+    if not isinstance(root, ast.Name):
+        return False
+    if graded(context, root, scope):
+        return True
+    made = scope.module.values.get(root)
+    if not isinstance(made, Call) or context.flow.calls.callee_name(context.flow.here(made, scope)) != "flax.nnx.merge":
+        return False
+    return any(_graded_value(context, part, 0) for part in made.args)
+
+
+def stops_gradients(function: FunctionFacts) -> bool:
+    """Say whether a function, or another method of its class, stops gradients."""
+    node = function.owner.node if function.owner is not None else function.node
+    return any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == "stop_gradient" for n in ast.walk(node))
+
+
+def graded(context: Context, name: ast.Name, scope: Scope) -> bool:
+    """Say whether a variable is, or is handed on from, a parameter of which a gradient of all is taken."""
+    return _graded_value(context, scope.module.values.get(name), 0)
+
+
+def _graded_value(context: Context, value: Value | None, depth: int) -> bool:
+    """Say whether a value is a parameter of which a gradient of all is taken, or is handed on from one."""
+    if not isinstance(value, Param) or depth > _DEPTH or value.name not in value.function.params:
+        return False
+    for root in context.traced.gradients:
+        if root.function is not value.function or value.name in root.static or root.options is None:
+            continue
+        numbers = keyword(root.options, "argnums")
+        plain = numbers is None or isinstance(constant(numbers), int | tuple | list)
+        if plain and not any(_PARTS.search(m.source.data) for m in {root.scope.module, value.function.scope.module}):
+            return True
+    return any(
+        not caller.value.starred
+        and caller.scope.function is not value.function
+        and _graded_value(context, passed(caller, value), depth + 1)
+        for caller in context.flow.sites.callers(value.function)
+    )
