@@ -70,9 +70,7 @@ class Assumptions:
             # few are assumed, and many are asked about
             held = [made for function, made in self.frames.items() if function in functions]
             found = frozenset(held) if held else NOTHING
-            if held:
-                found = self._sets.setdefault(found, found)
-            self.parts[functions] = found
+            self.parts[functions] = found = self._sets.setdefault(found, found)
         return found
 
     def doubt(self) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import factors, graded, made_by, model_call, stops_gradients
-from codemods.nnx.lint.syntax import constant, entry_word, names_in
+from codemods.nnx.lint.syntax import constant, entry_word, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -32,7 +33,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, target in each(context, ast.BinOp):
         if not isinstance(target.op, ast.Add) or scope.function is None or in_test(scope):
             continue
-        terms = _terms(target)
+        terms = operands(target, ast.Add)
         if not any(_is_reward(term) for term in terms):
             continue
         found = next((call for term in terms if (call := _discounted(context, term, scope)) is not None), None)
@@ -47,12 +48,6 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"the target moves with the prediction: the gradient goes through `{ast.unparse(found)}` as well",
                 f"stop it: {name} = jax.lax.stop_gradient(...), or take the target of a second model",
             )
-
-
-def _terms(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_terms(node.left), *_terms(node.right)]
-    return [node]
 
 
 def _is_reward(node: ast.expr) -> bool:
@@ -116,11 +111,9 @@ def _stops(context: Context, scope: Scope) -> bool:
 
 def _name(context: Context, target: ast.BinOp, scope: Scope) -> str | None:
     """Return the variable that a target is given to."""
-    for node in context.bodies.nodes(scope):
-        if isinstance(node, ast.Assign) and node.value is target and len(node.targets) == 1:
-            one = node.targets[0]
-            return one.id if isinstance(one, ast.Name) else None
-    return None
+    outer = around(context, scope).get(target)
+    targets = outer.targets if isinstance(outer, ast.Assign) else []
+    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
 
 
 def _compared(context: Context, name: str, after: ast.Call, scope: Scope) -> bool:

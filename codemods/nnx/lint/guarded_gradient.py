@@ -201,9 +201,12 @@ def _sharp(context: Context, event: CallEvent) -> ast.expr | None:
                 continue
             if ast.dump(operand) in guarded and not _safe(context, operand, event):
                 return node if isinstance(node, ast.expr) else way
-            if isinstance(node, ast.Call) and _root_itself(context, node, test, event):
-                if _goes_into(context, way, node, event.scope):
-                    return node
+            if (
+                isinstance(node, ast.Call)
+                and _root_itself(context, node, test, event)
+                and _goes_into(context, way, node, event.scope)
+            ):
+                return node
     return None
 
 

@@ -11,7 +11,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
-from codemods.nnx.lint.syntax import inside, names_in
+from codemods.nnx.lint.syntax import inside, names_in, operands
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -100,7 +100,7 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
 def _weightless(context: Context, event: CallEvent) -> bool:
     """Say whether what is drawn is multiplied by a parameter that is 0 in all calls."""
     products = (n for n in ast.walk(event.statement) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult))
-    factors = next((parts for n in products if event.node in (parts := _factors(n))), [])
+    factors = next((parts for n in products if event.node in (parts := operands(n, ast.Mult))), [])
     for factor in factors:
         value = event.scope.module.values.get(factor) if isinstance(factor, ast.Name) else None
         if isinstance(value, Param | Free):
@@ -108,12 +108,6 @@ def _weightless(context: Context, event: CallEvent) -> bool:
             if found and all(isinstance(one.value, Const) and one.value.value == 0 for one in found):
                 return True
     return False
-
-
-def _factors(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return [*_factors(node.left), *_factors(node.right)]
-    return [node]
 
 
 def _by_initializers(context: Context) -> Iterator[tuple[CallEvent, str]]:

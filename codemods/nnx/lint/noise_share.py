@@ -14,6 +14,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.formula import at, bare, binary, is_number, operand
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.lint.syntax import operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -25,7 +26,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for scope, node in each(context, ast.BinOp):
         if not isinstance(node.op, ast.Add) or not _may_be_noisy(scope):
             continue
-        sides = [_factors(written(context, side, scope)) for side in (node.left, node.right)]
+        sides = [operands(written(context, side, scope), ast.Mult) for side in (node.left, node.right)]
         if len(sides[0]) < 2 or len(sides[1]) < 2 or in_test(scope):
             continue
         for signal, noise in (sides, sides[::-1]):
@@ -45,13 +46,6 @@ def _check(context: Context) -> Iterator[Finding]:
 def _may_be_noisy(scope: Scope) -> bool:
     data = scope.module.source.data
     return (b"noise" in data or b"eps" in data or b"random" in data) and (b"sqrt" in data or b"0.5" in data)
-
-
-def _factors(node: ast.expr) -> list[ast.expr]:
-    """Return what is multiplied."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return [*_factors(node.left), *_factors(node.right)]
-    return [node]
 
 
 def _share(context: Context, signal: list[ast.expr], noise: list[ast.expr], scope: Scope) -> ast.expr | None:

@@ -1,4 +1,4 @@
-"""NNX779: a ratio of probabilities to clip, both of which are of the same policy."""
+"""NNX779: a ratio of probabilities to clip, both of which are of the same policy, or the old one divided by the new."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.reached import Reach, mentions
-from codemods.nnx.lint.syntax import argument, constant, one_of
+from codemods.nnx.lint.syntax import argument, constant, one_of, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
@@ -61,21 +61,12 @@ def _square(context: Context, event: CallEvent) -> ast.expr | None:
             if constant(node.right) == 2 and _is(node.left, event):
                 return node
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            if sum(_is(factor, event) for factor in _factors(node)) > 1:
+            if sum(_is(factor, event) for factor in operands(node, ast.Mult)) > 1:
                 return node
         elif isinstance(node, ast.Call) and last_word(node.func) == "square" and len(node.args) == 1:
             if _is(node.args[0], event):
                 return node
     return None
-
-
-def _factors(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the factors of a product."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
 
 
 def _is(node: ast.expr, event: CallEvent) -> bool:

@@ -206,6 +206,18 @@ def entry_word(node: ast.expr) -> str:
     return last_word(node)
 
 
+def operands(node: ast.expr, kind: type[ast.operator]) -> list[ast.expr]:
+    """Return the terms of a sum, or the factors of a product; an expression of another kind by itself.
+
+    Args:
+        node: the expression.
+        kind: ``ast.Add`` or ``ast.Mult``.
+    """
+    if isinstance(node, ast.BinOp) and isinstance(node.op, kind):
+        return [*operands(node.left, kind), *operands(node.right, kind)]
+    return [node]
+
+
 def inside(node: ast.AST, outer: ast.AST) -> bool:
     """Say whether a node stands within the text of another of the same module."""
     line, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)

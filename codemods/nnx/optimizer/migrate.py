@@ -218,10 +218,12 @@ def _only_new(context: Context, origins: Origins) -> list[Update] | None:
     updates, reads = Groups(origins).updates_and_reads()
     if reads or any(update.old for update in updates):
         return None
-    if any(True for _ in loose_updates(flow, context.sources, {update.event for update in updates})):
+    if next(loose_updates(flow, context.sources, {update.event for update in updates}), None) is not None:
         return None
-    away = any(one.kind == OLD for one in made)
-    return None if away and any(True for _ in loose_reads(flow, context.sources, set())) else updates
+    leaving = any(one.kind == OLD for one in made)  # or may be
+    if leaving and next(loose_reads(flow, context.sources, set()), None) is not None:
+        return None
+    return updates
 
 
 def _outdated(flow: Flow, group: Group) -> bool:

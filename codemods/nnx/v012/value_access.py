@@ -30,14 +30,14 @@ def check(context: Context) -> Iterator[Finding]:
     if set(context.options.targets) != {"0.12"}:
         return
     variables = Variables(context)
-    inner = mutated(context)
-    called = {call.node.func for call in context.project.calls()}
-    sure: list[tuple[AttrEvent, Fix]] = []
-    others: list[tuple[AttrEvent, bool]] = []  # the other places, and whether they are a Variable's
     places = list(variables.values())
     mine = (event for event in places if event.scope.module in context.asked)
     if not any(variables.is_variable(event.base, event.scope) for event in mine):
         return  # nothing would be said of the modules that are asked about
+    inner = mutated(context)
+    called = {call.node.func for call in context.project.calls()}
+    sure: list[tuple[AttrEvent, Fix]] = []
+    others: list[tuple[AttrEvent, bool]] = []  # the other places, and whether they are a Variable's
     for event in places:
         if event.node in inner or event.node in called:
             continue
