@@ -18,9 +18,9 @@ from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Item, Param, Value
 
 _NOISE = frozenset({"normal", "uniform", "bernoulli", "truncated_normal", "gumbel", "laplace", "rademacher"})
-_SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey", "jax.random.split", "jax.random.fold_in"})
-# what is the same in every round on purpose
-_ON_PURPOSE = re.compile(
+SEEDING = frozenset({"jax.random.key", "jax.random.PRNGKey", "jax.random.split", "jax.random.fold_in"})
+# functions of these names draw what is the same in every round on purpose
+ON_PURPOSE = re.compile(
     r"(^|_)(init\w*|feature\w*|project\w*|embed\w*|latent\w*|prior|basis|hash\w*|target|sketch\w*)(_|$)"
 )
 
@@ -32,11 +32,11 @@ def _check(context: Context) -> Iterator[Finding]:
         function = scope.function
         if function is None or scope.module not in context.asked or in_test(scope) or not isinstance(key, Free):
             continue
-        use = next((u for u in found if _noise(u)), None)
-        if use is None or SAME.search(ast.unparse(use.node)) or _ON_PURPOSE.search(function.name):
+        use = next((u for u in found if draws_noise(u)), None)
+        if use is None or SAME.search(ast.unparse(use.node)) or ON_PURPOSE.search(function.name):
             continue
         step = _compiled(context, function)
-        if step is None or SAME.search(step.name) or _ON_PURPOSE.search(step.name) or not _kept(context, key, step):
+        if step is None or SAME.search(step.name) or ON_PURPOSE.search(step.name) or not _kept(context, key, step):
             continue
         if any(event.loops and _rounds(event.loops) and not in_test(event.scope) for event in _calls(context, step)):
             yield finding(
@@ -49,8 +49,12 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _noise(use: Use) -> bool:
-    """Say whether a call draws noise of the shape of some data."""
+def draws_noise(use: Use) -> bool:
+    """Say whether a call draws noise of the shape of some data.
+
+    Args:
+        use: the call, with its key.
+    """
     if last(use.name) not in _NOISE or use.helper:
         return False
     shapes = [argument(use.event.node, place, "shape") for place in (1, 2)]
@@ -99,7 +103,7 @@ def _kept(context: Context, key: Free, step: FunctionFacts) -> bool:
         return False
     if any(_rounds(event.loops) for event in _makers(context, key)):
         return False
-    return isinstance(bindings[0], Param) or _seeded(context, bindings[0], key)
+    return isinstance(bindings[0], Param) or seeded(context, bindings[0], key)
 
 
 def _makers(context: Context, key: Free) -> list[CallEvent]:
@@ -107,10 +111,17 @@ def _makers(context: Context, key: Free) -> list[CallEvent]:
     return context.flow.sites.callers(key.scope.function) if key.scope.function is not None else []
 
 
-def _seeded(context: Context, value: Value, key: Free) -> bool:
+def seeded(context: Context, value: Value, key: Free) -> bool:
+    """Say whether a value is a key that is made of a seed, or a part of another key.
+
+    Args:
+        context: the analysis.
+        value: what the variable is bound to.
+        key: the variable, as an inner function reads it.
+    """
     while isinstance(value, Item):
         value = value.base
-    return isinstance(value, Call) and context.flow.calls.callee_name(context.flow.here(value, key.scope)) in _SEEDING
+    return isinstance(value, Call) and context.flow.calls.callee_name(context.flow.here(value, key.scope)) in SEEDING
 
 
 _BAD = """\

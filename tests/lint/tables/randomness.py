@@ -870,4 +870,125 @@ y = jax.random.normal(sub)
 """,
         ),
     ),
+    "NNX970": Cases(
+        bad=(
+            """\
+w = jnp.ones(3)
+tx = optax.sgd(0.1)
+state = tx.init(w)
+fixed_batch = jnp.ones((2, 3))
+drop = jax.random.key(1)
+for step in range(3):
+    def loss_fn(m):
+        noise = jax.random.normal(drop, fixed_batch.shape)  # NNX970
+        return jnp.mean((m * (fixed_batch + noise) - fixed_batch) ** 2)
+    grads = jax.grad(loss_fn)(w)
+    updates, state = tx.update(grads, state, w)
+    w = optax.apply_updates(w, updates)
+""",
+            """\
+def fit(params, x, tx, rng):
+    state = tx.init(params)
+    def loss(p):
+        return jnp.mean((p * (x + jax.random.normal(rng, x.shape)) - x) ** 2)  # NNX970
+    value = jax.value_and_grad(loss)
+    for _ in range(3):
+        l, g = value(params)
+        updates, state = tx.update(g, state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+""",
+            """\
+w = jnp.ones(3)
+tx = optax.sgd(0.1)
+state = tx.init(w)
+for x in batches:
+    k = jax.random.PRNGKey(42)
+    noise = jax.random.normal(k, x.shape)  # NNX970
+    grads = jax.grad(lambda m: jnp.mean((m * (x + noise) - x) ** 2))(w)
+    updates, state = tx.update(grads, state, w)
+    w = optax.apply_updates(w, updates)
+""",
+            """\
+class Noisy(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, x, key):
+        return self.out(x + jax.random.normal(key, x.shape))
+net = Noisy(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param)
+first, second = jax.random.split(jax.random.key(5))
+for step in range(3):
+    grads = nnx.grad(lambda m: jnp.mean((m(x, second) - x) ** 2))(net)  # NNX970
+    opt.update(net, grads)  # NNX904
+""",
+        ),
+        clean=(
+            """\
+w = jnp.ones(3)
+tx = optax.sgd(0.1)
+state = tx.init(w)
+for step in range(3):
+    key, sub = jax.random.split(key)
+    def loss_fn(m):
+        return jnp.mean((m * (x + jax.random.normal(sub, x.shape)) - x) ** 2)
+    grads = jax.grad(loss_fn)(w)
+    updates, state = tx.update(grads, state, w)
+    w = optax.apply_updates(w, updates)
+""",
+            """\
+w = jnp.ones(3)
+tx = optax.sgd(0.1)
+state = tx.init(w)
+for step in range(3):
+    def loss_fn(m):
+        noise = jax.random.normal(jax.random.fold_in(key, step), x.shape)
+        return jnp.mean((m * (x + noise) - x) ** 2)
+    grads = jax.grad(loss_fn)(w)
+    updates, state = tx.update(grads, state, w)
+    w = optax.apply_updates(w, updates)
+""",
+            """\
+w = jnp.ones(3)
+tx = optax.sgd(0.1)
+state = tx.init(w)
+fixed_key = jax.random.key(3)
+for step in range(3):
+    def loss_fn(m):
+        return jnp.mean((m * (x + jax.random.normal(fixed_key, x.shape)) - x) ** 2)
+    grads = jax.grad(loss_fn)(w)
+    updates, state = tx.update(grads, state, w)
+    w = optax.apply_updates(w, updates)
+""",
+            """\
+for rate in (0.1, 0.2):
+    w = jnp.ones(3)
+    tx = optax.sgd(rate)
+    state = tx.init(w)
+    k = jax.random.PRNGKey(0)
+    noise = jax.random.normal(k, x.shape)
+    for step in range(3):
+        grads = jax.grad(lambda m: jnp.mean((m * (x + noise) - x) ** 2))(w)
+        updates, state = tx.update(grads, state, w)
+        w = optax.apply_updates(w, updates)
+""",
+            """\
+def step(w, state, tx, x, key):
+    def loss_fn(m):
+        return jnp.mean((m * (x + jax.random.normal(key, x.shape)) - x) ** 2)
+    updates, state = tx.update(jax.grad(loss_fn)(w), state, w)
+    return optax.apply_updates(w, updates), state
+w = jnp.ones(3)
+tx = optax.sgd(0.1)
+state = tx.init(w)
+for number, x in enumerate(batches):
+    w, state = step(w, state, tx, x, jax.random.fold_in(key, number))
+""",
+            """\
+def loss_fn(m):
+    return jnp.mean((m(x + jax.random.normal(key, x.shape)) - x) ** 2)
+slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
+""",
+        ),
+    ),
 }
