@@ -549,4 +549,85 @@ same = rules(lambda v: v, lambda v: (v, None), lambda _, g: (g,))
 """,
         ),
     ),
+    "NNX972": Cases(
+        bad=(
+            """\
+def loss(w, x, y):
+    return jnp.mean((x @ w - y) ** 2)
+@jax.jit
+def step(params, x, y, lr=0.1):
+    value, grads = jax.value_and_grad(loss)(params, x, y)
+    params = jax.tree.map(lambda p, g: p + lr * g, params, grads)  # NNX972
+    return params, value
+""",
+            """\
+def mse(w, x, y):
+    return jnp.mean((x @ w - y) ** 2)
+w = jnp.zeros(3)
+for _ in range(3):
+    w = w + 0.01 * jax.grad(mse)(w, jnp.ones((2, 3)), jnp.ones(2))  # NNX972
+""",
+            """\
+def nll_loss(params, x):
+    return jnp.sum(params["w"] * x)
+def fit(params, x, learning_rate):
+    for _ in range(3):
+        grads = jax.grad(nll_loss)(params, x)
+        params["w"] += learning_rate * grads["w"]  # NNX972
+    return params
+""",
+            """\
+def loss(params, x):
+    for w, b in params:
+        x = jnp.tanh(x @ w + b)
+    return jnp.mean(x ** 2)
+def update(params, x, step_size):
+    grads = jax.grad(loss)(params, x)
+    return [(w + step_size * dw, b + step_size * db) for (w, b), (dw, db) in zip(params, grads)]  # NNX972
+""",
+        ),
+        clean=(
+            """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def step(w, x, lr):
+    w = w - lr * jax.grad(loss)(w, x)
+    return jax.tree.map(lambda p, g: p - lr * g, w, jax.grad(loss)(w, x))
+""",
+            """\
+def loss(w, image):
+    return jnp.mean((image @ w) ** 2)
+def attack(w, image, alpha):
+    for _ in range(3):
+        image = image + alpha * jax.grad(loss, argnums=1)(w, image)
+    return image
+""",
+            """\
+def negative_loss(w, x):
+    return -jnp.mean((x @ w) ** 2)
+def step(w, x, lr):
+    return w + lr * jax.grad(negative_loss)(w, x)
+""",
+            """\
+def reward(w, x):
+    return jnp.mean(x @ w)
+def step(w, x, lr):
+    return w + lr * jax.grad(reward)(w, x)
+""",
+            """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def step(w, x, lr):
+    grads = jax.tree.map(lambda g: -g, jax.grad(loss)(w, x))
+    return jax.tree.map(lambda p, g: p + lr * g, w, grads)
+""",
+            """\
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+def sharpness_aware(w, x, rho):
+    perturbed = w + rho * jax.grad(loss)(w, x)
+    return jax.grad(loss)(perturbed, x)
+""",
+        ),
+    ),
 }

@@ -991,4 +991,83 @@ slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
 """,
         ),
     ),
+    "NNX971": Cases(
+        bad=(
+            """\
+def epoch(key, images, labels, step):
+    first, second = jax.random.split(key)
+    images = jax.random.permutation(first, images)
+    labels = jax.random.permutation(second, labels)  # NNX971
+    for i in range(3):
+        step(images[i], labels[i])
+""",
+            """\
+def epoch(x_train, y_train, step):
+    np.random.shuffle(x_train)
+    np.random.shuffle(y_train)  # NNX971
+    return step(jnp.asarray(x_train), jnp.asarray(y_train))
+""",
+            """\
+class Loader:
+    def __init__(self, inputs, targets, seed):
+        self.inputs, self.targets = inputs, targets
+        self.rng = np.random.default_rng(seed)
+    def draw(self):
+        self.inputs = self.inputs[self.rng.permutation(len(self.inputs))]
+        self.targets = self.targets[self.rng.permutation(len(self.targets))]  # NNX971
+        return {"x": self.inputs, "y": self.targets}
+""",
+            """\
+def draw(key, xs, ys):
+    a, b = jax.random.split(key)
+    some = xs[jax.random.randint(a, (2,), 0, 9)]
+    others = ys[jax.random.randint(b, (2,), 0, 9)]  # NNX971
+    return some, others
+""",
+        ),
+        clean=(
+            """\
+def epoch(key, images, labels, step):
+    images = jax.random.permutation(key, images)
+    labels = jax.random.permutation(key, labels)
+    return step(images, labels)
+""",
+            """\
+def epoch(x_train, y_train, step):
+    np.random.seed(0)
+    np.random.shuffle(x_train)
+    np.random.seed(0)
+    np.random.shuffle(y_train)
+    return step(x_train, y_train)
+""",
+            """\
+def epoch(x_train, y_train, rng, step):
+    order = rng.permutation(len(x_train))
+    x_train = x_train[order]
+    y_train = y_train[order]
+    return step(x_train, y_train)
+""",
+            """\
+def points(key, step):
+    a, b = jax.random.split(key)
+    x = jnp.linspace(0.0, 1.0, 9)
+    y = jnp.linspace(0.0, 1.0, 9)
+    x = jax.random.permutation(a, x)
+    y = jax.random.permutation(b, y)
+    return step(x, y)
+""",
+            """\
+def unpaired(rng, horses, zebras, step):
+    rng.shuffle(horses)
+    rng.shuffle(zebras)
+    return step(horses, zebras)
+""",
+            """\
+def splits(rng, train_images, test_labels, step):
+    rng.shuffle(train_images)
+    rng.shuffle(test_labels)
+    return step(train_images, test_labels)
+""",
+        ),
+    ),
 }

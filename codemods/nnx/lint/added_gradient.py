@@ -1,0 +1,197 @@
+"""NNX972: a step by hand that adds the gradient of a loss, and so makes it greater."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound, Indexed
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant, names_in, operands
+from codemods.nnx.nodes import last_word
+from codemods.nnx.optimizer.gradients import gradient
+from codemods.nnx.values import Call, Item, Value
+
+# what is made small, by its name, and what is made great, or is no parameter of a model
+_LOSS = re.compile(r"(?<![a-z])(loss\w*|mse|mae|cost|nll|bce|xent|cross_?entropy|\w+loss|\w*error|risk)(?![a-z])")
+_OTHER = re.compile(
+    r"neg|max|adv|attack|reward|return|ascent|ascend|dual|lagrang|elbo|gain|util|score|disc|critic|energy|log_?prob|sam"
+)
+_RATE = re.compile(r"(lr|learning_?rate|step_?size|eta|alpha|rate|stepsize)\d*")
+# what is moved against a loss, or with it, on purpose
+_HELD = re.compile(
+    r"adv|delta|noise|perturb|image|img|pixel|input|lam|mult|dual|mu|nu|latent|sample|pos|coord|^x\w?$|^z"
+)
+_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for module in context.asked.modules:
+        if b"grad" not in module.source.data:
+            continue
+        for scope in (module.scope, *(function.scope for function in module.functions)):
+            if in_test(scope):
+                continue
+            for node in context.bodies.nodes(scope):
+                found = None
+                if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                    if not _HELD.search(last_word(node.targets[0]).lower()):
+                        found = _added(context, scope, node.value)
+                elif isinstance(node, ast.Return) and node.value is not None:
+                    parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                    found = next((loss for part in parts if (loss := _added(context, scope, part))), None)
+                elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+                    found = _stepped(context, scope, node.target, node.value)
+                if found is not None:
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        f"the step adds the gradient of `{found}`, which makes it greater",
+                        "subtract it: params - learning_rate * gradients",
+                    )
+
+
+def _added(context: Context, scope: Scope, value: ast.expr) -> str | None:
+    """Return the loss whose gradient is added to what it was taken of; None if it is not."""
+    if isinstance(value, ast.Call) and len(value.args) == 3 and not value.keywords:
+        return _mapped(context, scope, value)
+    if isinstance(value, ast.ListComp | ast.GeneratorExp):
+        return _zipped(context, scope, value)
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return None
+    found = (_stepped(context, scope, *way) for way in ((value.left, value.right), (value.right, value.left)))
+    return next((one for one in found if one is not None), None)
+
+
+def _zipped(context: Context, scope: Scope, value: ast.ListComp | ast.GeneratorExp) -> str | None:
+    """Return the loss of ``[(w + rate * dw, b + rate * db) for (w, b), (dw, db) in zip(params, grads)]``."""
+    loop = value.generators[0]
+    pairs, target = loop.iter, loop.target
+    if len(value.generators) > 1 or not isinstance(pairs, ast.Call) or last_word(pairs.func) != "zip":
+        return None
+    if len(pairs.args) != 2 or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return None
+    kept, added = (names_in(one) for one in target.elts)
+    for part in value.elt.elts if isinstance(value.elt, ast.Tuple | ast.List) else [value.elt]:
+        if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Add):
+            return None
+        ways = ((part.left, _times_rate(part.right)), (part.right, _times_rate(part.left)))
+        if not any(step is not None and names_in(one) <= kept and names_in(step) <= added for one, step in ways):
+            return None
+    return _loss(context, scope, pairs.args[0], pairs.args[1])
+
+
+def _stepped(context: Context, scope: Scope, target: ast.expr, step: ast.expr) -> str | None:
+    """Return the loss whose gradient is added to a variable, or to an entry of one, times a rate."""
+    factors = _times_rate(step)
+    return _loss(context, scope, target, factors) if factors is not None else None
+
+
+def _times_rate(step: ast.expr) -> ast.expr | None:
+    """Return what a rate is multiplied with."""
+    factors = operands(step, ast.Mult)
+    if len(factors) != 2:
+        return None
+    for rate, other in (factors, factors[::-1]):
+        number = constant(rate)
+        if isinstance(number, int | float) and number > 0:
+            return other
+        if isinstance(rate, ast.Name | ast.Attribute) and _RATE.fullmatch(last_word(rate).lower().lstrip("_")):
+            return other
+    return None
+
+
+def _mapped(context: Context, scope: Scope, call: ast.Call) -> str | None:
+    """Return the loss of ``tree.map(lambda p, g: p + rate * g, params, grads)``."""
+    if last_word(call.func) not in {"map", "tree_map"}:
+        return None
+    value = scope.module.values.get(call)
+    if not isinstance(value, Call) or context.flow.calls.callee_name(context.flow.here(value, scope)) not in _MAPS:
+        return None
+    function = call.args[0]
+    if not isinstance(function, ast.Lambda) or len(function.args.args) != 2 or not isinstance(function.body, ast.BinOp):
+        return None
+    body, (one, two) = function.body, (argument.arg for argument in function.args.args)
+    if not isinstance(body.op, ast.Add):
+        return None
+    for kept, step in ((body.left, body.right), (body.right, body.left)):
+        added = _times_rate(step)
+        if isinstance(kept, ast.Name) and kept.id == one and isinstance(added, ast.Name) and added.id == two:
+            return _loss(context, scope, call.args[1], call.args[2])
+    return None
+
+
+def _loss(context: Context, scope: Scope, target: ast.expr, given: ast.expr) -> str | None:
+    """Return the name of the loss whose gradient with respect to a variable an expression is."""
+    value, flow = scope.module.values.get(given), context.flow
+    if value is None or _HELD.search(last_word(target).lower()):
+        return None
+    found = gradient(flow, flow.here(value, scope))
+    if found is None or not _untouched(context, flow.here(value, scope)) or found.node is None:
+        return None
+    whole = target
+    while isinstance(whole, ast.Subscript):
+        whole = whole.value
+    if ast.unparse(found.node) not in {ast.unparse(target), ast.unparse(whole)}:
+        return None
+    functions = [one.function for one, _ in flow.calls.invoked(found.call) if one.gradient]
+    if len(functions) != 1 or not _minimized(functions[0]):
+        return None
+    return functions[0].name
+
+
+def _untouched(context: Context, bound: Bound) -> bool:
+    """Say whether a value is a part of what a gradient function gives, and nothing was done to it since."""
+    bound = context.flow.resolve(bound)
+    while isinstance(bound.value, Item | Indexed):
+        inner: Value = bound.value.base
+        bound = context.flow.follow(bound, inner)
+    name = context.flow.calls.callee_name(bound) if isinstance(bound.value, Call) else "?"
+    return isinstance(bound.value, Call) and not name
+
+
+def _minimized(function: FunctionFacts) -> bool:
+    """Say whether a function is a loss by its name, and does not turn its sign."""
+    name = function.name.lower()
+    if not _LOSS.search(name.replace("_", " ")) or _OTHER.search(name):
+        return False
+    returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return)]
+    return not any(isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub) for one in returned)
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def loss(params, x, y):
+    return jnp.mean((x @ params["w"] + params["b"] - y) ** 2)
+
+
+def step(params, x, y, learning_rate=0.1):
+    grads = jax.grad(loss)(params, x, y)
+    params = jax.tree.map(lambda p, g: p + learning_rate * g, params, grads)
+    return params
+"""
+
+RULE = lint_rule(
+    "NNX972",
+    "added-gradient",
+    "a step by hand adds the gradient of a loss",
+    why="""\
+A gradient points to where the loss grows. A step that adds it makes the loss greater round after round. The rule speaks
+of functions that a name calls a loss, and of what their gradient was taken of; updates of optax have their sign already
+and are added.
+""",
+    source="JAX tutorial, section on gradients; measured: the loss grows in every step",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("p + learning", "p - learning"),),
+)

@@ -1,0 +1,230 @@
+"""NNX971: examples and their labels are put into two different random orders."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Value
+
+_ORDERING = ("permutation", "shuffle", "permuted", "choice", "randint", "integers")
+_PLACES = frozenset({"randint", "integers"})
+_EXAMPLES = re.compile(
+    r"(?<![A-Za-z])(xs?|inputs?|images?|imgs?|features?|data|examples?|samples?|texts?|tokens?)(?![A-Za-z])", re.I
+)
+_LABELS = re.compile(r"(?<![A-Za-z])(ys?|targets?|labels?|classes|outputs?|answers?)(?![A-Za-z])", re.I)
+# what begins a generator of numbers anew
+_SEEDING = frozenset({"seed", "set_state", "setstate", "default_rng", "RandomState", "Generator", "Random", "clone"})
+# coordinates, each of which may well be put into an order of its own
+_COORDINATES = frozenset(
+    {"linspace", "arange", "uniform", "normal", "meshgrid", "geomspace", "logspace", "random", "rand"}
+)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """An array that is put into a random order, or of which elements are drawn.
+
+    Attributes:
+        name: the array in that order.
+        source: the array before.
+        event: the call that draws the order.
+        key: the key of ``jax.random``; None for a generator of NumPy or Python.
+        owner: the generator, as it is written; empty for ``jax.random``.
+    """
+
+    name: ast.expr
+    source: ast.expr
+    event: CallEvent
+    key: Value | None
+    owner: str
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    blocks: dict[int, list[_Order]] = {}
+    homes: dict[int, list[ast.stmt]] = {}
+    for event in context.bodies.named(*_ORDERING):
+        if event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        order, block = _order(context, event), _block(context, event)
+        if order is not None and block is not None:
+            blocks.setdefault(id(block), []).append(order)
+            homes[id(block)] = block
+    for place, orders in blocks.items():
+        for number, second in enumerate(orders):
+            for first in orders[:number]:
+                if _apart(context, first, second, homes[place]):
+                    yield finding(
+                        RULE.code,
+                        second.event.scope,
+                        second.event.node,
+                        f"`{ast.unparse(second.source)}` gets another random order than "
+                        f"`{ast.unparse(first.source)}` in line "
+                        f"{first.event.node.lineno}: labels no longer belong to their examples",
+                        "draw one order, and index both with it",
+                        related=[(first.event.node, "put into an order here")],
+                    )
+
+
+def _order(context: Context, event: CallEvent) -> _Order | None:
+    """Return the array that a statement puts into an order, or draws elements of; None for others."""
+    statement, call = event.statement, event.node
+    jax = context.flow.calls.name(event).startswith("jax.random.")
+    word = last_word(call.func)
+    if isinstance(statement, ast.Expr) and statement.value is call:  # in place
+        given = call.args[0] if len(call.args) == 1 and not call.keywords else None
+        if jax or word != "shuffle" or not isinstance(given, ast.Name | ast.Attribute):
+            return None
+        return _Order(given, given, event, None, _generator(call))
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0], statement.value
+    if value is call and word not in _PLACES:
+        source = call.args[int(jax)] if len(call.args) > int(jax) else None
+    elif isinstance(value, ast.Subscript) and value.slice is call and word in {"permutation", "choice", *_PLACES}:
+        source = value.value
+    else:
+        return None
+    if not isinstance(target, ast.Name | ast.Attribute) or not isinstance(source, ast.Name | ast.Attribute):
+        return None
+    key = event.value.argument(0, "key") if jax else None
+    return _Order(target, source, event, key, "" if jax else _generator(call))
+
+
+def _generator(call: ast.Call) -> str:
+    """Return the generator whose method is called, as it is written; empty for one that is made there."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or any(isinstance(n, ast.Call) for n in ast.walk(func.value)):
+        return ""
+    return ast.unparse(func.value)
+
+
+def _block(context: Context, event: CallEvent) -> list[ast.stmt] | None:
+    path = context.bodies.paths(event.scope).get(event.statement, ())
+    block = getattr(path[-1][0], path[-1][1], None) if path else getattr(event.scope.node, "body", None)
+    return block if isinstance(block, list) and event.statement in block else None
+
+
+def _apart(context: Context, first: _Order, second: _Order, block: list[ast.stmt]) -> bool:
+    """Say whether an array and the labels that belong to it are put into different orders."""
+    if first.owner != second.owner or (first.key is None) != (second.key is None):
+        return False
+    if not _belong(ast.unparse(first.source), ast.unparse(second.source)):
+        return False
+    if first.key is not None:
+        if first.key == second.key:
+            return False
+    elif not first.owner:
+        return False
+    begin, end = block.index(first.event.statement), block.index(second.event.statement)
+    if first.key is None and any(_seeds(statement) for statement in block[begin + 1 : end]):
+        return False
+    behind = [*block[end + 1 :], *_returned_to(context, second, block)]
+    return any(
+        _together(n, ast.unparse(first.name), ast.unparse(second.name)) for s in behind for n in ast.walk(s)
+    ) and not any(_coordinate(context, one) for one in (first, second))
+
+
+def _belong(one: str, two: str) -> bool:
+    """Say whether two names differ in that one tells of examples and the other of labels."""
+    for examples, labels in ((one, two), (two, one)):
+        rest = _EXAMPLES.sub("", examples.replace("_", " "))
+        others = _LABELS.sub("", labels.replace("_", " "))
+        if rest != examples.replace("_", " ") and others != labels.replace("_", " ") and rest.strip() == others.strip():
+            return True
+    return False
+
+
+def _seeds(statement: ast.stmt) -> bool:
+    return any(isinstance(n, ast.Call) and last_word(n.func) in _SEEDING for n in ast.walk(statement))
+
+
+def _returned_to(context: Context, order: _Order, block: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements behind the blocks around one, where its arrays may be read as well."""
+    found: list[ast.stmt] = []
+    for node, arm in context.bodies.paths(order.event.scope).get(order.event.statement, ()):
+        around = getattr(node, arm, None)
+        if isinstance(around, list) and around is not block:
+            found += [s for s in around if s.lineno > order.event.statement.lineno]
+    whole = getattr(order.event.scope.node, "body", [])
+    if isinstance(whole, list) and whole is not block:
+        found += [s for s in whole if s.lineno > order.event.statement.lineno]
+    return found
+
+
+def _together(node: ast.AST, one: str, two: str) -> bool:
+    """Say whether an expression takes both arrays, or the same part of both, as arguments or members."""
+    if isinstance(node, ast.Call):
+        parts = [*node.args, *(k.value for k in node.keywords)]
+    elif isinstance(node, ast.Tuple | ast.List):
+        parts = [*node.elts]
+    elif isinstance(node, ast.Dict):
+        parts = [*node.values]
+    else:
+        return False
+    texts = [ast.unparse(_whole(part)) for part in parts]
+    return (
+        one in texts and two in texts and last_word(getattr(node, "func", node)) not in {"meshgrid", "scatter", "plot"}
+    )
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """Return the array that an expression takes a part of, or turns into one of JAX."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and len(node.args) == 1 and last_word(node.func) in {"array", "asarray"}:
+            node = node.args[0]
+        else:
+            return node
+
+
+def _coordinate(context: Context, order: _Order) -> bool:
+    """Say whether an array is made of even or drawn numbers: then its order says nothing of labels."""
+    if len(last_word(order.source)) > 2:  # only x and y may well be coordinates
+        return False
+    scope = order.event.scope
+    value = scope.module.values.get(order.source)
+    made = context.sources.originals(context.flow.here(value, scope)) if value is not None else ()
+    return any(isinstance(one.value, Call) and last_word(one.value.node.func) in _COORDINATES for one in made)
+
+
+_BAD = """\
+import jax
+
+
+def epoch(state, key, images, labels, step, size):
+    first, second = jax.random.split(key)
+    images = jax.random.permutation(first, images)
+    labels = jax.random.permutation(second, labels)
+    for start in range(0, len(images), size):
+        state = step(state, images[start : start + size], labels[start : start + size])
+    return state
+"""
+
+RULE = lint_rule(
+    "NNX971",
+    "shuffled-apart",
+    "examples and their labels are put into two different random orders",
+    why="""\
+Two keys, or two draws of one generator, give two orders. Put into one each, examples and labels no longer belong
+together, and nothing can be learnt from them but how often each label comes. One order has to be drawn for both.
+""",
+    source="Stack Overflow, on shuffling two arrays in unison; measured: labels do not belong to their examples",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(
+        _BAD.replace("    first, second = jax.random.split(key)\n", "")
+        .replace("first,", "key,")
+        .replace("second,", "key,"),
+    ),
+)
