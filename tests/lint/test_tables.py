@@ -17,6 +17,7 @@ from tests.lint.tables import (
     Cases,
     adapters,
     arrays,
+    blunders,
     formulas,
     gradients,
     habits,
@@ -82,6 +83,7 @@ CASES: dict[str, Cases] = {
     **speed.CASES,
     **training.CASES,
     **traps.CASES,
+    **blunders.CASES,
 }
 LINT = [rule for rule in RULES if rule.kind is Kind.LINT]
 USUAL = tuple(rule.code for rule in LINT if rule.default)

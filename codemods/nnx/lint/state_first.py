@@ -46,7 +46,17 @@ def _check(context: Context) -> Iterator[Finding]:
         first, second = map(last_word, target.elts)
         words = [last_word(argument) for argument in event.node.args[:2]]
         named = _STATE.search(words[0]) and not _STATE.search(words[1]) and _GRADIENTS.search(words[1])
-        if named or (_begun(context, event, 0) and not _begun(context, event, 1)):
+        begun = [_begun(context, event, place) for place in range(min(len(event.value.args), 3))]
+        if len(begun) == 3 and begun[2] and not (begun[0] or begun[1]):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "an update of optax takes the state second and the parameters third",
+                "write it as `tx.update(grads, opt_state, params)`",
+            )
+            continue
+        if named or (begun[0] and not begun[1]):
             yield finding(
                 RULE.code,
                 event.scope,

@@ -1,0 +1,135 @@
+"""NNX977: returns or advantages that are summed up from the first step on instead of from the last."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import argument, constant, keyword, names_in, operands
+from codemods.nnx.nodes import last_word
+
+# functions of these names compute what is still to come
+_RETURNS = re.compile(
+    r"(^|_)(gae|advantages?|rewards?_to_go|returns_to_go|discounted_(returns?|rewards?)|(lambda|n_?step|mc|monte_carlo)_returns?"
+    r"|returns|compute_returns?|td_lambda|vtrace|v_trace)(_|$)"
+)
+# and these what has been collected so far
+_SO_FAR = re.compile(r"running|normali[sz]|forward|episode|cumulative|so_far|online|trace_|eligib|stat|log")
+_DISCOUNT = re.compile(r"(gamma|discount\w*|lam|lambda_?|gae_lambda|decay|\w*gamma)")
+_TURNING = frozenset({"flip", "flipud", "reversed"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "scan"):
+        if name != "jax.lax.scan" or in_test(event.scope) or not _to_come(event.scope):
+            continue
+        turned = keyword(event.node, "reverse")
+        if turned is not None and constant(turned) is not False:
+            continue
+        given = [argument(event.node, place, word) for place, word in ((1, "init"), (2, "xs"))]
+        body = _body(context, event.scope, argument(event.node, 0, "f"))
+        if body is None or given[1] is None or _turns(context, event.scope, given[1]) or not _collects(body.node):
+            continue
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the scan begins at the first step: each step gets what came before it, not what is still to come",
+            "give reverse=True",
+        )
+
+
+def _to_come(scope: Scope) -> bool:
+    function = scope.function
+    while function is not None:
+        if _RETURNS.search(function.name.lower()):
+            return not _SO_FAR.search(function.name.lower())
+        parent = function.scope.parent
+        function = parent.function if parent is not None else None
+    return False
+
+
+def _body(context: Context, scope: Scope, node: ast.expr | None) -> FunctionFacts | None:
+    value = scope.module.values.get(node) if node is not None else None
+    found = context.flow.calls.callables(context.flow.here(value, scope)) if value is not None else []
+    return found[0].function if len(found) == 1 else None
+
+
+def _turns(context: Context, scope: Scope, given: ast.expr) -> bool:
+    """Say whether what a scan goes over was turned round, or may have been."""
+    names = names_in(given)
+    nodes: list[ast.AST] = [given]
+    nodes += [
+        n.value
+        for n in context.bodies.nodes(scope)
+        if isinstance(n, ast.Assign) and any(names_in(target) & names for target in n.targets)
+    ]
+    return any(
+        (isinstance(n, ast.Call) and last_word(n.func) in _TURNING)
+        or (isinstance(n, ast.Slice) and n.step is not None)
+        or (isinstance(n, ast.Call) and last_word(n.func) == "arange")
+        for node in nodes
+        for n in ast.walk(node)
+    )
+
+
+def _collects(body: ast.AST) -> bool:
+    """Say whether a body adds its carry, times a discount, to what the step gives."""
+    args = getattr(body, "args", None)
+    carried = args.args[0].arg if args is not None and args.args else ""
+    names = {carried}
+    for node in ast.walk(body):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == carried:
+            names |= {n for target in node.targets for n in names_in(target)}
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and any(_discounted(t, names) for t in _terms(node))
+        for node in ast.walk(body)
+    )
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    return operands(node, ast.Add)
+
+
+def _discounted(term: ast.expr, carried: set[str]) -> bool:
+    factors = operands(term, ast.Mult)
+    words = {last_word(f) for f in factors if isinstance(f, ast.Name | ast.Attribute)}
+    return bool(words & carried) and any(_DISCOUNT.fullmatch(word.lower()) for word in words - carried)
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def discounted_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+
+    return jax.lax.scan(body, jnp.zeros(()), rewards)[1]
+"""
+
+RULE = lint_rule(
+    "NNX977",
+    "forward-returns",
+    "returns or advantages are summed up from the first step on",
+    why="""\
+The return of a step is the sum of the rewards that come after it, and generalized advantages are summed alike: the sum
+has to begin at the last step, by `jax.lax.scan(..., reverse=True)`. From the first step on, each action is judged by
+what came before it. The rule goes by the names of functions, and leaves running sums alone.
+""",
+    source="Schulman et al. 2016, equation 16; measured: the first step gets its own reward alone",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("rewards)[1]", "rewards, reverse=True)[1]"),),
+)

@@ -1,0 +1,144 @@
+"""NNX976: a mask that does not hide what it is to hide from a softmax."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.mask_meaning import Meaning, meaning
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import constant, operands
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Unknown, Value
+
+_SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax", "flax.linen.softmax", "flax.linen.activation.softmax"})
+_MASK = re.compile(r"(\w+_)?mask")
+_FAR = -100  # from which number on something added to a score hides it
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "softmax"):
+        if name not in _SOFTMAX or in_test(event.scope) or not event.node.args or event.value.keyword("where"):
+            continue
+        scores = _written(context, event)
+        found = _of_where(context, event.scope, scores) or _of_sum(context, event.scope, scores)
+        found = found or _of_product(context, event.scope, scores)
+        if found is not None:
+            yield finding(RULE.code, event.scope, scores, *found)
+
+
+def _written(context: Context, event: CallEvent) -> ast.expr:
+    """Return the expression that makes the scores: what their variable was bound to last, if it is one of those."""
+    node = event.node.args[0]
+    if not isinstance(node, ast.Name):
+        return node
+    value = event.scope.module.values.get(node)
+    for other in context.bodies.nodes(event.scope):
+        if isinstance(other, ast.Assign) and value is not None and _same(event.scope, other.value, value):
+            return other.value
+    return node
+
+
+def _same(scope: Scope, node: ast.expr, value: Value) -> bool:
+    found = scope.module.values.get(node)
+    return found is value or (isinstance(value, Unknown) and value.node is node)
+
+
+def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
+    """Say what is wrong with ``jnp.where(mask, -1e9, scores)``, if the mask is true for what may be seen."""
+    if not isinstance(scores, ast.Call) or last_word(scores.func) != "where" or len(scores.args) != 3:
+        return None
+    far = [_far(one) for one in scores.args[1:]]
+    mask = _meaning(context, scope, scores.args[0])
+    if mask is None or far[0] is far[1] or mask.seen is not far[0]:
+        return None
+    return _hidden(mask), "take the other branch where the mask is true"
+
+
+def _of_sum(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
+    """Say what is wrong with ``scores + mask * -1e9``, if the mask is true for what may be seen."""
+    for term in operands(scores, ast.Add):
+        factors = operands(term, ast.Mult)
+        if term is scores or len(factors) != 2:
+            continue
+        for mask, number in (factors, factors[::-1]):
+            found = _meaning(context, scope, mask) if _far(number) else None
+            if found is not None and found.seen:
+                return _hidden(found), "add it where the mask is false: scores + (1 - mask) * -1e9"
+    return None
+
+
+def _of_product(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
+    """Say what is wrong with the softmax of ``scores * mask``: what is zero still has a weight."""
+    factors = operands(scores, ast.Mult)
+    for factor in factors if len(factors) > 1 else ():
+        named = isinstance(factor, ast.Name) and _MASK.fullmatch(factor.id)
+        if named or _meaning(context, scope, factor) is not None:
+            text = ast.unparse(factor)
+            return (
+                f"`{text}` makes scores zero, and the softmax of zero is a weight like others",
+                f"hide them: jnp.where({text}, scores, -jnp.inf)",
+            )
+    return None
+
+
+def _hidden(mask: Meaning) -> str:
+    if mask.seen:
+        return "what the mask is true for may be seen, and is what gets hidden here"
+    return f"the mask is true for {mask.hides}, and all but those are hidden here"
+
+
+def _meaning(context: Context, scope: Scope, node: ast.expr) -> Meaning | None:
+    value = scope.module.values.get(node)
+    if value is None:
+        return None
+    found = {meaning(context, one, scope) for one in context.sources.originals(context.flow.here(value, scope))}
+    return found.pop() if len(found) == 1 else None
+
+
+def _far(node: ast.expr) -> bool:
+    """Say whether a number is so small that what it is added to, or stands for, gets no weight."""
+    number = constant(node)
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        return number <= _FAR
+    text = ast.unparse(node)
+    return bool(re.fullmatch(r"-(jnp|np|numpy|math|jax\.numpy)\.inf|.*finfo\(.*\)\.min|-?float\('-?inf'\)", text))
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def attention(q, k, v):
+    scores = q @ k.T / jnp.sqrt(q.shape[-1])
+    mask = jnp.tril(jnp.ones(scores.shape))
+    return jax.nn.softmax(scores * mask) @ v
+"""
+_WHERE = _BAD.replace("ones(scores.shape)", "ones(scores.shape, dtype=bool)").replace(
+    "scores * mask", "jnp.where(mask, -1e9, scores)"
+)
+
+RULE = lint_rule(
+    "NNX976",
+    "masked-scores",
+    "a mask that leaves a softmax what it is to hide from it",
+    why="""\
+The softmax of a score of zero is a weight like others: a mask has to put -inf, or a number far below all scores, where
+nothing may be seen, and not to multiply with zero. `jnp.where(mask, -1e9, scores)` of a mask of `jnp.tril` hides what
+may be seen, and shows each position only what comes behind it.
+""",
+    source="jax.nn.softmax; measured: outputs that change with later tokens",
+    severity="error",
+    check=_check,
+    bad=(_BAD, _WHERE),
+    clean=(
+        _BAD.replace("scores * mask", "jnp.where(mask == 1, scores, -1e9)"),
+        _WHERE.replace("(mask, -1e9, scores)", "(mask, scores, -1e9)"),
+    ),
+)

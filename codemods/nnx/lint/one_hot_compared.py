@@ -1,0 +1,94 @@
+"""NNX979: classes that are compared with one-hot labels."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
+
+_ONE_HOT = frozenset({"jax.nn.one_hot", "flax.nnx.one_hot", "flax.linen.one_hot"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for module in context.asked.modules:
+        if not (module.source.mentions(b"argmax") and module.source.mentions(b"one_hot")):
+            continue
+        for scope in (module.scope, *(function.scope for function in module.functions)):
+            if in_test(scope):
+                continue
+            for node in context.bodies.nodes(scope):
+                pair = _compared(node)
+                if pair is None:
+                    continue
+                for classes, labels in (pair, pair[::-1]):
+                    if _classes(context, scope, classes) and _one_hot(context, scope, labels):
+                        yield finding(
+                            RULE.code,
+                            scope,
+                            node,
+                            f"`{ast.unparse(labels)}` is one-hot: each class is compared with all its zeros and ones",
+                            "compare with the classes: jnp.argmax(labels, axis=-1)",
+                        )
+
+
+def _compared(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+        return node.left, node.comparators[0]
+    if isinstance(node, ast.Call) and last_word(node.func) == "equal" and len(node.args) == 2:
+        return node.args[0], node.args[1]
+    return None
+
+
+def _classes(context: Context, scope: Scope, node: ast.expr) -> bool:
+    """Say whether an expression is the numbers of the classes that ``argmax`` finds, without an axis for them."""
+    value = scope.module.values.get(node)
+    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+    if not isinstance(found, Call) or last_word(found.node.func) != "argmax":
+        return False
+    kept = keyword(found.node, "keepdims")
+    return kept is None or constant(kept) is False
+
+
+def _one_hot(context: Context, scope: Scope, node: ast.expr) -> bool:
+    value = scope.module.values.get(node)
+    if value is None:
+        return False
+    found = context.sources.originals(context.flow.here(value, scope))
+    return bool(found) and all(
+        isinstance(one.value, Call) and context.flow.calls.callee_name(one) in _ONE_HOT for one in found
+    )
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def accuracy(logits, labels):
+    targets = jax.nn.one_hot(labels, logits.shape[-1])
+    return jnp.mean(jnp.argmax(logits, axis=-1) == targets)
+"""
+
+RULE = lint_rule(
+    "NNX979",
+    "one-hot-compared",
+    "the classes that argmax finds are compared with one-hot labels",
+    why="""\
+`jnp.argmax` gives a number for each example, and one-hot labels have an entry for each class. The comparison broadcasts
+the one against the other, where it does not raise: it compares numbers of classes with zeros and ones, and its mean is
+no accuracy.
+""",
+    source="Stack Overflow, on accuracies above or below what is possible; measured: another number",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("== targets", "== jnp.argmax(targets, axis=-1)"),),
+)

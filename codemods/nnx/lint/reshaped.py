@@ -1,0 +1,129 @@
+"""NNX974: a reshape that is to change the order of axes, which it does not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.syntax import constant, names_in
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Item, Unknown, Value
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event in context.bodies.named("reshape"):
+        if event.scope.module not in context.asked or in_test(event.scope):
+            continue
+        found = _reshaped(event)
+        if found is None:
+            continue
+        whole, sizes = found
+        axes = [_axis(event, size, whole) for size in sizes]
+        moved = _moved(axes) or _split_off(event, sizes, axes, whole)
+        if moved:
+            yield finding(RULE.code, event.scope, event.node, moved, "change the order of the axes by jnp.transpose")
+
+
+def _reshaped(event: CallEvent) -> tuple[Value, list[ast.expr]] | None:
+    """Return what is reshaped, and to which sizes, as ``x.reshape(a, b)`` or ``jnp.reshape(x, (a, b))``."""
+    call, callee = event.node, event.value.callee
+    if event.value.starred or call.keywords:
+        return None
+    function = isinstance(call.func, ast.Attribute) and last_word(call.func.value) in {"jnp", "np", "numpy"}
+    if function or not isinstance(call.func, ast.Attribute):
+        if len(call.args) != 2:
+            return None
+        whole, given = event.value.args[0], call.args[1:]
+    elif isinstance(callee, Attr):
+        whole, given = callee.base, call.args
+    else:
+        return None
+    if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List):
+        given = given[0].elts
+    return (whole, list(given)) if len(given) > 1 else None
+
+
+def _axis(event: CallEvent, size: ast.expr, whole: Value) -> int | None:
+    """Return the axis of an array whose size an expression is, counted from the front; None if it is none."""
+    value = event.scope.module.values.get(size)
+    if not isinstance(value, Item) or isinstance(value.index, Unknown):
+        return None
+    shape, index = value.base, getattr(value.index, "value", None)
+    if not isinstance(shape, Attr) or shape.name != "shape" or shape.base != whole:
+        return None
+    return index if isinstance(index, int) and not isinstance(index, bool) and index >= 0 else None
+
+
+def _moved(axes: list[int | None]) -> str:
+    """Say what is wrong with sizes that are those of the axes, each alone, in another order."""
+    known = [axis for axis in axes if axis is not None]
+    if len(known) < 2 or len(set(known)) < len(known) or known == sorted(known):
+        return ""
+    order = ", ".join("?" if axis is None else str(axis) for axis in axes)
+    return f"a reshape to the sizes of the axes {order} does not move axes: the elements stay in their order"
+
+
+def _split_off(event: CallEvent, sizes: list[ast.expr], axes: list[int | None], whole: Value) -> str:
+    """Say what is wrong with ``x.reshape(batch, heads, length, width // heads)`` of an array of three axes."""
+    for place, size in enumerate(sizes):
+        if not isinstance(size, ast.BinOp) or not isinstance(size.op, ast.FloorDiv):
+            continue
+        divided, parts = _axis(event, size.left, whole), ast.unparse(size.right)
+        before = [other for other in range(place) if ast.unparse(sizes[other]) == parts]
+        if divided is None or constant(size.right) is not None or len(before) != 1:
+            continue
+        between = [axis for axis in axes[before[0] + 1 : place] if axis is not None]
+        if between and all(axis < divided for axis in between) and not names_in(size.right) & _unpacked(event, whole):
+            return (
+                f"`{parts}` parts of axis {divided} stand before axis {between[0]}, of which each part gets a piece: "
+                "a reshape does not move axes"
+            )
+    return ""
+
+
+def _unpacked(event: CallEvent, whole: Value) -> frozenset[str]:
+    """Return the variables that hold sizes of the array."""
+    return frozenset(
+        name
+        for name, bound in event.scope.bindings.items()
+        if any(isinstance(b, Item) and isinstance(b.base, Attr) and b.base.base == whole for b in bound)
+    )
+
+
+_BAD = """\
+import jax.numpy as jnp
+
+
+def split_heads(x, heads):
+    batch, length, width = x.shape
+    return jnp.reshape(x, (batch, heads, length, width // heads))
+"""
+_TIME = """\
+def time_major(x):
+    batch, length, width = x.shape
+    return x.reshape(length, batch, width)
+"""
+
+RULE = lint_rule(
+    "NNX974",
+    "reshape-for-transpose",
+    "a reshape to the sizes of an array in another order, which moves no axis",
+    why="""\
+A reshape keeps the elements in their order and cuts them into other rows. Sizes in another order than those of the
+array mix its examples: `x.reshape(length, batch, width)` fills the first step with what were the steps of the first
+examples, and heads that stand before the positions get pieces of the sequence instead of parts of the width.
+""",
+    source="Stack Overflow, on reshape and transpose; measured: the elements of one example are spread over others",
+    severity="error",
+    check=_check,
+    bad=(_BAD, "import jax\n\n\n" + _TIME),
+    clean=(
+        _BAD.replace("(batch, heads, length, width // heads))", "(batch, length, heads, width // heads))"),
+        "import jax\n\n\n" + _TIME.replace("x.reshape(length, batch, width)", "x.transpose(1, 0, 2)"),
+    ),
+)

@@ -1,0 +1,255 @@
+"""Cases of what runs without an error and computes something else."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_QK = "    scores = jnp.einsum('bqd,bkd->bqk', q, k) / jnp.sqrt(q.shape[-1])\n"
+
+CASES = {
+    "NNX973": Cases(
+        bad=(
+            "jax.lax.fori_loop(10, 0, lambda i, c: c + i, 0)  # NNX973\n",
+            "N = 8\ndef back(x):\n    return jax.lax.fori_loop(N - 1, -1, lambda i, c: c + x[i], 0.0)  # NNX973\n",
+            """\
+from jax.lax import fori_loop
+first, last = 5, 1
+def down(x):
+    return fori_loop(lower=first, upper=last, body_fun=lambda i, c: c * x, init_val=x)  # NNX973
+""",
+        ),
+        clean=(
+            "jax.lax.fori_loop(0, 10, lambda i, c: c + i, 0)\n",
+            "jax.lax.fori_loop(0, 0, lambda i, c: c + i, 0)\n",
+            "def up(n):\n    return jax.lax.fori_loop(5, n, lambda i, c: c + i, 0)\nup(9)\n",
+            "def up(n):\n    return jax.lax.fori_loop(n - 1, n, lambda i, c: c + i, 0)\nup(3)\n",
+        ),
+    ),
+    "NNX974": Cases(
+        bad=(
+            "def turned(x):\n    b, t, c = x.shape\n    return x.reshape(t, b, c)  # NNX974\n",
+            """\
+def heads(x, n):
+    batch, length, width = x.shape
+    return jnp.reshape(x, (batch, n, length, width // n))  # NNX974
+""",
+            "def flat(x):\n    return x.reshape(x.shape[1], x.shape[0], -1)  # NNX974\n",
+            """\
+class Attention(nnx.Module):
+    def __init__(self, n_heads):
+        self.n_heads = n_heads
+    def __call__(self, x):
+        b, t, d = x.shape
+        return x.reshape((b, self.n_heads, t, d // self.n_heads))  # NNX974
+""",
+        ),
+        clean=(
+            "def heads(x, n):\n    b, t, d = x.shape\n    return x.reshape(b, t, n, d // n).swapaxes(1, 2)\n",
+            "def turned(x):\n    b, t, c = x.shape\n    x = x.transpose(1, 0, 2)\n    return x.reshape(t, b, c)\n",
+            "def flat(x):\n    b, t, c = x.shape\n    return x.reshape(b * t, c)\n",
+            "def chunks(x, n):\n    b, t, c = x.shape\n    return x.reshape(b, n, t // n, c)\n",
+            "def patches(x, p):\n    b, h, w, c = x.shape\n    return x.reshape(b, h // p, p, w // p, p, c)\n",
+            "def like(x, y):\n    b, t = y.shape\n    return x.reshape(t, b)\n",
+        ),
+    ),
+    "NNX975": Cases(
+        bad=(
+            f"def attend(q, k, v):\n{_QK}"
+            "    w = jax.nn.softmax(scores, axis=1)  # NNX975\n    return jnp.einsum('bqk,bkd->bqd', w, v)\n",
+            """\
+def attend(q, k, v):
+    w = nnx.softmax(q @ k.swapaxes(-1, -2), axis=-2)  # NNX975
+    return w @ v
+""",
+            """\
+def attend(q, k, v):
+    scores = jnp.matmul(q, k.T) / 2.0
+    return jnp.matmul(jax.nn.softmax(scores, axis=-2), v)  # NNX975
+""",
+        ),
+        clean=(
+            f"def attend(q, k, v):\n{_QK}"
+            "    w = jax.nn.softmax(scores, axis=-1)\n    return jnp.einsum('bqk,bkd->bqd', w, v)\n",
+            f"def slots(q, k, v):\n{_QK}"
+            "    w = jax.nn.softmax(scores, axis=1)\n    w = w / w.sum(axis=-1, keepdims=True)\n"
+            "    return jnp.einsum('bqk,bkd->bqd', w, v)\n",
+            "def attend(q, k, v):\n    w = jax.nn.softmax(jnp.einsum('bqd,bkd->bkq', q, k), axis=1)\n"
+            "    return jnp.einsum('bkq,bkd->bqd', w, v)\n",
+            "def linear(q, k, v):\n    k = jax.nn.softmax(k, axis=-2)\n    return jnp.einsum('bkd,bke->bde', k, v)\n",
+            "def attend(q, k, v):\n    w = jax.nn.softmax(q @ k.T)\n    return w @ v\n",
+        ),
+    ),
+    "NNX976": Cases(
+        bad=(
+            f"def attend(q, k):\n{_QK}"
+            "    mask = jnp.tril(jnp.ones(scores.shape[-2:]))\n    return jax.nn.softmax(scores * mask)  # NNX976\n",
+            f"def attend(q, k, pad_mask):\n{_QK}    scores = scores * pad_mask  # NNX976\n"
+            "    return jax.nn.softmax(scores, axis=-1)\n",
+            f"def attend(q, k):\n{_QK}    seen = jnp.tril(jnp.ones(scores.shape[-2:], bool))\n"
+            "    scores = jnp.where(seen, -1e9, scores)  # NNX976\n    return jax.nn.softmax(scores, axis=-1)\n",
+            f"def attend(q, k):\n{_QK}    seen = jnp.tril(jnp.ones(scores.shape[-2:]))\n"
+            "    return nnx.softmax(scores + seen * -1e9)  # NNX976\n",
+            f"def attend(q, k):\n{_QK}    hidden = jnp.triu(jnp.ones(scores.shape[-2:], bool), k=1)\n"
+            "    return nnx.softmax(jnp.where(hidden, scores, -jnp.inf))  # NNX976\n",
+        ),
+        clean=(
+            f"def attend(q, k):\n{_QK}    mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))\n"
+            "    return jax.nn.softmax(jnp.where(mask, scores, -1e9))\n",
+            f"def attend(q, k):\n{_QK}    mask = jnp.tril(jnp.ones(scores.shape[-2:]))\n"
+            "    return jax.nn.softmax(scores * mask - 1e9 * (1 - mask))\n",
+            f"def attend(q, k):\n{_QK}    hidden = jnp.triu(jnp.ones(scores.shape[-2:]), k=1)\n"
+            "    return jax.nn.softmax(scores + hidden * -1e9)\n",
+            f"def attend(q, k):\n{_QK}    hidden = jnp.triu(jnp.ones(scores.shape[-2:], bool), k=1)\n"
+            "    return jax.nn.softmax(jnp.where(hidden, -jnp.inf, scores))\n",
+            f"def attend(q, k, mask):\n{_QK}    return jax.nn.softmax(scores, axis=-1) * mask\n",
+            f"def attend(q, k, mask):\n{_QK}    return jax.nn.softmax(scores * mask, where=mask > 0)\n",
+        ),
+    ),
+    "NNX977": Cases(
+        bad=(
+            """\
+def discounted_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards)[1]  # NNX977
+""",
+            """\
+def gae(rewards, values, dones, last_value, gamma=0.99, lam=0.95):
+    def body(carry, step):
+        adv, after = carry
+        r, v, d = step
+        delta = r + gamma * after * (1 - d) - v
+        adv = delta + gamma * lam * (1 - d) * adv
+        return (adv, v), adv
+    init = (jnp.zeros_like(last_value), last_value)
+    return jax.lax.scan(body, init, (rewards, values, dones))[1]  # NNX977
+""",
+            """\
+class Agent:
+    gamma = 0.9
+    def compute_advantages(self, deltas, gae_lambda):
+        step = lambda carry, delta: (delta + self.gamma * gae_lambda * carry,) * 2
+        _, found = jax.lax.scan(step, jnp.zeros(()), deltas, reverse=False)  # NNX977
+        return found
+""",
+        ),
+        clean=(
+            """\
+def discounted_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards, reverse=True)[1]
+""",
+            """\
+def discounted_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards[::-1])[1][::-1]
+""",
+            """\
+def running_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards)[1]
+""",
+            """\
+def returns(model, xs):
+    def body(state, x):
+        state = jnp.tanh(x + state)
+        return state, state
+    return jax.lax.scan(body, 0.0, xs)[1]
+""",
+            """\
+def smooth(xs, decay):
+    def body(mean, x):
+        mean = x + decay * mean
+        return mean, mean
+    return jax.lax.scan(body, 0.0, xs)[1]
+""",
+        ),
+    ),
+    "NNX978": Cases(
+        bad=(
+            """\
+def train(state, step, data, size):
+    for i in range(len(data) // size):
+        state = step(state, data[:size])  # NNX978
+    return state
+""",
+            """\
+def train(state, step, images, labels, size):
+    rounds = images.shape[0] // size
+    for _ in range(rounds):
+        batch = {"x": images[0:size], "y": labels[0:size]}  # NNX978
+        state = step(state, batch)
+    return state
+""",
+            """\
+def train(state, step, data, n):
+    for start in range(0, len(data), n):
+        state = step(state, data[:n])  # NNX978
+    return state
+""",
+        ),
+        clean=(
+            """\
+def train(state, step, data, size):
+    for i in range(len(data) // size):
+        state = step(state, data[i * size : (i + 1) * size])
+    return state
+""",
+            """\
+def overfit(state, step, data, size):
+    for _ in range(100):
+        state = step(state, data[:size])
+    return state
+""",
+            """\
+def train(state, step, data, size, rng):
+    for _ in range(len(data) // size):
+        data = rng.permutation(data)
+        state = step(state, data[:size])
+    return state
+""",
+            """\
+def train(state, step, data, size):
+    for start in range(0, len(data), size):
+        state = step(state, data[start : start + size])
+    return state, data[:size]
+""",
+        ),
+    ),
+    "NNX979": Cases(
+        bad=(
+            """\
+def accuracy(logits, labels):
+    targets = jax.nn.one_hot(labels, 10)
+    return jnp.mean(jnp.argmax(logits, axis=-1) == targets)  # NNX979
+""",
+            "def hits(logits, y):\n    return (jax.nn.one_hot(y, 3) == logits.argmax(-1)).sum()  # NNX979\n",
+            """\
+def accuracy(logits, labels):
+    guess = jnp.argmax(logits, -1)
+    return jnp.equal(guess, nnx.one_hot(labels, 10)).mean()  # NNX979
+""",
+        ),
+        clean=(
+            """\
+def accuracy(logits, labels):
+    targets = jax.nn.one_hot(labels, 10)
+    return jnp.mean(jnp.argmax(logits, axis=-1) == jnp.argmax(targets, axis=-1))
+""",
+            "def accuracy(logits, labels):\n    return jnp.mean(jnp.argmax(logits, axis=-1) == labels)\n",
+            """\
+def hits(logits, labels):
+    guess = jax.nn.one_hot(jnp.argmax(logits, axis=-1), 10)
+    return guess == jax.nn.one_hot(labels, 10)
+""",
+            "def first(q):\n    return jnp.argmax(q, axis=-1, keepdims=True) == jax.nn.one_hot(jnp.arange(3), 3)\n",
+        ),
+    ),
+}
