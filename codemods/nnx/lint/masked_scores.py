@@ -80,11 +80,25 @@ def _of_product(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, 
         named = isinstance(factor, ast.Name) and _MASK.fullmatch(factor.id)
         if named or _meaning(context, scope, factor) is not None:
             text = ast.unparse(factor)
+            if _applied_again(context, scope, factors, text):
+                return None
             return (
                 f"`{text}` makes scores zero, and the softmax of zero is a weight like others",
                 f"hide them: jnp.where({text}, scores, -jnp.inf)",
             )
     return None
+
+
+def _applied_again(context: Context, scope: Scope, factors: list[ast.expr], text: str) -> bool:
+    """Say whether the weights, or something else, are masked as well, so that they may be put right by that."""
+    inner = {n for factor in factors for n in ast.walk(factor)}
+    return any(
+        ast.unparse(side) == text
+        for node in context.bodies.nodes(scope)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+        for side in (node.left, node.right)
+        if side not in inner
+    )
 
 
 def _hidden(mask: Meaning) -> str:

@@ -103,6 +103,7 @@ def attend(q, k, v):
             "    return jax.nn.softmax(jnp.where(hidden, -jnp.inf, scores))\n",
             f"def attend(q, k, mask):\n{_QK}    return jax.nn.softmax(scores, axis=-1) * mask\n",
             f"def attend(q, k, mask):\n{_QK}    return jax.nn.softmax(scores * mask, where=mask > 0)\n",
+            f"def attend(q, k, mask):\n{_QK}    w = jax.nn.softmax(scores * mask) * mask\n    return w / w.sum()\n",
         ),
     ),
     "NNX977": Cases(
