@@ -24,6 +24,7 @@ _LOSSES = {
     "sigmoid_binary_cross_entropy": _SIGMOID,
     "sigmoid_focal_loss": _SIGMOID,
 }
+_LOGARITHMS = frozenset({"log_softmax", "log_sigmoid"})
 _HOMES = ("jax.nn.", "flax.nnx.", "flax.linen.", "jax.scipy.special.")
 # what does not turn probabilities into something else
 _SHAPING = frozenset({"squeeze", "reshape", "ravel", "flatten", "astype", "transpose", "swapaxes", "clip"})
@@ -47,6 +48,20 @@ def _check(context: Context) -> Iterator[Finding]:
                 node,
                 f"`{last(name)}` takes logits, and gets what `{found}` made of them",
                 "give it the logits; use the probabilities for predictions only",
+            )
+
+    for event, name in foreign(context, "choice"):
+        given = event.value.argument(4, "p") if name == "jax.random.choice" else None
+        found = ""
+        if given is not None:
+            found = _squashed(context, context.flow.here(given, event.scope), event.scope, _LOGARITHMS, 0)
+        if found:
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`choice` takes probabilities as `p`, and gets the logarithms that `{found}` made",
+                "give it jax.nn.softmax(logits), or draw by jax.random.categorical(key, logits)",
             )
 
 

@@ -284,7 +284,26 @@ def _related(context: Context, one: Use, two: Use) -> bool:
         return False  # a loss is differentiated for the noise that it is shown with
     if one.event.node is not two.event.node and _parts(one, two):
         return True
-    return ast.dump(one.event.node) != ast.dump(two.event.node) and not _alike(one, two) and not _compared(one, two)
+    if ast.dump(one.event.node) == ast.dump(two.event.node):
+        return _other_data(one, two)
+    return not _alike(one, two) and not _compared(one, two)
+
+
+def _other_data(one: Use, two: Use) -> bool:
+    """Say whether a call that is written a second time gets what came of the first, as the next layer does."""
+    if one.event.scope is not two.event.scope or one.event.loops != two.event.loops:
+        return False
+    first, second = one.event.node, two.event.node
+    target = one.event.statement.targets[0] if isinstance(one.event.statement, ast.Assign) else None
+    if not isinstance(target, ast.Name) or first.keywords or len(first.args) != len(second.args):
+        return False
+    values = one.event.scope.module.values
+    moved = [
+        isinstance(a, ast.Name) and a.id == target.id and values.get(a) != values.get(b)
+        for a, b in zip(first.args, second.args, strict=True)
+        if a is not one.node
+    ]
+    return moved[:1] == [True]
 
 
 def _stands_for(context: Context, one: Use, two: Use) -> bool:

@@ -253,4 +253,44 @@ def hits(logits, labels):
             "def first(q):\n    return jnp.argmax(q, axis=-1, keepdims=True) == jax.nn.one_hot(jnp.arange(3), 3)\n",
         ),
     ),
+    "NNX980": Cases(
+        bad=(
+            "def nll(logits, labels):\n    p = jax.nn.log_softmax(logits)\n    return -p[:, labels].mean()  # NNX980\n",
+            "def nll(z, y):\n    return -jnp.mean(nnx.log_softmax(z, axis=-1)[:, y])  # NNX980\n",
+            """\
+def nll(logits, targets):
+    logp = jax.nn.log_softmax(logits, axis=0)
+    return -jnp.take_along_axis(logp, targets[:, None], axis=1).mean()  # NNX980
+""",
+            """\
+def chosen(q, actions):
+    p = jax.nn.softmax(q, axis=-2)
+    return jnp.take_along_axis(p, actions[..., None], axis=-1)  # NNX980
+""",
+        ),
+        clean=(
+            "def nll(z, y):\n    logp = jax.nn.log_softmax(z)\n    return -logp[jnp.arange(len(y)), y].mean()\n",
+            "def nll(z, y):\n    p = jax.nn.log_softmax(z)\n    return -jnp.take_along_axis(p, y[:, None], axis=-1)\n",
+            "def first(z):\n    p = jax.nn.softmax(z, axis=-1)\n    return p[:, 0].mean()\n",
+            "def some(z, tokens):\n    p = jax.nn.softmax(z)\n    return p[:, tokens].sum()\n",
+            "def rows(table, labels):\n    return table[:, labels].mean()\n",
+            "def nll(z, y):\n    p = jax.nn.softmax(z, axis=0)\n    return jnp.take_along_axis(p, y[None], axis=0)\n",
+        ),
+    ),
+    "NNX982": Cases(
+        bad=(
+            "def normalize(x):\n    return (x - x.mean(axis=1)) / 2.0  # NNX982\n",
+            "def unit(x):\n    norms = jnp.linalg.norm(x, axis=1)\n    return x / norms  # NNX982\n",
+            "def soft(x):\n    e = jnp.exp(x)\n    return e / jnp.sum(e, axis=1)  # NNX982\n",
+            "def normalize(x):\n    return (x - x.mean(axis=0)) / x.std(axis=1)  # NNX982\n",
+        ),
+        clean=(
+            "def normalize(x):\n    return x - x.mean(axis=1, keepdims=True)\n",
+            "def normalize(x):\n    return (x - x.mean(axis=0)) / x.std(axis=0)\n",
+            "def normalize(x):\n    return x - x.mean(axis=1)[:, None]\n",
+            "def unit(x):\n    return (x.T / jnp.linalg.norm(x, axis=1)).T\n",
+            "def spread(x):\n    return x.max(axis=1) - x.min(axis=1)\n",
+            "def last(x):\n    return x - x.mean(-1)\n",
+        ),
+    ),
 }
