@@ -34,7 +34,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 continue
             values = event.scope.module.values
             one, other = values.get(made.left), values.get(made.right)
-            if _is_upside_down(made) and _around_one(event):
+            if _is_upside_down(made) and around_one(event.node):
                 words = f"`{ast.unparse(made)}` has the old probabilities before the new ones: the ratio is its inverse"
                 help = "put the new ones first, jnp.exp(new - old), so that a positive advantage makes them greater"
             elif one is not None and other is not None and _alike(context, one, other, event.scope):
@@ -75,9 +75,13 @@ def _is_upside_down(made: ast.BinOp) -> bool:
     return _OLD.search(words[0]) is not None and _NEW.search(words[1]) is not None
 
 
-def _around_one(event: CallEvent) -> bool:
-    """Say whether a call clips to an interval around 1, as PPO does: ``1 - epsilon`` to ``1 + epsilon``."""
-    given = [*event.node.args, *(k.value for k in event.node.keywords)]
+def around_one(call: ast.Call) -> bool:
+    """Say whether a call clips to an interval around 1, as PPO does: ``1 - epsilon`` to ``1 + epsilon``.
+
+    Args:
+        call: the call of ``clip``.
+    """
+    given = [*call.args, *(k.value for k in call.keywords)]
     ends = [one for one in given if isinstance(one, ast.BinOp) and constant(one.left) == 1]
     numbers = {number for one in given if isinstance(number := constant(one), float)}
     if {type(one.op) for one in ends} >= {ast.Sub, ast.Add}:

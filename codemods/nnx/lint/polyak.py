@@ -25,9 +25,13 @@ def misplaced_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]
         statement = event.statement
         if name != "optax.incremental_update" or in_test(event.scope) or None in places:
             continue
-        if not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        if isinstance(statement, ast.Assign) and statement.value is event.node:
+            taken: ast.expr | None = statement.targets[0]
+        elif isinstance(statement, ast.Return) and statement.value is event.node:
+            taken = places[0]  # as a function does that is given both
+        else:
             continue
-        new, old, target = (last_word(node) for node in (*places, statement.targets[0]) if node is not None)
+        new, old, target = (last_word(node) for node in (*places, taken) if node is not None)
         if _AVERAGE.search(new) and _AVERAGE.search(target) and old and not _AVERAGE.search(old):
             yield (
                 event,

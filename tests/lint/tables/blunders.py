@@ -293,4 +293,110 @@ def chosen(q, actions):
             "def last(x):\n    return x - x.mean(-1)\n",
         ),
     ),
+    "NNX984": Cases(
+        bad=(
+            "jax.lax.scan(lambda c, _: (c + 1, c), 0, None)  # NNX984\n",
+            "def count(step, start):\n    return jax.lax.scan(step, start, xs=None)  # NNX984\n",
+            "def count(step, start):\n    return jax.lax.scan(step, init=start)  # NNX984\n",
+        ),
+        clean=(
+            "jax.lax.scan(lambda c, _: (c + 1, c), 0, None, length=3)\n",
+            "jax.lax.scan(lambda c, _: (c + 1, c), 0, None, 3)\n",
+            "def count(step, start, xs):\n    return jax.lax.scan(step, start, xs)\n",
+            "def count(step, start, **how):\n    return jax.lax.scan(step, start, None, **how)\n",
+        ),
+    ),
+    "NNX985": Cases(
+        bad=(
+            """\
+def loss(log_prob, old, adv, eps):
+    ratio = jnp.exp(log_prob - old)
+    clipped = jnp.clip(ratio, 1 - eps, 1 + eps)
+    return -jnp.mean(jnp.maximum(ratio * adv, clipped * adv))  # NNX985
+""",
+            """\
+def loss(log_prob, old, adv, eps):
+    ratio = jnp.exp(log_prob - old)
+    first = -adv * ratio
+    second = -adv * jnp.clip(ratio, 1 - eps, 1 + eps)
+    return jnp.minimum(first, second).mean()  # NNX985
+""",
+            """\
+def loss(log_prob, old, adv):
+    ratio = jnp.exp(log_prob - old)
+    first = ratio * adv
+    second = ratio.clip(0.8, 1.2) * adv
+    return -jnp.maximum(first, second).mean()  # NNX985
+""",
+        ),
+        clean=(
+            """\
+def loss(log_prob, old, adv, eps):
+    ratio = jnp.exp(log_prob - old)
+    clipped = jnp.clip(ratio, 1 - eps, 1 + eps)
+    return -jnp.mean(jnp.minimum(ratio * adv, clipped * adv))
+""",
+            """\
+def loss(log_prob, old, adv, eps):
+    ratio = jnp.exp(log_prob - old)
+    first = -adv * ratio
+    second = -adv * jnp.clip(ratio, 1 - eps, 1 + eps)
+    return jnp.maximum(first, second).mean()
+""",
+            """\
+def loss(log_prob, old, neg_adv, eps):
+    ratio = jnp.exp(log_prob - old)
+    return jnp.maximum(ratio * neg_adv, jnp.clip(ratio, 1 - eps, 1 + eps) * neg_adv).mean()
+""",
+            """\
+def value_loss(value, old, target, eps):
+    clipped = old + jnp.clip(value - old, -eps, eps)
+    return jnp.maximum((value - target) ** 2, (clipped - target) ** 2).mean()
+""",
+        ),
+    ),
+    "NNX986": Cases(
+        bad=(
+            """\
+def policy_loss(logits, actions, advantages):
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.take_along_axis(log_probs, actions[:, None], axis=-1)[:, 0]
+    return jnp.mean(chosen * advantages)  # NNX986
+""",
+            """\
+def actor_loss(dist, actions, adv):
+    log_prob = dist.log_prob(actions)
+    loss = (log_prob * jax.lax.stop_gradient(adv)).mean()  # NNX986
+    return loss, log_prob
+""",
+            """\
+def reinforce_loss(logits, actions, returns):
+    picked = jax.nn.log_softmax(logits)[jnp.arange(len(actions)), actions]
+    return jnp.sum(picked * returns)  # NNX986
+""",
+        ),
+        clean=(
+            """\
+def policy_loss(logits, actions, advantages):
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.take_along_axis(log_probs, actions[:, None], axis=-1)[:, 0]
+    return -jnp.mean(chosen * advantages)
+""",
+            """\
+def policy_objective(dist, actions, adv):
+    return jnp.mean(dist.log_prob(actions) * adv)
+""",
+            """\
+def policy_loss(dist, actions, adv):
+    return jnp.mean(dist.log_prob(actions) * adv)
+def total(dist, actions, adv):
+    return -policy_loss(dist, actions, adv)
+""",
+            """\
+def actor_loss(dist, actions, adv):
+    cost = -adv
+    return jnp.mean(dist.log_prob(actions) * cost)
+""",
+        ),
+    ),
 }

@@ -1,0 +1,54 @@
+"""NNX984: a scan over nothing that is not told how often to run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import argument
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "scan"):
+        call = event.node
+        if name != "jax.lax.scan" or event.value.starred or any(k.arg is None for k in call.keywords):
+            continue
+        over, length = argument(call, 2, "xs"), argument(call, 3, "length")
+        nothing = over is None or (isinstance(over, ast.Constant) and over.value is None)
+        if nothing and (length is None or (isinstance(length, ast.Constant) and length.value is None)):
+            if not in_test(event.scope) and not context.bodies.guarded(call, event.scope):
+                yield finding(
+                    RULE.code,
+                    event.scope,
+                    call,
+                    "a scan over nothing needs a length: JAX cannot know how often it is to run",
+                    "give length=n",
+                )
+
+
+_BAD = """\
+import jax
+
+
+def count(start):
+    return jax.lax.scan(lambda total, _: (total + 1, total), start, None)
+"""
+
+RULE = lint_rule(
+    "NNX984",
+    "scan-without-length",
+    "jax.lax.scan over None without a length",
+    why="""\
+`jax.lax.scan` runs once for each entry along the first axis of its `xs`. With `xs=None` it needs `length`, and raises
+"scan got no values to scan over" without.
+""",
+    source="documentation of jax.lax.scan; measured: ValueError",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("None)", "None, length=10)"),),
+)
