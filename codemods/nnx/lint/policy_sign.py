@@ -91,16 +91,16 @@ def _log_probability(context: Context, scope: Scope, node: ast.expr, depth: int 
 def _turned(context: Context, function: FunctionFacts) -> bool:
     """Say whether a caller turns the sign, or adds the gradient."""
     for event in context.flow.sites.callers(function):
+        graded = isinstance(event.node.func, ast.Call)  # jax.grad(loss)(...), which a step subtracts
         for node in ast.walk(event.statement):
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and inside(event.node, node.operand):
                 return True
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and inside(event.node, node.right):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add if graded else ast.Sub):
+                if inside(event.node, node.right) or (graded and inside(event.node, node.left)):
+                    return True
+            if isinstance(node, ast.Lambda) and any(isinstance(n, ast.UnaryOp) for n in ast.walk(node)):
                 return True
-    return any(
-        isinstance(node, ast.Lambda) and any(isinstance(n, ast.UnaryOp) for n in ast.walk(node))
-        for event in context.flow.sites.callers(function)
-        for node in ast.walk(event.statement)
-    )
+    return False
 
 
 _BAD = """\

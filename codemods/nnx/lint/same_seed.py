@@ -80,6 +80,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     "so that all draw the same numbers",
                     _KEY_HELP if drawn[1] == "key" else _HELP,
                 )
+    yield from _copied_keys(context)
     yield from _twins(context)
     yield from _split_inside(context)
     yield from _never_split(context)
@@ -333,6 +334,45 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
             ):
                 return None
     return key
+
+
+def _copied_keys(context: Context) -> Iterator[Finding]:
+    """Yield the calls of ``vmap`` and ``pmap`` that map over copies of one key."""
+    for root in context.traced.roots:
+        function = root.function
+        if root.transform not in {*BATCHING, "jax.pmap"} or b"axis_index" in function.scope.module.source.data:
+            continue
+        if any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == "fold_in" for n in ast.walk(function.node)):
+            continue  # with a number of the member's own
+        before, axes = _before(context, root), option(root, "in_axes", 1)
+        params = _given(root, axes, before) if before is not None else []
+        parts = [*axes.elts] if isinstance(axes, ast.Tuple | ast.List) else [axes] * len(params)
+        for event in calls_of(context, root) if len(parts) == len(params) else ():
+            if event.scope.module not in context.asked or event.value.starred or in_test(event.scope):
+                continue
+            for place, param in enumerate(params):
+                given = event.value.argument(place, param.name)
+                if parts[place] is not None and constant(parts[place]) != 0:
+                    continue
+                if not isinstance(given, Call | Free) or not _draws_with(context, param, function, 0):
+                    continue
+                if _rows_alike(context, context.flow.here(given, event.scope), 0) or _spread(context, given, event):
+                    yield finding(
+                        RULE.code,
+                        event.scope,
+                        event.node,
+                        f"all keys for `{param.name}` are copies of one, so that all members draw the same numbers",
+                        "give every member a key of its own: jax.random.split(key, n)",
+                    )
+
+
+def _spread(context: Context, value: Value, event: CallEvent) -> bool:
+    """Say whether a value is one new key in all places of an array."""
+    found = context.flow.resolve(context.flow.here(value, event.scope))
+    if not isinstance(found.value, Call) or context.flow.calls.callee_name(found) != "jax.numpy.broadcast_to":
+        return False
+    key = context.flow.follow(found, found.value.args[0]) if found.value.args else found
+    return isinstance(key.value, Call) and context.flow.calls.callee_name(key) == "jax.random.key"
 
 
 def _of_any_caller(context: Context, value: Value) -> bool:

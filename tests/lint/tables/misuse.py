@@ -33,6 +33,18 @@ def blend(slow, fast):
 CASES = {
     "NNX836": Cases(
         bad=(
+            """\
+def drop(x, key):
+    return x * jax.random.bernoulli(key, 0.5, x.shape)
+copies = jnp.stack([key] * 4)
+jax.vmap(drop)(jnp.ones((4, 8)), copies)  # NNX836
+""",
+            """\
+def drop(x, key):
+    return x * jax.random.bernoulli(key, 0.5, x.shape)
+def run(x):
+    return jax.vmap(drop)(x, jnp.broadcast_to(jax.random.key(0), (2,)))  # NNX836
+""",
             _FLOCK
             + """\
 class Flock:
@@ -121,6 +133,16 @@ def samples(v, key, n):
 """,
         ),
         clean=(
+            """\
+def drop(x, key, i):
+    return x * jax.random.bernoulli(jax.random.fold_in(key, i), 0.5, x.shape)
+jax.vmap(drop)(jnp.ones((4, 8)), jnp.stack([key] * 4), jnp.arange(4))
+""",
+            """\
+def drop(x, key):
+    return x * jax.random.bernoulli(key, 0.5, x.shape)
+jax.vmap(drop)(jnp.ones((4, 8)), jax.random.split(key, 4))
+""",
             """\
 @partial(jax.vmap, in_axes=(0, None))
 @partial(jax.vmap, in_axes=(None, 0))
