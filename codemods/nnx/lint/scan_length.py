@@ -15,8 +15,8 @@ from codemods.nnx.lint.syntax import argument
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "scan"):
         call = event.node
-        if name != "jax.lax.scan" or event.value.starred or any(k.arg is None for k in call.keywords):
-            continue
+        if name != "jax.lax.scan" or event.value.starred or any(k.arg not in _KNOWN for k in call.keywords):
+            continue  # of names that scan does not take NNX829 tells
         over, length = argument(call, 2, "xs"), argument(call, 3, "length")
         nothing = over is None or (isinstance(over, ast.Constant) and over.value is None)
         if nothing and (length is None or (isinstance(length, ast.Constant) and length.value is None)):
@@ -30,6 +30,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
+_KNOWN = frozenset({"f", "init", "xs", "length", "reverse", "unroll", "_split_transpose"})
 _BAD = """\
 import jax
 

@@ -304,6 +304,7 @@ def chosen(q, actions):
             "jax.lax.scan(lambda c, _: (c + 1, c), 0, None, 3)\n",
             "def count(step, start, xs):\n    return jax.lax.scan(step, start, xs)\n",
             "def count(step, start, **how):\n    return jax.lax.scan(step, start, None, **how)\n",
+            "def count(step, start, how):\n    return jax.lax.scan(step, start, *how)\n",
         ),
     ),
     "NNX985": Cases(
