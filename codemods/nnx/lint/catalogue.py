@@ -35,6 +35,7 @@ from codemods.nnx.lint import (
     discarded_at,
     discarded_result,
     discarded_split,
+    divergence_arguments,
     donated,
     donation,
     double_precision,
@@ -247,6 +248,6 @@ RULES: tuple[Rule, ...] = tuple(
         uncompared_field, unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_rebuilt,
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
-        worst_kept, wrong_kind, cached_partial, split_merge,
+        worst_kept, wrong_kind, divergence_arguments, cached_partial, split_merge,
     )
 )  # fmt: skip
