@@ -184,6 +184,7 @@ from codemods.nnx.lint import (
     stream_names,
     stuck_eval,
     summed_twice,
+    swapped_weights,
     tied_copy,
     timed_compilation,
     timing,
@@ -248,6 +249,6 @@ RULES: tuple[Rule, ...] = tuple(
         uncompared_field, unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_rebuilt,
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
-        worst_kept, wrong_kind, divergence_arguments, cached_partial, split_merge,
+        worst_kept, wrong_kind, divergence_arguments, swapped_weights, cached_partial, split_merge,
     )
 )  # fmt: skip

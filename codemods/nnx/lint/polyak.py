@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
+from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
@@ -27,6 +28,9 @@ def misplaced_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]
             continue
         if not isinstance(statement, ast.Assign) or statement.value is not event.node:
             continue
+        step = the_number(context, event.value.argument(2, "step_size"), event.scope)
+        if step is not None and step > 0.5:
+            continue  # the weight of the average itself
         new, old, target = (last_word(node) for node in (*places, statement.targets[0]) if node is not None)
         if _AVERAGE.search(new) and _AVERAGE.search(target) and old and not _AVERAGE.search(old):
             yield (

@@ -11,8 +11,69 @@ def distill(student, teacher, v):
     return optax.kl_divergence(log_p, q).mean()
 print(distill(model, model, x))
 """
+_SOFT = """\
+def soft_update(net, target, tau):
+    new, old = nnx.state(net, nnx.Param), nnx.state(target, nnx.Param)
+    mixed = jax.tree.map(lambda n, o: tau * n + (1 - tau) * o, new, old)
+    nnx.update(target, mixed)
+slow = nnx.clone(model)
+for _ in range(3):
+    soft_update(model, slow, 0.01)
+"""
+_MOVING = """\
+def ema_update(ema, params, ema_decay):
+    return jax.tree.map(lambda e, p: e * ema_decay + p * (1 - ema_decay), ema, params)
+weights = {"w": x}
+weights = ema_update(weights, {"w": x * 2}, float(x[0]))
+"""
+_STEP_OF = """\
+online, target = {"w": x}, {"w": x * 2}
+target = optax.incremental_update(online, target, 0.005)
+"""
 
 CASES = {
+    "NNX923": Cases(
+        bad=(
+            _SOFT.replace(
+                "lambda n, o: tau * n + (1 - tau) * o, new, old)",
+                "lambda n, o: (1 - tau) * n + tau * o, new, old)  # NNX923",
+            ),
+            # nothing but the names tells, of trees and of the number
+            _MOVING.replace(
+                "e * ema_decay + p * (1 - ema_decay), ema, params)",
+                "e * (1 - ema_decay) + p * ema_decay, ema, params)  # NNX923",
+            ),
+            # a step towards the new, of a function; by a field
+            """\
+class Agent:
+    def __init__(self):
+        self.critic, self.target, self.rate = {"w": x}, {"w": x * 2}, 0.995
+    def sync(self):
+        def move(old, new):
+            return old + self.rate * (new - old)
+        self.target = jax.tree.map(move, self.target, self.critic)  # NNX923
+Agent().sync()
+""",
+            _STEP_OF.replace("0.005)", "0.995)  # NNX923"),
+        ),
+        clean=(
+            _SOFT,
+            # a tau that is the weight of the old one
+            _SOFT.replace("tau * n + (1 - tau) * o", "(1 - tau) * n + tau * o").replace("0.01", "0.995"),
+            _MOVING,
+            _STEP_OF,
+            _STEP_OF.replace("online, target, 0.005", "target, online, 0.995"),
+            # a copy, an average of two, and one that goes back into the net
+            _STEP_OF.replace("0.005", "1.0"),
+            """\
+a, b = {"w": x}, {"w": x * 2}
+middle = jax.tree.map(lambda one, two: 0.1 * one + 0.9 * two, a, b)
+""",
+            _SOFT.replace("tau * n + (1 - tau) * o", "(1 - tau) * n + tau * o").replace(
+                "nnx.update(target,", "nnx.update(net,"
+            ),
+        ),
+    ),
     "NNX922": Cases(
         bad=(
             # where the formula is
