@@ -30,6 +30,7 @@ from codemods.nnx.lint import (
     collection_names,
     concretize,
     ctc_padding,
+    decay_mask,
     decayed_backbone,
     derivative_rule,
     discarded_at,
@@ -249,6 +250,6 @@ RULES: tuple[Rule, ...] = tuple(
         uncompared_field, unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_rebuilt,
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
-        worst_kept, wrong_kind, divergence_arguments, swapped_weights, cached_partial, split_merge,
+        worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, cached_partial, split_merge,
     )
 )  # fmt: skip

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.numbers import the_number
-from codemods.nnx.lint.places import foreign, in_test, resolved, written
+from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved
 from codemods.nnx.lint.syntax import argument, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
@@ -122,7 +122,7 @@ def _parts(context: Context, event: CallEvent) -> list[_Part]:
     """Return the weights that a function over two trees gives each of them; nothing if it does something else."""
     callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
     function = callees[0].function if len(callees) == 1 else None
-    formula = _formula(context, function) if function is not None else None
+    formula = formula_of(context, function) if function is not None else None
     if function is None or formula is None:
         return []
     names = list(function.params)[:2]
@@ -149,16 +149,6 @@ def _parts(context: Context, event: CallEvent) -> list[_Part]:
     if len(found) != 2 or abs(sum(found.values()) - 1) > 1e-6:
         return []
     return [_Part(names.index(name), weight) for name, weight in found.items()]
-
-
-def _formula(context: Context, function: FunctionFacts) -> ast.expr | None:
-    """Return the one expression that a function gives."""
-    if isinstance(function.node, ast.Lambda):
-        return function.node.body
-    given = [n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
-    if len(given) != 1 or given[0].value is None:
-        return None
-    return written(context, given[0].value, function.scope)
 
 
 def _read(node: ast.expr, names: list[str]) -> str | None:

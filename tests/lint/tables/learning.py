@@ -30,8 +30,66 @@ _STEP_OF = """\
 online, target = {"w": x}, {"w": x * 2}
 target = optax.incremental_update(online, target, 0.005)
 """
+_DECAYED = """\
+weights = nnx.state(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.Param)
+def decays(params):
+    return jax.tree.map(lambda p: p.ndim > 1, params)
+tx = optax.adamw(0.1, weight_decay=0.1, mask=decays)
+tx.init(weights)
+"""
+_BY_NAME = _DECAYED.replace(
+    "jax.tree.map(lambda p: p.ndim > 1, params)",
+    "jax.tree_util.tree_map_with_path(lambda path, p: not any(n in str(path) for n in ('bias', 'b')), params)",
+)
+_OF_DICT = """\
+from flax.traverse_util import flatten_dict, unflatten_dict
+def decays(params):
+    flat = flatten_dict(params)
+    return unflatten_dict({path: path[-1] not in ("bias", "scale") for path in flat})
+tx = optax.masked(optax.add_decayed_weights(0.1), decays)
+tx.init({"fc": {"kernel": x, "bias": x}})
+"""
+_MARK = "mask=decays)  # NNX924"
 
 CASES = {
+    "NNX924": Cases(
+        bad=(
+            _DECAYED.replace("p.ndim > 1", "p.ndim < 2").replace("mask=decays)", _MARK),
+            _BY_NAME.replace("not any(", "any(").replace("mask=decays)", _MARK),
+            _OF_DICT.replace("not in", "in").replace("decays)\n", "decays)  # NNX924\n"),
+            # the mask as a tree, by its shape
+            """\
+weights = {"kernel": jnp.ones((2, 2)), "bias": x}
+mask = jax.tree.map(lambda p: len(p.shape) == 1, weights)
+tx = optax.chain(optax.scale_by_adam(), optax.add_decayed_weights(0.1, mask), optax.scale(-0.1))  # NNX924
+""",
+        ),
+        clean=(
+            _DECAYED,
+            _DECAYED.replace("p.ndim > 1", "not p.ndim <= 1"),
+            _BY_NAME,
+            _OF_DICT,
+            # what is masked is no decay, or the other masks are
+            _OF_DICT.replace("not in", "in").replace("optax.add_decayed_weights(0.1)", "optax.set_to_zero()"),
+            _DECAYED.replace("p.ndim > 1", "p.size > 1").replace("mask=decays", "mask=lambda p: decays(p)"),
+            # a decay for each kind
+            _DECAYED.replace(
+                "optax.adamw(0.1, weight_decay=0.1, mask=decays)",
+                """\
+optax.chain(
+    optax.add_decayed_weights(0.1, mask=decays),
+    optax.add_decayed_weights(0.01, mask=lambda params: jax.tree.map(lambda p: p.ndim == 1, params)),
+)""",
+            ),
+            # the exceptions, turned around where they are used
+            """\
+weights = {"kernel": jnp.ones((2, 2)), "bias": x}
+spared = jax.tree.map(lambda p: p.ndim == 1, weights)
+tx = optax.adamw(0.1, mask=jax.tree.map(lambda m: not m, spared))
+tx.init(weights)
+""",
+        ),
+    ),
     "NNX923": Cases(
         bad=(
             _SOFT.replace(
