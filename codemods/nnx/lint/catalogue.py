@@ -133,6 +133,7 @@ from codemods.nnx.lint import (
     numpy_call,
     old_carry,
     one_start,
+    opposed_signs,
     optimizer_per_step,
     other_argument,
     other_gradients,
@@ -250,6 +251,7 @@ RULES: tuple[Rule, ...] = tuple(
         uncompared_field, unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_rebuilt,
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
-        worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, cached_partial, split_merge,
+        worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, opposed_signs,
+        cached_partial, split_merge,
     )
 )  # fmt: skip

@@ -50,8 +50,72 @@ tx = optax.masked(optax.add_decayed_weights(0.1), decays)
 tx.init({"fc": {"kernel": x, "bias": x}})
 """
 _MARK = "mask=decays)  # NNX924"
+_CODED = """\
+def loss_fn(recon, v, mu, logvar, beta):
+    error = optax.l2_loss(recon, v).sum(-1)
+    kl = -0.5 * jnp.sum(1 + logvar - jnp.square(mu) - jnp.exp(logvar), axis=-1)
+    return jnp.mean(error + beta * kl)
+loss_fn(x, x, x, x, 0.5)
+"""
+_WRONG_CODE = "    return jnp.mean(error + beta * kl)  # NNX925\n"
+_TRIED = """\
+def loss_fn(logits, logp, old, adv):
+    ratio = jnp.exp(logp - old)
+    surrogate = jnp.minimum(ratio * adv, jnp.clip(ratio, 0.8, 1.2) * adv)
+    log_probs = jax.nn.log_softmax(logits)
+    entropy = -(jnp.exp(log_probs) * log_probs).sum(-1)
+    return -surrogate.mean() - 0.01 * entropy.mean()
+loss_fn(x, x, x, x)
+"""
 
 CASES = {
+    "NNX925": Cases(
+        bad=(
+            _CODED.replace("-0.5", "0.5").replace("    return jnp.mean(error + beta * kl)\n", _WRONG_CODE),
+            # the divergence itself, taken off; of a helper
+            """\
+def divergence(mu, log_std):
+    return 0.5 * (mu * mu + jnp.exp(2 * log_std) - 2 * log_std - 1).sum(-1)
+def loss_fn(v, mu, log_std):
+    return jnp.mean((v - mu) ** 2) - divergence(mu, log_std).mean()  # NNX925
+loss_fn(x, x, x)
+""",
+            _TRIED.replace("- 0.01 * entropy.mean()", "+ 0.01 * entropy.mean()  # NNX925"),
+            # minus the entropy, taken off; of a log-probability
+            """\
+def loss_fn(logits, advantages, weight):
+    log_prob = nnx.log_softmax(logits)
+    policy_loss = -jnp.mean(log_prob * advantages)
+    certainty = jnp.sum(nnx.softmax(logits) * nnx.log_softmax(logits))
+    return policy_loss - weight * certainty  # NNX925
+loss_fn(x, x, 0.01)
+""",
+        ),
+        clean=(
+            _CODED,
+            # the loss is minus the bound
+            _CODED.replace("-0.5", "0.5").replace("error + beta", "error - beta"),
+            _CODED.replace("-0.5", "0.5").replace("jnp.mean(error + beta * kl)", "-jnp.mean(beta * kl - error)"),
+            _CODED.replace("-0.5", "0.5").replace("error = optax", "bound = -optax").replace("error", "bound"),
+            _TRIED,
+            # the objective, which climbs
+            _TRIED.replace("-surrogate.mean() - 0.01", "surrogate.mean() + 0.01"),
+            # an entropy that shall be small, without a policy
+            """\
+def adapt(logits, labels):
+    probs = nnx.softmax(logits)
+    entropy = -jnp.sum(probs * jnp.log(probs + 1e-8))
+    return optax.softmax_cross_entropy(logits, labels) + 0.1 * entropy
+adapt(x, x)
+""",
+            # another sum of four
+            """\
+def penalty(v, a, b):
+    return jnp.mean((v - a) ** 2) + (1 + a - b**2 - jnp.exp(b)).sum()
+penalty(x, x, x)
+""",
+        ),
+    ),
     "NNX924": Cases(
         bad=(
             _DECAYED.replace("p.ndim > 1", "p.ndim < 2").replace("mask=decays)", _MARK),
