@@ -16,6 +16,7 @@ from codemods.nnx.lint import (
     axes_length,
     baseless_lora,
     batch_shapes,
+    begun_anew,
     boolean_mask,
     bootstrapped,
     bound_method,
@@ -251,7 +252,7 @@ RULES: tuple[Rule, ...] = tuple(
         uncompared_field, unfinished_checkpoint, unhashable_key, unhashable_static, unknown_weights, unlike_rebuilt,
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
-        worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, opposed_signs,
+        worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, opposed_signs, begun_anew,
         cached_partial, split_merge,
     )
 )  # fmt: skip

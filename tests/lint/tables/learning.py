@@ -67,8 +67,85 @@ def loss_fn(logits, logp, old, adv):
     return -surrogate.mean() - 0.01 * entropy.mean()
 loss_fn(x, x, x, x)
 """
+_MEASURED = """\
+@nnx.jit
+def eval_step(net, metrics, v):
+    metrics.update(values=net(v))
+def evaluate(net):
+    metrics = nnx.metrics.Average()
+    for v in batches:
+        eval_step(net, metrics, v)  # NNX901
+    return metrics.compute()
+evaluate(model)
+"""
+_FIRST = "    metrics = nnx.metrics.Average()\n"
+_TOTAL = """\
+total = 0.0
+for v in batches:
+    total += v.sum()
+print(total / len(batches))
+"""
 
 CASES = {
+    "NNX926": Cases(
+        bad=(
+            _MEASURED.replace(_FIRST, "").replace(
+                "for v in batches:\n", "for v in batches:\n    " + _FIRST.replace("\n", "  # NNX926\n")
+            ),
+            _MEASURED.replace("for v in batches:\n", "for v in batches:\n        metrics.reset()  # NNX926\n"),
+            _TOTAL.replace("total = 0.0\nfor v in batches:\n", "for v in batches:\n    total = 0.0  # NNX926\n"),
+            # what a round has made of its batch
+            """\
+meter = nnx.metrics.Average()
+for batch in batches:
+    meter.reset()  # NNX926
+    loss = jnp.mean(batch ** 2)
+    meter.update(values=loss)
+print(meter.compute())
+""",
+        ),
+        clean=(
+            _MEASURED.replace("        eval_step(net, metrics, v)  # NNX901\n", "        metrics.update(values=v)\n"),
+            _TOTAL,
+            # each round reads it, or an inner loop fills it
+            _TOTAL.replace("total = 0.0\nfor v in batches:\n", "for v in batches:\n    total = 0.0\n").replace(
+                "sum()\n", "sum()\n    print(total)\n"
+            ),
+            """\
+for epoch in range(3):
+    losses = []
+    for v in batches:
+        losses.append(v.sum())
+print(losses)
+""",
+            """\
+def run(v, meter):
+    for row in v:
+        meter.update(values=row)
+for epoch in range(3):
+    meter = nnx.metrics.Average()
+    run(x, meter)
+print(meter.compute())
+""",
+            # the first that serves
+            """\
+for v in batches:
+    found = []
+    found.append(v)
+    if v.sum() > 2:
+        break
+print(found)
+""",
+            # begun once more behind the loop
+            """\
+for v in batches:
+    total = 0
+    total += v.sum()
+total = 1
+print(total)
+""",
+        ),
+    ),
     "NNX925": Cases(
         bad=(
             _CODED.replace("-0.5", "0.5").replace("    return jnp.mean(error + beta * kl)\n", _WRONG_CODE),
