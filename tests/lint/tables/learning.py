@@ -85,8 +85,68 @@ for v in batches:
     total += v.sum()
 print(total / len(batches))
 """
+_BLOCKS = """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.LayerNorm(8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)
+    def __call__(self, h, mask=None):
+        return h + self.attn(self.norm(h))
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(9, 8, rngs=rngs)
+        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        for block in self.blocks:
+            h = block(h)
+        return self.embed.attend(h)
+def loss_fn(net, tokens):
+    inputs, targets = tokens[:, :-1], tokens[:, 1:]
+    ce = optax.softmax_cross_entropy_with_integer_labels(net(inputs), targets)
+    return ce.mean()
+decoder, tokens = Decoder(nnx.Rngs(0)), jnp.ones((2, 5), int)
+loss, grads = nnx.value_and_grad(loss_fn)(decoder, tokens)
+"""
+_SEEN = _BLOCKS.replace("self.norm(h))\n", "self.norm(h))  # NNX927\n")
+_OWN = """\
+class Head(nnx.Module):
+    def __init__(self, rngs):
+        self.qkv = nnx.Linear(8, 24, rngs=rngs)
+    def __call__(self, h):
+        q, k, v = (part[:, :, None] for part in jnp.split(self.qkv(h), 3, -1))
+        return h + jax.nn.dot_product_attention(q, k, v)[:, :, 0]
+"""
+_HEADS = _OWN + _BLOCKS[_BLOCKS.index("class Decoder") :].replace("Block(rngs)", "Head(rngs)")
 
 CASES = {
+    "NNX927": Cases(
+        bad=(
+            _SEEN,
+            # of all tokens, cut behind the model
+            _SEEN.replace("(net(inputs), targets)", "(logits[:, :-1], targets)").replace(
+                "    inputs, targets = tokens[:, :-1], tokens[:, 1:]\n",
+                "    logits = net(tokens)\n    targets = tokens[:, 1:]\n",
+            ),
+            _HEADS.replace("[:, :, 0]\n", "[:, :, 0]  # NNX927\n"),
+            # a mask of padding alone
+            _SEEN.replace("h = block(h)", "h = block(h, nnx.make_attention_mask(tokens > 0, tokens > 0))").replace(
+                "self.norm(h))", "self.norm(h), mask=mask)"
+            ),
+        ),
+        clean=(
+            _BLOCKS.replace("self.norm(h))", "self.norm(h), is_causal=True)"),
+            _BLOCKS.replace("h = block(h)", "h = block(h, nnx.make_causal_mask(tokens))").replace(
+                "self.norm(h))", "self.norm(h), mask=mask)"
+            ),
+            _HEADS.replace("q, k, v)", "q, k, v, is_causal=True)"),
+            # tokens that are hidden, and classes of tokens
+            _BLOCKS.replace("(net(inputs), targets)", "(net(jnp.where(tokens > 1, tokens, 0)), tokens)"),
+            _BLOCKS.replace("(net(inputs), targets)", "(net(inputs), inputs)"),
+            # a network without attention
+            _BLOCKS.replace("nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)", "nnx.Linear(8, 8, rngs=rngs)"),
+        ),
+    ),
     "NNX926": Cases(
         bad=(
             _MEASURED.replace(_FIRST, "").replace(
