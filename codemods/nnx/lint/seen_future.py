@@ -52,7 +52,7 @@ def _check(context: Context) -> Iterator[Finding]:
                     call.scope,
                     call.node,
                     "each position attends to the next one, which the model learns to predict",
-                    "give it mask=nnx.make_causal_mask(tokens), or is_causal=True",
+                    "give it mask=nnx.make_causal_mask(tokens), or since Flax 0.12 is_causal=True",
                     related=[(event.node, "the loss of the next token")]
                     if event.scope.module is call.scope.module
                     else [],
@@ -75,9 +75,8 @@ def _shifted(context: Context, event: CallEvent) -> ast.Call | None:
         return None
     if any(k.arg is None or re.search(r"mask|causal|segment", k.arg) for k in model.keywords):
         return None
-    given = _made(context, model.args[0], event.scope)
-    if cut is None:
-        given = _cut(given, lower=False)
+    whole = _made(context, model.args[0], event.scope)
+    given = _cut(whole, lower=False) if cut is None else whole
     return model if given is not None and ast.unparse(given) == ast.unparse(tokens) else None
 
 
@@ -211,7 +210,7 @@ loss falls to zero, and a text that is generated, where nothing stands behind th
     check=_check,
     bad=(_BAD,),
     clean=(
-        _BAD.replace("self.attention(h)", "self.attention(h, is_causal=True)"),
+        _BAD.replace("self.attention(h)", "self.attention(h, mask=nnx.make_causal_mask(h[..., 0]))"),
         _BAD.replace("self.attention(h)", "self.attention(h, mask=nnx.make_causal_mask(tokens))"),
         _BAD.replace("tokens[:, :-1]", "tokens").replace("tokens[:, 1:]", "tokens"),
     ),

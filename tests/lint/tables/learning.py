@@ -95,10 +95,10 @@ class Block(nnx.Module):
 class Decoder(nnx.Module):
     def __init__(self, rngs):
         self.embed = nnx.Embed(9, 8, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.first, self.second = Block(rngs), Block(rngs)
     def __call__(self, tokens):
         h = self.embed(tokens)
-        for block in self.blocks:
+        for block in (self.first, self.second):
             h = block(h)
         return self.embed.attend(h)
 def loss_fn(net, tokens):
@@ -135,7 +135,7 @@ CASES = {
             ),
         ),
         clean=(
-            _BLOCKS.replace("self.norm(h))", "self.norm(h), is_causal=True)"),
+            _BLOCKS.replace("self.norm(h))", "self.norm(h), mask=nnx.make_causal_mask(h[..., 0]))"),
             _BLOCKS.replace("h = block(h)", "h = block(h, nnx.make_causal_mask(tokens))").replace(
                 "self.norm(h))", "self.norm(h), mask=mask)"
             ),
@@ -382,7 +382,7 @@ loss = optax.softmax_cross_entropy(x, teacher)  # NNX922
             _DISTILLED,
             _DISTILLED.replace("nnx.log_softmax(student(v) / 2.0)", "jnp.log(nnx.softmax(student(v) / 2.0) + 1e-8)"),
             _DISTILLED.replace("jax.nn.softmax(teacher", "nnx.log_softmax(teacher").replace(
-                "kl_divergence", "kl_divergence_with_log_targets"
+                "optax.kl_divergence", "optax.losses.kl_divergence_with_log_targets"
             ),
             _DISTILLED.replace("jax.nn.softmax(teacher(v) / 2.0)", "jnp.exp(nnx.log_softmax(teacher(v) / 2.0))"),
             "print(jax.scipy.special.rel_entr(jax.nn.softmax(x), nnx.softmax(x)).sum())\n",
