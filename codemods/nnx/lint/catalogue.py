@@ -210,6 +210,7 @@ from codemods.nnx.lint import (
     unrolled,
     untraceable,
     untyped_restore,
+    unused_best,
     unwrapped_pointer,
     update_params,
     used_up,
@@ -254,6 +255,6 @@ RULES: tuple[Rule, ...] = tuple(
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
         worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, opposed_signs, begun_anew,
-        seen_future, cached_partial, split_merge,
+        seen_future, unused_best, cached_partial, split_merge,
     )
 )  # fmt: skip

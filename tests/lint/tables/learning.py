@@ -118,8 +118,53 @@ class Head(nnx.Module):
         return h + jax.nn.dot_product_attention(q, k, v)[:, :, 0]
 """
 _HEADS = _OWN + _BLOCKS[_BLOCKS.index("class Decoder") :].replace("Block(rngs)", "Head(rngs)")
+_BEST = """\
+def train(net, losses):
+    best, best_params = float("inf"), None
+    for loss in losses:
+        if loss < best:
+            best = loss
+            best_params = jax.tree.map(jnp.copy, nnx.state(net))
+    nnx.update(net, best_params)
+    return net, best
+train(model, [3.0, 1.0, 2.0])
+"""
+_LEFT = _BEST.replace("nnx.state(net))\n", "nnx.state(net))  # NNX928\n").replace(
+    "    nnx.update(net, best_params)\n", ""
+)
 
 CASES = {
+    "NNX928": Cases(
+        bad=(
+            _LEFT,
+            # a split clone; asked for, in a script
+            _LEFT.replace(
+                "best_params = jax.tree.map(jnp.copy, nnx.state(net))",
+                "graphdef, best_state = nnx.split(nnx.clone(net))",
+            ),
+            """\
+best_loss, best_model = None, None
+for i, v in enumerate(batches):
+    loss = float(v.sum()) + i
+    if best_model is None or loss < best_loss:
+        best_loss = loss
+        best_model = nnx.clone(model)  # NNX928
+print(best_loss)
+""",
+        ),
+        clean=(
+            _BEST,
+            _BEST.replace("nnx.update(net, best_params)", "net = nnx.merge(nnx.graphdef(net), best_params)"),
+            _LEFT.replace("  # NNX928", "").replace("return net, best", "return best_params, best"),
+            _LEFT.replace("  # NNX928", "").replace("best_params", "unused"),
+            # without a condition
+            """\
+best = None
+for v in batches:
+    best = nnx.clone(model)
+""",
+        ),
+    ),
     "NNX927": Cases(
         bad=(
             _SEEN,
