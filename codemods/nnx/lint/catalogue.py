@@ -167,6 +167,7 @@ from codemods.nnx.lint import (
     seed,
     seen_future,
     self_distance,
+    self_similarity,
     shared_key,
     silent_broadcast,
     skipped_constructor,
@@ -255,6 +256,6 @@ RULES: tuple[Rule, ...] = tuple(
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
         worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, opposed_signs, begun_anew,
-        seen_future, unused_best, cached_partial, split_merge,
+        seen_future, unused_best, self_similarity, cached_partial, split_merge,
     )
 )  # fmt: skip

@@ -132,8 +132,38 @@ train(model, [3.0, 1.0, 2.0])
 _LEFT = _BEST.replace("nnx.state(net))\n", "nnx.state(net))  # NNX928\n").replace(
     "    nnx.update(net, best_params)\n", ""
 )
+_PAIRED = """\
+def nt_xent(net, a, b, temperature):
+    z = jnp.concatenate([net(a), net(b)])
+    n = len(a)
+    sim = jnp.where(jnp.eye(2 * n, dtype=bool), -1e9, z @ z.T / temperature)
+    labels = jnp.concatenate([jnp.arange(n) + n, jnp.arange(n)])
+    return optax.softmax_cross_entropy_with_integer_labels(sim, labels).mean()
+nt_xent(model, jnp.ones((2, 3)), jnp.ones((2, 3)), 0.1)
+"""
+_SIM = "jnp.where(jnp.eye(2 * n, dtype=bool), -1e9, z @ z.T / temperature)"
+_UNMASKED = _PAIRED.replace("labels).mean()", "labels).mean()  # NNX929")
 
 CASES = {
+    "NNX929": Cases(
+        bad=(
+            _UNMASKED.replace(_SIM, "z @ z.T / temperature"),
+            _UNMASKED.replace(_SIM, "(1 / temperature) * jnp.matmul(z, z.transpose())"),
+            _UNMASKED.replace(_SIM, "jnp.einsum('id,jd->ij', z, z)"),
+        ),
+        clean=(
+            _PAIRED,
+            _PAIRED.replace(_SIM, "z @ z.T / temperature - 1e9 * jnp.eye(2 * n)"),
+            # similarities that shall be as those of a teacher
+            _PAIRED.replace(_SIM, "z @ z.T")
+            .replace("_with_integer_labels", "")
+            .replace("jnp.concatenate([jnp.arange(n) + n, jnp.arange(n)])", "nnx.softmax(sim + 1)"),
+            # of two views, and the covariance of the parts
+            _PAIRED.replace(_SIM, "z @ jnp.flip(z).T / temperature"),
+            _PAIRED.replace(_SIM, "net(jnp.concatenate([a, b])) @ z.T"),
+            _PAIRED.replace(_SIM, "jnp.einsum('di,dj->ij', z.T, z.T + 0)"),
+        ),
+    ),
     "NNX928": Cases(
         bad=(
             _LEFT,
