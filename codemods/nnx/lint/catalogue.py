@@ -50,6 +50,7 @@ from codemods.nnx.lint import (
     edited_copy,
     equal_nan,
     filter_order,
+    first_batch,
     fixed_schedule,
     flat_loss,
     float_for_integer,
@@ -256,6 +257,6 @@ RULES: tuple[Rule, ...] = tuple(
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
         worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, opposed_signs, begun_anew,
-        seen_future, unused_best, self_similarity, cached_partial, split_merge,
+        seen_future, unused_best, self_similarity, first_batch, cached_partial, split_merge,
     )
 )  # fmt: skip

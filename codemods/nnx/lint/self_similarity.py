@@ -55,9 +55,10 @@ def _product(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.
         form = constant(node.args[0])
         same = ast.unparse(node.args[1]) == ast.unparse(node.args[2])
         if same and isinstance(form, str) and isinstance(node.args[1], ast.Name | ast.Attribute):
-            one, _, rest = form.replace(" ", "").partition(",")
-            other, _, made = rest.partition("->")
-            if len(one) == len(other) == len(made) == 2 and one[1] == other[1] and made == one[0] + other[0]:
+            first, _, rest = form.replace(" ", "").partition(",")
+            second, _, result = rest.partition("->")
+            sizes = len(first), len(second), len(result)
+            if sizes == (2, 2, 2) and first[1] == second[1] and result == first[0] + second[0]:
                 return node
     return None
 

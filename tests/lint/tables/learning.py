@@ -143,8 +143,49 @@ nt_xent(model, jnp.ones((2, 3)), jnp.ones((2, 3)), 0.1)
 """
 _SIM = "jnp.where(jnp.eye(2 * n, dtype=bool), -1e9, z @ z.T / temperature)"
 _UNMASKED = _PAIRED.replace("labels).mean()", "labels).mean()  # NNX929")
+_FED = """\
+def parts(rows, size):
+    for i in range(0, len(rows), size):
+        yield rows[i : i + size]
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+    def __iter__(self):
+        for row in self.rows:
+            yield row
+@nnx.jit
+def fit(net, opt, rows):
+    loader = Loader(rows)
+    data = parts(rows, 2)
+    for _ in range(2):
+        v = next(data)
+        loss, grads = nnx.value_and_grad(lambda m, v: (m(v) ** 2).mean())(net, v)
+        opt.update(net, grads)
+fit(model, optimizer, jnp.ones((4, 3)))
+"""
 
 CASES = {
+    "NNX930": Cases(
+        bad=(
+            _FED.replace("next(data)", "next(parts(rows, 2))  # NNX930"),
+            _FED.replace("next(data)", "next(iter(loader))  # NNX930"),
+            _FED.replace("next(data)", "next(iter([rows, rows + 1]))  # NNX930").replace("v = next", "v = 1 * next"),
+        ),
+        clean=(
+            _FED,
+            _FED.replace("data = parts(rows, 2)", "data = iter(loader)"),
+            # another one in every round
+            _FED.replace("for _ in range(2)", "for size in range(1, 3)").replace(
+                "next(data)", "next(parts(rows, size))"
+            ),
+            # perhaps in another order each time
+            _FED.replace("next(data)", "next(parts(rows, 2))").replace("rows, size):", "rows, size, shuffled=True):"),
+            # to look at, and not to learn from
+            _FED.replace(
+                "        v = next(data)\n", "        v = next(data)\n        seen = next(iter(loader)).shape\n"
+            ),
+        ),
+    ),
     "NNX929": Cases(
         bad=(
             _UNMASKED.replace(_SIM, "z @ z.T / temperature"),
