@@ -56,6 +56,7 @@ from codemods.nnx.lint import (
     float_for_integer,
     foreign_habits,
     foreign_methods,
+    forward_returns,
     frozen_attribute,
     frozen_statistics,
     function_place,
@@ -257,6 +258,6 @@ RULES: tuple[Rule, ...] = tuple(
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
         worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, opposed_signs, begun_anew,
-        seen_future, unused_best, self_similarity, first_batch, cached_partial, split_merge,
+        seen_future, unused_best, self_similarity, first_batch, forward_returns, cached_partial, split_merge,
     )
 )  # fmt: skip

@@ -163,8 +163,55 @@ def fit(net, opt, rows):
         opt.update(net, grads)
 fit(model, optimizer, jnp.ones((4, 3)))
 """
+_GAE = """\
+def gae(rewards, values, dones, gamma, lam):
+    deltas = rewards + gamma * values[1:] * (1 - dones) - values[:-1]
+    def body(carry, step):
+        delta, mask = step
+        carry = delta + gamma * lam * mask * carry
+        return carry, carry
+    _, found = jax.lax.scan(body, 0.0, (deltas, 1 - dones), reverse=True)
+    return found
+gae(x, jnp.ones(4), x, 0.9, 0.8)
+"""
+_GAE_LOOP = """\
+def gae(rewards, values, gamma, gae_lambda):
+    running, found = 0.0, []
+    for t in reversed(range(3)):
+        td_error = rewards[t] + gamma * values[t + 1] - values[t]
+        running = td_error + gamma * gae_lambda * running
+        found.append(running)
+    return found
+gae(x, jnp.ones(4), 0.9, 0.8)
+"""
 
 CASES = {
+    "NNX931": Cases(
+        bad=(
+            _GAE.replace(", reverse=True)", ")  # NNX931"),
+            # a carry of several parts, said to go forwards
+            _GAE.replace(
+                "        carry = delta + gamma * lam * mask * carry\n",
+                """\
+        sum_, count = carry
+        sum_ = sum_ * lam * gamma * mask + delta
+        carry = sum_, count + 1
+""",
+            )
+            .replace("0.0, (", "(0.0, 0), (")
+            .replace("reverse=True)", "reverse=False)  # NNX931"),
+            _GAE_LOOP.replace("reversed(range(3))", "range(3)").replace("* running\n", "* running  # NNX931\n"),
+        ),
+        clean=(
+            _GAE,
+            _GAE.replace(", reverse=True)", ")").replace("(deltas, 1 - dones)", "(deltas[::-1], 1 - dones[::-1])"),
+            _GAE_LOOP,
+            _GAE_LOOP.replace("in reversed(range(3))", "in range(2, -1, -1)"),
+            # a trace, which looks back, and a sum of rewards so far
+            _GAE.replace(", reverse=True)", ")").replace("delta", "gradient"),
+            _GAE.replace(", reverse=True)", ")").replace("gamma * lam * mask", "gamma * mask"),
+        ),
+    ),
     "NNX930": Cases(
         bad=(
             _FED.replace("next(data)", "next(parts(rows, 2))  # NNX930"),

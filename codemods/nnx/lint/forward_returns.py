@@ -1,0 +1,133 @@
+"""NNX931: advantages that are summed up from the first step of an episode on, and not from its last."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import each, foreign, in_test
+from codemods.nnx.lint.syntax import constant, entry_word, keyword, names_in, operands
+from codemods.nnx.nodes import last_word
+
+_ERROR = re.compile(r"(^|_)(deltas?|td_?errors?)(_|$)", re.I)
+_DISCOUNT = re.compile(r"(^|_)(gamma|discount)s?(_|$)", re.I)
+_LAMBDA = re.compile(r"(^|_)(lam|lambda|lmbda|lambd|gae_lambda)(_|$)", re.I)
+_BACKWARDS = re.compile(r"revers(?!e=False)|::-1|\bflip|\[-1\s*-|-\s*1\s*-\s*\w+\]|, -1, -1\)")
+_MESSAGE = (
+    "the advantages are summed up from the first step on: each holds what was before it, and not what comes of it"
+)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "scan"):
+        if name != "jax.lax.scan" or not event.value.args or in_test(event.scope):
+            continue
+        turned = keyword(event.node, "reverse")
+        if (turned is not None and constant(turned) is not False) or _turns(event.scope):
+            continue
+        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
+        function = callees[0].function if len(callees) == 1 else None
+        if function is None or _turns(function.scope):
+            continue
+        sums = (_sum(n) for n in context.bodies.nodes(function.scope) if isinstance(n, ast.BinOp))
+        if any(carried is not None and carried in _carry(context, function) for carried in sums):
+            yield finding(RULE.code, event.scope, event.node, _MESSAGE, "go backwards: jax.lax.scan(..., reverse=True)")
+    for scope, loop in each(context, ast.For):
+        if in_test(scope) or not isinstance(loop.iter, ast.Call) or last_word(loop.iter.func) != "range":
+            continue
+        if _turns(scope) or len(loop.iter.args) > 2:
+            continue
+        for node in loop.body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and last_word(node.targets[0]):
+                if _sum(node.value) == last_word(node.targets[0]):
+                    yield finding(RULE.code, scope, node, _MESSAGE, "go backwards: for t in reversed(range(...))")
+
+
+def _turns(scope: Scope) -> bool:
+    """Say whether a function, or one around it, speaks of going backwards."""
+    node: ast.AST | None = scope.function.node if scope.function is not None else None
+    outer = scope.parent
+    if node is None:
+        return _BACKWARDS.search(scope.module.source.data.decode(errors="ignore")) is not None
+    text = ast.unparse(node)
+    return _BACKWARDS.search(text) is not None or (outer is not None and outer.function is not None and _turns(outer))
+
+
+def _carry(context: Context, function: FunctionFacts) -> set[str]:
+    """Return the names of the carry of a scanned function and of its parts."""
+    first = next(iter(function.params), "")
+    found = {first}
+    for node in context.bodies.nodes(function.scope):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == first:
+            found |= {name for target in node.targets for name in names_in(target)}
+    return found
+
+
+def _sum(node: ast.BinOp) -> str | None:
+    """Return the variable that ``delta + gamma * lam * carry`` adds up."""
+    terms = operands(node, ast.Add)
+    if len(terms) != 2:
+        return None
+    for error, product in (terms, terms[::-1]):
+        factors = operands(product, ast.Mult)
+        words = [entry_word(factor) for factor in factors]
+        if not _ERROR.search(entry_word(error)) or not any(map(_DISCOUNT.search, words)):
+            continue
+        if not any(map(_LAMBDA.search, words)):
+            continue
+        rest = [word for factor, word in zip(factors, words, strict=True)
+                if isinstance(factor, ast.Name) and not _DISCOUNT.search(word) and not _LAMBDA.search(word)
+                and not re.search(r"mask|done|cont|alive|term", word, re.I)]  # fmt: skip
+        if len(rest) == 1:
+            return rest[0]
+    return None
+
+
+_BAD = """\
+import jax
+
+
+def gae(deltas, dones, gamma=0.99, lam=0.95):
+    def body(carry, step):
+        delta, done = step
+        carry = delta + gamma * lam * (1 - done) * carry
+        return carry, carry
+
+    return jax.lax.scan(body, 0.0, (deltas, dones))[1]
+"""
+_LOOP = """\
+import jax.numpy as jnp
+
+
+def gae(rewards, values, gamma, lam):
+    advantage, found = 0.0, []
+    for t in range(len(rewards)):
+        delta = rewards[t] + gamma * values[t + 1] - values[t]
+        advantage = delta + gamma * lam * advantage
+        found.append(advantage)
+    return jnp.stack(found)
+"""
+
+RULE = lint_rule(
+    "NNX931",
+    "advantages-forwards",
+    "generalized advantages that are summed up from the first step on",
+    why="""\
+The advantage of a step is the discounted sum of the errors from that step to the end. It is summed up from the last
+step on. Forwards, each step gets the credit of what was done before it.
+""",
+    source="Schulman et al. 2016, equation 16; measured: other advantages",
+    severity="error",
+    check=_check,
+    bad=(_BAD, _LOOP),
+    clean=(
+        _BAD.replace("(deltas, dones))[1]", "(deltas, dones), reverse=True)[1]"),
+        _LOOP.replace("range(len(rewards))", "reversed(range(len(rewards)))"),
+        _LOOP.replace("advantage = delta", "trace = delta").replace("* advantage", "* 0.5"),
+    ),
+)
