@@ -75,6 +75,7 @@ from codemods.nnx.lint import (
     host_sync,
     hot_jit,
     ignored_cotangent,
+    ignored_end,
     in_place,
     inference_mode,
     inserted_order,
@@ -258,6 +259,7 @@ RULES: tuple[Rule, ...] = tuple(
         unlike_trees, unmade_initializer, unmapped_statistics, unmatched_path, unreduced, unrolled, untraceable,
         untyped_restore, unwrapped_pointer, update_params, used_up, vector_condition, whole_share, whole_state,
         worst_kept, wrong_kind, divergence_arguments, swapped_weights, decay_mask, opposed_signs, begun_anew,
-        seen_future, unused_best, self_similarity, first_batch, forward_returns, cached_partial, split_merge,
+        seen_future, unused_best, self_similarity, first_batch, forward_returns, ignored_end,
+        cached_partial, split_merge,
     )
 )  # fmt: skip

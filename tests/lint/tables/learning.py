@@ -184,8 +184,44 @@ def gae(rewards, values, gamma, gae_lambda):
     return found
 gae(x, jnp.ones(4), 0.9, 0.8)
 """
+_ENDING = """\
+def td_loss(q, old, batch, gamma):
+    s, a, r, s_next, done = batch
+    best = old(s_next).max(-1)
+    goal = r + gamma * (1 - done) * best
+    return jnp.mean((q(s)[jnp.arange(2), a] - jax.lax.stop_gradient(goal)) ** 2)
+step = jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)
+td_loss(model, model, step, 0.9)
+"""
+_GOAL = "r + gamma * (1 - done) * best"
 
 CASES = {
+    "NNX932": Cases(
+        bad=(
+            _ENDING.replace(_GOAL, "r + gamma * best  # NNX932"),
+            _ENDING.replace(_GOAL, "0.99 * old(s_next).max(-1) + r  # NNX932"),
+            # in a loss within a step
+            """\
+def update(q, batch, gamma):
+    obs, actions, rewards, next_obs, terminals = batch
+    later = q(next_obs).max(-1)
+    def loss_fn(net):
+        target = rewards + gamma * later  # NNX932
+        return jnp.mean((net(obs)[jnp.arange(2), actions] - target) ** 2)
+    return nnx.grad(loss_fn)(q)
+step = jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)
+update(model, step, 0.9)
+""",
+        ),
+        clean=(
+            _ENDING,
+            _ENDING.replace(_GOAL, "jnp.where(done, r, r + gamma * best)"),
+            _ENDING.replace(_GOAL, "r + gamma * best").replace("best = old", "best = (1 - done) * old"),
+            # without ends, and without a next value
+            _ENDING.replace(_GOAL, "r + gamma * best").replace("s_next, done", "s_next, _"),
+            _ENDING.replace(_GOAL, "r + best"),
+        ),
+    ),
     "NNX931": Cases(
         bad=(
             _GAE.replace(", reverse=True)", ")  # NNX931"),
