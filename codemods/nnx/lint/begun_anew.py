@@ -23,47 +23,54 @@ def _check(context: Context) -> Iterator[Finding]:
         if in_test(scope) or any(isinstance(n, ast.Break) for n in ast.walk(loop)):
             continue
         for number, statement in enumerate(loop.body):
-            name, metric = _begun(context, statement, scope)
-            if not name or not _read_behind(context, scope, loop, name):
-                continue
-            rest = loop.body[number + 1 :]
-            adding = [one for one in rest if _adds(context, one, name, scope, loop, metric)]
-            if not adding:
-                continue
-            reads = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name]
-            parts = (statement, *adding)
-            if all(any(inside(read, part) for part in parts) for read in reads):
-                yield finding(
-                    RULE.code,
-                    scope,
-                    statement,
-                    f"every round begins `{name}` anew: behind the loop it holds the last round alone",
-                    "put this before the loop",
-                    related=[(adding[0], "what is added in each round")],
-                )
+            for name, metric in _begun(context, statement, scope):
+                adding = [one for one in loop.body[number + 1 :] if _adds(context, one, name, scope, loop, metric)]
+                if not adding or not _read_behind(context, scope, loop, name):
+                    continue
+                reads = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name]
+                parts = (statement, *adding)
+                if all(any(inside(read, part) for part in parts) for read in reads):
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        statement,
+                        f"every round begins `{name}` anew: behind the loop it holds the last round alone",
+                        "put this before the loop",
+                        related=[(adding[0], "what is added in each round")],
+                    )
+                    break
 
 
-def _begun(context: Context, statement: ast.stmt, scope: Scope) -> tuple[str, bool]:
-    """Return the name of what a statement begins: an empty list, nought, or a metric; and whether it is a metric."""
+def _begun(context: Context, statement: ast.stmt, scope: Scope) -> Iterator[tuple[str, bool]]:
+    """Yield the names of what a statement begins, an empty list, nought or a metric, and whether it is a metric."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         func = statement.value.func
         if isinstance(func, ast.Attribute) and func.attr == "reset" and isinstance(func.value, ast.Name):
             value = scope.module.values.get(func.value)
             if value is not None and Kind.METRIC in kinds_of(context, value, scope):
-                return func.value.id, True
+                yield func.value.id, True
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return "", False
+        return
     target, made = statement.targets[0], statement.value
-    if not isinstance(target, ast.Name):
-        return "", False
-    if isinstance(made, ast.List) and not made.elts:
-        return target.id, False
-    if isinstance(made, ast.Constant) and type(made.value) in {int, float} and made.value == 0:
-        return target.id, False
-    value = scope.module.values.get(made)
-    if isinstance(value, Call) and Kind.METRIC in kinds_of(context, value, scope):
-        return target.id, True
-    return "", False
+    pairs = [(target, made)]
+    if isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple) and len(target.elts) == len(made.elts):
+        pairs = list(zip(target.elts, made.elts, strict=True))
+    for one, value in pairs:
+        if not isinstance(one, ast.Name):
+            continue
+        if _empty(value) or (isinstance(value, ast.Dict) and value.values and all(map(_empty, value.values))):
+            yield one.id, False
+        elif value is made:
+            made_here = scope.module.values.get(made)
+            if isinstance(made_here, Call) and Kind.METRIC in kinds_of(context, made_here, scope):
+                yield one.id, True
+
+
+def _empty(node: ast.expr) -> bool:
+    """Say whether an expression is an empty list or nought."""
+    if isinstance(node, ast.List):
+        return not node.elts
+    return isinstance(node, ast.Constant) and type(node.value) in {int, float} and node.value == 0
 
 
 def _adds(context: Context, statement: ast.stmt, name: str, scope: Scope, loop: ast.For, metric: bool) -> bool:
@@ -72,15 +79,14 @@ def _adds(context: Context, statement: ast.stmt, name: str, scope: Scope, loop: 
         return (
             not metric
             and isinstance(statement.op, ast.Add)
-            and isinstance(statement.target, ast.Name)
-            and statement.target.id == name
+            and _entry_of(statement.target, name)
             and name not in names_in(statement.value)
         )
     if not isinstance(statement, ast.Expr | ast.Assign) or not isinstance(statement.value, ast.Call):
         return False
     call = statement.value
     given = [*call.args, *(k.value for k in call.keywords)]
-    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id == name:
+    if isinstance(call.func, ast.Attribute) and _entry_of(call.func.value, name):
         if call.func.attr not in _ADDING or any(name in names_in(one) for one in given):
             return False
         return not metric or _of_round(loop, given)
@@ -88,6 +94,13 @@ def _adds(context: Context, statement: ast.stmt, name: str, scope: Scope, loop: 
         return False
     places = [i for i, one in enumerate(call.args) if isinstance(one, ast.Name) and one.id == name]
     return len(places) == 1 and _updates(context, call, places[0], scope)
+
+
+def _entry_of(node: ast.expr, name: str) -> bool:
+    """Say whether an expression is a variable, or an entry of it under a constant name."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _of_round(loop: ast.For, given: list[ast.expr]) -> bool:

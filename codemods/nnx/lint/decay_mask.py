@@ -46,7 +46,7 @@ _BIAS, _KERNEL = _Leaf("bias", 1), _Leaf("kernel", 2)
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    found: dict[Scope, list[tuple[CallEvent, ast.expr, ast.expr | None]]] = {}
+    found: dict[Scope | CallEvent, list[tuple[CallEvent, ast.expr, ast.expr | None]]] = {}
     for event, name in foreign(context, *_MASKS):
         place, word = _MASKS[last(name)]
         mask, node = event.value.argument(place, word), argument(event.node, place, word)
@@ -55,7 +55,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if last(name) == "masked" and not _decays(context, event):
             continue
         tests = [_test(context, one) for one in context.sources.originals(context.flow.here(mask, event.scope))]
-        found.setdefault(event.scope, []).append((event, node, tests[0] if len(tests) == 1 else None))
+        group = event.scope if last(name) in {"masked", "add_decayed_weights"} else event
+        found.setdefault(group, []).append((event, node, tests[0] if len(tests) == 1 else None))
     for masks in found.values():
         if not all(test is not None and _turned(test) for _, _, test in masks):
             continue  # perhaps another decay for each kind of weights

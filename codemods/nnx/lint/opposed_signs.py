@@ -42,14 +42,8 @@ class _Part(NamedTuple):
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope, node in each(context, ast.BinOp):
-        if not isinstance(node.op, ast.Add | ast.Sub) or scope.function is None or in_test(scope):
-            continue
-        outer = around(context, scope).get(node)
-        if isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Add | ast.Sub):
-            continue
-        terms = list(_terms(node, 1))
-        if len(terms) > 6 or _divergence(context, node, scope) is not None:
+    for scope, terms in _sums(context):
+        if len(terms) > 6:
             continue
         parts = [(term, part.kind, sign * part.sign) for term, sign in terms
                  if (part := _part(context, term, scope, 0)) is not None]  # fmt: skip
@@ -64,6 +58,29 @@ def _check(context: Context) -> Iterator[Finding]:
             else:
                 continue
             yield finding(RULE.code, scope, term, words, help)
+
+
+def _sums(context: Context) -> Iterator[tuple[Scope, list[tuple[ast.expr, int]]]]:
+    """Yield the sums in functions, as their terms with their signs."""
+    for scope, node in each(context, ast.BinOp):
+        if not isinstance(node.op, ast.Add | ast.Sub) or scope.function is None or in_test(scope):
+            continue
+        outer = around(context, scope).get(node)
+        if isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Add | ast.Sub):
+            continue
+        if _divergence(context, node, scope) is None:
+            yield scope, list(_terms(node, 1))
+    for scope, added in each(context, ast.AugAssign):  # loss += kl
+        if not isinstance(added.op, ast.Add | ast.Sub) or not isinstance(added.target, ast.Name) or in_test(scope):
+            continue
+        names = context.bodies.names(scope).get(added.target.id, ())
+        before = [
+            n.value
+            for n in context.bodies.nodes(scope)
+            if isinstance(n, ast.Assign) and len(n.targets) == 1 and n.targets[0] in names and n.lineno < added.lineno
+        ]
+        if len(before) == 1:
+            yield scope, [*_terms(before[0], 1), *_terms(added.value, 1 if isinstance(added.op, ast.Add) else -1)]
 
 
 def _terms(node: ast.expr, sign: int) -> Iterator[tuple[ast.expr, int]]:

@@ -24,9 +24,11 @@ _FUNCTIONS = frozenset(f"{home}.dot_product_attention" for home in ("flax.nnx", 
 # where a model speaks of these, it may hide the future in another way, or attend over something else
 _ELSEWHERE = re.compile(
     rb"causal|\btril|\btriu|decode\s*=\s*True|look_?ahead|subsequent|autoregressive_mask|prefix|bidirectional"
-    rb"|swapaxes|moveaxis|rearrange|local_window|pairwise_fn|future",
+    rb"|local_window|pairwise_fn|future",
     re.I,
 )
+_SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax"})
+_TURNING = re.compile(r"swapaxes|moveaxis|transpose|rearrange|\.T\b")
 _CLASSES = 40
 
 
@@ -147,14 +149,18 @@ def _attentions(context: Context, classes: list[ClassFacts]) -> list[CallEvent]:
         for cls in classes
         for method in cls.methods.values()
         for event in context.bodies.calls.get(method.scope, ())
-        if context.flow.calls.name(event) in _FUNCTIONS
+        if context.flow.calls.name(event) in _FUNCTIONS | _SOFTMAX
         or owner_class(context, event.value.callee, event.scope) == _LAYER
     ]
 
 
 def _sees_all(context: Context, event: CallEvent) -> bool:
     """Say whether a call of attention lets each position see all others of the same sequence, but for padding."""
+    if context.flow.calls.name(event) in _SOFTMAX:
+        return bool(event.node.args) and _scores(context, event.node.args[0], event.scope)
     node, function = event.node, context.flow.calls.name(event) in _FUNCTIONS
+    if any(_TURNING.search(ast.unparse(_made(context, one, event.scope))) for one in node.args) and not function:
+        return False  # perhaps over another axis
     if event.value.starred or any(k.arg in {"is_causal", "bias", "decode"} and constant(k.value) is not False
                                   for k in node.keywords):  # fmt: skip
         return False
@@ -170,6 +176,33 @@ def _sees_all(context: Context, event: CallEvent) -> bool:
         context.flow.here(value, event.scope))] if value is not None else []  # fmt: skip
     return bool(found) and all(one is not None and one.hides == PADDING and one.seen for one in found)
 
+
+def _scores(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is a product of queries and keys, all of them, but for a scale."""
+    made = _made(context, node, scope)
+    while isinstance(made, ast.BinOp) and isinstance(made.op, ast.Div | ast.Mult):
+        sides = [made.left] if isinstance(made.op, ast.Div) else [made.left, made.right]
+        parts = [one for side in sides if isinstance(one := _made(context, side, scope), ast.BinOp | ast.Call)]
+        if not parts or parts[0] is made:
+            return False
+        made = parts[0]
+    if isinstance(made, ast.Call) and last_word(made.func) == "einsum" and len(made.args) == 3:
+        form = constant(made.args[0])
+        return isinstance(form, str) and form.replace(" ", "") in _PRODUCTS
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.MatMult):
+        return _KEYS.search(ast.unparse(_made(context, made.right, scope))) is not None
+    if isinstance(made, ast.Call) and last_word(made.func) == "matmul" and len(made.args) == 2:
+        return _KEYS.search(ast.unparse(_made(context, made.args[1], scope))) is not None
+    return False
+
+
+# forms of the product of queries and keys, over places that come second or third
+_PRODUCTS = frozenset({"bqhd,bkhd->bhqk", "bthd,bshd->bhts", "bihd,bjhd->bhij", "bqd,bkd->bqk", "btd,bsd->bts",
+                       "bid,bjd->bij", "bhqd,bhkd->bhqk", "bhtd,bhsd->bhts", "bhid,bhjd->bhij",
+                       "...qhd,...khd->...hqk"})  # fmt: skip
+_KEYS = re.compile(
+    r"swapaxes\((\w+, )?(-1, -2|-2, -1|1, 2|2, 3)\)$|\.mT$|transpose\(\(?0, (2, 1|1, 3, 2|2, 3, 1)\)?\)$"
+)
 
 _BAD = """\
 import jax.numpy as jnp

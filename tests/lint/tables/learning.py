@@ -57,6 +57,7 @@ def loss_fn(recon, v, mu, logvar, beta):
     return jnp.mean(error + beta * kl)
 loss_fn(x, x, x, x, 0.5)
 """
+_RETURN = "    return jnp.mean(error + beta * kl)\n"
 _WRONG_CODE = "    return jnp.mean(error + beta * kl)  # NNX925\n"
 _TRIED = """\
 def loss_fn(logits, logp, old, adv):
@@ -194,6 +195,19 @@ step = jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2), jnp.ones((2, 3)), jnp.z
 td_loss(model, model, step, 0.9)
 """
 _GOAL = "r + gamma * (1 - done) * best"
+_WHOLE = """\
+class Head(nnx.Module):
+    def __init__(self, rngs):
+        self.q, self.k, self.v = (nnx.Linear(8, 8, rngs=rngs) for _ in range(3))
+    def __call__(self, h):
+        scores = self.q(h) @ self.k(h).swapaxes(-1, -2) / 8**0.5
+        return h + nnx.softmax(scores) @ self.v(h)
+"""
+_SCORED = _WHOLE + _BLOCKS[_BLOCKS.index("class Decoder") :].replace("Block(rngs)", "Head(rngs)")
+_HIDDEN = """\
+        seen = jnp.arange(h.shape[1])[:, None] >= jnp.arange(h.shape[1])
+        scores = jnp.where(seen, scores, -1e9)
+        return h + nnx"""
 
 CASES = {
     "NNX932": Cases(
@@ -332,6 +346,8 @@ for v in batches:
             _SEEN.replace("h = block(h)", "h = block(h, nnx.make_attention_mask(tokens > 0, tokens > 0))").replace(
                 "self.norm(h))", "self.norm(h), mask=mask)"
             ),
+            # attention of one's own
+            _SCORED.replace("@ self.v(h)", "@ self.v(h)  # NNX927"),
         ),
         clean=(
             _BLOCKS.replace("self.norm(h))", "self.norm(h), mask=nnx.make_causal_mask(h[..., 0]))"),
@@ -344,6 +360,11 @@ for v in batches:
             _BLOCKS.replace("(net(inputs), targets)", "(net(inputs), inputs)"),
             # a network without attention
             _BLOCKS.replace("nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)", "nnx.Linear(8, 8, rngs=rngs)"),
+            _SCORED.replace("        return h + nnx", _HIDDEN),
+            # over the parts of a token
+            _SCORED.replace(".swapaxes(-1, -2)", "[:, 0, :, None]").replace(
+                "scores) @ self.v(h)", "self.k(h)) * self.v(h)"
+            ),
         ),
     ),
     "NNX926": Cases(
@@ -361,6 +382,21 @@ for batch in batches:
     loss = jnp.mean(batch ** 2)
     meter.update(values=loss)
 print(meter.compute())
+""",
+            # two at once, and lists by name
+            """\
+for v in batches:
+    total, count = 0.0, 0  # NNX926
+    total += v.sum()
+    count += 1
+print(total / count)
+""",
+            """\
+for v in batches:
+    history = {"loss": [], "norm": []}  # NNX926
+    history["loss"].append(v.sum())
+    history["norm"].append(jnp.abs(v).max())
+print(history)
 """,
         ),
         clean=(
@@ -403,11 +439,27 @@ for v in batches:
 total = 1
 print(total)
 """,
+            """\
+history = []
+for v in batches:
+    record = {"loss": [], "norm": []}
+    record["loss"].append(v.sum())
+    history.append(record)
+print(history)
+""",
+            """\
+for v in batches:
+    total, count = 0.0, 0
+    for row in v:
+        total += row
+        count += 1
+print(total / count)
+""",
         ),
     ),
     "NNX925": Cases(
         bad=(
-            _CODED.replace("-0.5", "0.5").replace("    return jnp.mean(error + beta * kl)\n", _WRONG_CODE),
+            _CODED.replace("-0.5", "0.5").replace(_RETURN, _WRONG_CODE),
             # the divergence itself, taken off; of a helper
             """\
 def divergence(mu, log_std):
@@ -426,6 +478,10 @@ def loss_fn(logits, advantages, weight):
     return policy_loss - weight * certainty  # NNX925
 loss_fn(x, x, 0.01)
 """,
+            _CODED.replace("-0.5", "0.5").replace(
+                "    return jnp.mean(error + beta * kl)\n",
+                "    error += beta * kl  # NNX925\n    return error.mean()\n",
+            ),
         ),
         clean=(
             _CODED,
@@ -450,6 +506,9 @@ def penalty(v, a, b):
     return jnp.mean((v - a) ** 2) + (1 + a - b**2 - jnp.exp(b)).sum()
 penalty(x, x, x)
 """,
+            _CODED.replace(
+                "    return jnp.mean(error + beta * kl)\n", "    error += beta * kl\n    return error.mean()\n"
+            ),
         ),
     ),
     "NNX924": Cases(
@@ -463,6 +522,9 @@ weights = {"kernel": jnp.ones((2, 2)), "bias": x}
 mask = jax.tree.map(lambda p: len(p.shape) == 1, weights)
 tx = optax.chain(optax.scale_by_adam(), optax.add_decayed_weights(0.1, mask), optax.scale(-0.1))  # NNX924
 """,
+            # one of two optimizers
+            _DECAYED.replace("p.ndim > 1", "p.ndim < 2").replace("mask=decays)", _MARK)
+            + "other = optax.lion(0.1, mask=lambda params: jax.tree.map(lambda p: p.ndim > 1, params))\n",
         ),
         clean=(
             _DECAYED,
