@@ -55,14 +55,14 @@ def _begun(context: Context, statement: ast.stmt, scope: Scope) -> Iterator[tupl
     pairs = [(target, made)]
     if isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple) and len(target.elts) == len(made.elts):
         pairs = list(zip(target.elts, made.elts, strict=True))
-    for one, value in pairs:
+    for one, given in pairs:
         if not isinstance(one, ast.Name):
             continue
-        if _empty(value) or (isinstance(value, ast.Dict) and value.values and all(map(_empty, value.values))):
+        if _empty(given) or (isinstance(given, ast.Dict) and given.values and all(map(_empty, given.values))):
             yield one.id, False
-        elif value is made:
-            made_here = scope.module.values.get(made)
-            if isinstance(made_here, Call) and Kind.METRIC in kinds_of(context, made_here, scope):
+        elif given is made:
+            metric = scope.module.values.get(made)
+            if isinstance(metric, Call) and Kind.METRIC in kinds_of(context, metric, scope):
                 yield one.id, True
 
 
