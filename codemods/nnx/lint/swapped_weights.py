@@ -18,7 +18,8 @@ from codemods.nnx.lint.syntax import argument, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
-_AVERAGE = re.compile(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|slow|momentum)(_|$)", re.I)
+_AVERAGE = re.compile(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|slow)(_|$)", re.I)
+_OF_GRADIENTS = re.compile(r"momentum|velocity|grad|trace", re.I)  # which may forget as fast as they like
 _DECAY = re.compile(r"(^|_)decay(_rate)?$", re.I)
 _LITTLE = 0.1  # the weight that no average gives what it has
 _USUAL = 0.99  # for a decay of which the number is not known
@@ -92,7 +93,7 @@ def _average(
         return None
     statement = event.statement
     texts = [{ast.unparse(tree), ast.unparse(_of_model(context, tree, event.scope))} for tree in trees]
-    if texts[0] == texts[1]:
+    if texts[0] == texts[1] or any(_OF_GRADIENTS.search(text) for text in texts[0] | texts[1]):
         return None
     targets = {ast.unparse(t) for t in statement.targets} if isinstance(statement, ast.Assign) else set[str]()
     if not (isinstance(statement, ast.Assign) and statement.value is event.node):

@@ -577,6 +577,8 @@ Agent().sync()
             _STEP_OF.replace("0.005)", "0.995)  # NNX923"),
         ),
         clean=(
+            # a momentum that is small
+            _MOVING.replace("e * ema_decay + p * (1 - ema_decay)", "0.05 * e + 0.95 * p").replace("ema,", "momentum,"),
             _SOFT,
             # a tau that is the weight of the old one
             _SOFT.replace("tau * n + (1 - tau) * o", "(1 - tau) * n + tau * o").replace("0.01", "0.995"),
