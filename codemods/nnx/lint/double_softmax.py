@@ -12,7 +12,7 @@ from codemods.nnx.frames import Bound, Part
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
-from codemods.nnx.values import Attr, Call, Choice, Item, Param, Ref, Unknown, Value
+from codemods.nnx.values import Attr, Call, Choice, Item, Param, Ref, Sequence, Unknown, Value
 
 _SOFTMAX, _SIGMOID = frozenset({"softmax"}), frozenset({"sigmoid", "softmax", "expit"})
 _LOSSES = {
@@ -39,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
         given = event.value.argument(place, "logits")
         if given is None:
             continue
-        found = _squashed(context, context.flow.here(given, event.scope), event.scope, _LOSSES[last(name)], 0)
+        found = squashed(context, context.flow.here(given, event.scope), event.scope, _LOSSES[last(name)], 0)
         if found:
             node = event.node.args[place] if len(event.node.args) > place else event.node
             yield finding(
@@ -54,7 +54,7 @@ def _check(context: Context) -> Iterator[Finding]:
         given = event.value.argument(4, "p") if name == "jax.random.choice" else None
         found = ""
         if given is not None:
-            found = _squashed(context, context.flow.here(given, event.scope), event.scope, _LOGARITHMS, 0)
+            found = squashed(context, context.flow.here(given, event.scope), event.scope, _LOGARITHMS, 0)
         if found:
             yield finding(
                 RULE.code,
@@ -65,11 +65,21 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str], depth: int) -> str:
-    """Return the function that made probabilities of logits on every way that is known; empty if there is none."""
+def squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str], depth: int) -> str:
+    """Return the function that made probabilities of logits on every way that is known; empty if there is none.
+
+    Args:
+        context: the analysis.
+        bound: what may be probabilities.
+        scope: the body that it is used in.
+        words: the last parts of the names of such functions.
+        depth: how many calls were gone into.
+    """
     if depth > _DEPTH:
         return ""
     flow = context.flow
+    if isinstance(bound.value, Item) and isinstance(bound.value.base, Sequence):  # of several names at once
+        bound = flow.resolve(bound)
     value = bound.value
     while True:
         if isinstance(value, Item | Attr) and not isinstance(value, Ref):
@@ -87,18 +97,20 @@ def _squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str
     bound = flow.with_value(bound, value)
     if isinstance(value, Choice | Param):
         sources = [s for s in context.sources.of(bound) if s.value is not value]
-        found = [_squashed(context, s, _scope(s, scope), words, depth + 1) for s in sources]
+        found = [squashed(context, s, _scope(s, scope), words, depth + 1) for s in sources]
         return found[0] if found and all(found) else ""
     if not isinstance(value, Call):
         inner_bound = flow.resolve(bound)
         if inner_bound.value is value or not isinstance(inner_bound.value, Call):
             return ""
-        return _squashed(context, inner_bound, _scope(inner_bound, scope), words, depth + 1)
+        return squashed(context, inner_bound, _scope(inner_bound, scope), words, depth + 1)
     name = flow.calls.callee_name(bound)
+    if name == "jax.lax.stop_gradient" and value.args:
+        return squashed(context, flow.with_value(bound, value.args[0]), scope, words, depth + 1)
     if name:
         return last(name) if name.startswith(_HOMES) and last(name) in words else ""
     results = _results(context, bound, value)
-    found = [_squashed(context, r, _scope(r, scope), words, depth + 1) for r in results]
+    found = [squashed(context, r, _scope(r, scope), words, depth + 1) for r in results]
     if found:
         return found[0] if all(found) else ""
     return _sequential(context, bound, value, words)

@@ -1,4 +1,4 @@
-"""NNX977: returns or advantages that are summed up from the first step on instead of from the last."""
+"""NNX931: returns or advantages that are summed up from the first step on instead of from the last."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.forward_advantages import forward_advantages
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant, keyword, names_in, operands
 from codemods.nnx.nodes import last_word
@@ -26,23 +27,32 @@ _TURNING = frozenset({"flip", "flipud", "reversed"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    told: set[ast.AST] = set()
+    for scope, node, help in (*forward_advantages(context), *_by_name(context)):
+        if node not in told:
+            told.add(node)
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                "the sum begins at the first step: each step gets what came before it, not what is still to come",
+                help,
+            )
+
+
+def _by_name(context: Context) -> Iterator[tuple[Scope, ast.AST, str]]:
+    """Yield the scans in functions for returns that add their discounted carry to each step."""
     for event, name in foreign(context, "scan"):
         if name != "jax.lax.scan" or in_test(event.scope) or not _to_come(event.scope):
             continue
         turned = keyword(event.node, "reverse")
         if turned is not None and constant(turned) is not False:
             continue
-        given = [argument(event.node, place, word) for place, word in ((1, "init"), (2, "xs"))]
+        over = argument(event.node, 2, "xs")
         body = _body(context, event.scope, argument(event.node, 0, "f"))
-        if body is None or given[1] is None or _turns(context, event.scope, given[1]) or not _collects(body.node):
+        if body is None or over is None or _turns(context, event.scope, over) or not _collects(body.node):
             continue
-        yield finding(
-            RULE.code,
-            event.scope,
-            event.node,
-            "the scan begins at the first step: each step gets what came before it, not what is still to come",
-            "give reverse=True",
-        )
+        yield event.scope, event.node, "go backwards: jax.lax.scan(..., reverse=True)"
 
 
 def _to_come(scope: Scope) -> bool:
@@ -118,18 +128,34 @@ def discounted_returns(rewards, gamma):
     return jax.lax.scan(body, jnp.zeros(()), rewards)[1]
 """
 
+_LOOP = """\
+import jax.numpy as jnp
+
+
+def gae(rewards, values, gamma, lam):
+    advantage, found = 0.0, []
+    for t in range(len(rewards)):
+        delta = rewards[t] + gamma * values[t + 1] - values[t]
+        advantage = delta + gamma * lam * advantage
+        found.append(advantage)
+    return jnp.stack(found)
+"""
+
 RULE = lint_rule(
-    "NNX977",
+    "NNX931",
     "forward-returns",
     "returns or advantages are summed up from the first step on",
     why="""\
 The return of a step is the sum of the rewards that come after it, and generalized advantages are summed alike: the sum
 has to begin at the last step, by `jax.lax.scan(..., reverse=True)`. From the first step on, each action is judged by
-what came before it. The rule goes by the names of functions, and leaves running sums alone.
+what came before it. The rule goes by the names of functions and of what is summed up, and leaves running sums alone.
 """,
     source="Schulman et al. 2016, equation 16; measured: the first step gets its own reward alone",
     severity="error",
     check=_check,
-    bad=(_BAD,),
-    clean=(_BAD.replace("rewards)[1]", "rewards, reverse=True)[1]"),),
+    bad=(_BAD, _LOOP),
+    clean=(
+        _BAD.replace("rewards)[1]", "rewards, reverse=True)[1]"),
+        _LOOP.replace("range(len(rewards))", "reversed(range(len(rewards)))"),
+    ),
 )

@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.fed_once import fed_once
-from codemods.nnx.lint.keys import binds, varies
+from codemods.nnx.lint.keys import varies
 from codemods.nnx.lint.origins import made_by_calls
 from codemods.nnx.lint.places import (
     callers_of,
@@ -22,6 +22,7 @@ from codemods.nnx.lint.places import (
     passed,
     position,
     receiver,
+    scopes,
     unchanged,
     written,
 )
@@ -65,39 +66,93 @@ def _sums(context: Context) -> Iterator[Finding]:
     """Yield the updates in every nth round by a sum of gradients that goes on after them."""
     for event in context.bodies.named("update"):
         loop = innermost_loop(event)
-        if loop is None or len(event.node.args) < 2 or event.scope.module not in context.asked or in_test(event.scope):
+        if loop is not None and len(event.node.args) >= 2 and event.scope.module in context.asked:
+            yield from _sums_of(context, event, loop, [event.node.args[1]])
+    for scope in scopes(context):
+        for event in context.bodies.calls.get(scope, ()) if b"update" in scope.module.source.data else ():
+            loop = innermost_loop(event)
+            if loop is not None and event.node.args and last_word(event.node.func) != "update":
+                yield from _sums_of(context, event, loop, event.node.args)
+
+
+def _sums_of(context: Context, event: CallEvent, loop: ast.For | ast.While, given: list[ast.expr]) -> Iterator[Finding]:
+    """Yield a call in every nth round of a loop whose gradients are a sum that goes on."""
+    blocks = [b for b, arm in context.bodies.paths(event.scope).get(event.node, ()) if isinstance(b, ast.If)]
+    every = next((b for b in blocks if inside(b, loop) and _modulo(b.test)), None)
+    if every is None or in_test(event.scope):
+        return
+    read = [ast.unparse(n) for one in given for n in ast.walk(written(context, one, event.scope)) if _place(n)]
+    for node in ast.walk(loop):
+        if not isinstance(node, ast.Assign) or not _place(node.targets[0]) or inside(node, every):
             continue
-        blocks = [b for b, arm in context.bodies.paths(event.scope).get(event.node, ()) if isinstance(b, ast.If)]
-        every = next((b for b in blocks if inside(b, loop) and _modulo(b.test)), None)
-        if every is None:
-            continue
-        read = names_in(written(context, event.node.args[1], event.scope))
-        for node in ast.walk(loop):
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and not inside(node, every):
-                name = node.targets[0].id
-                if name in read and _adds(node, name) and not binds(every, name):
-                    yield finding(
-                        RULE.code,
-                        event.scope,
-                        event.node,
-                        f"the sum `{name}` goes on after the update: its gradients are applied again and again",
-                        f"set `{name}` back to zeros behind the update",
-                    )
+        name = ast.unparse(node.targets[0])
+        if name in read and _adds(node.value, name) and not _set_back(loop, name):
+            if last_word(event.node.func) != "update" and not _applied(context, event, name):
+                continue
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"the sum `{name}` goes on after the update: its gradients are applied again and again",
+                f"set `{name}` back to zeros behind the update",
+            )
+
+
+def _place(node: ast.AST) -> bool:
+    """Say whether an expression is a variable or an attribute."""
+    return isinstance(node, ast.Name | ast.Attribute)
 
 
 def _modulo(test: ast.expr) -> bool:
     return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(test))
 
 
-def _adds(node: ast.Assign, name: str) -> bool:
-    """Say whether an assignment adds something to a tree under the same name."""
-    call = node.value
-    return (
-        isinstance(call, ast.Call)
-        and last_word(call.func) in {"map", "tree_map", "add"}
-        and any(isinstance(argument, ast.Name) and argument.id == name for argument in call.args)
-        and any("add" in ast.unparse(argument) or "+" in ast.unparse(argument) for argument in call.args[:1])
+def _adds(value: ast.expr, name: str) -> bool:
+    """Say whether an expression adds something to a tree, at the latest when there is one."""
+    if isinstance(value, ast.IfExp):
+        arms = (value.body, value.orelse) if _asks_none(value.test, name) else ()
+        return any(_adds(arm, name) for arm in arms)
+    if not isinstance(value, ast.Call) or not any(ast.unparse(argument) == name for argument in value.args):
+        return False
+    word = last_word(value.func)
+    added = any("add" in ast.unparse(argument) or "+" in ast.unparse(argument) for argument in value.args[:1])
+    return (word in {"add", "tree_add"} and "tree" in ast.unparse(value.func)) or (
+        word in {"map", "tree_map"} and added
     )
+
+
+def _asks_none(test: ast.expr, name: str) -> bool:
+    """Say whether a condition asks whether there is a sum already."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.Is | ast.IsNot)
+        and (ast.unparse(test.left) == name and ast.unparse(test.comparators[0]) == "None")
+    )
+
+
+def _set_back(loop: ast.AST, name: str) -> bool:
+    """Say whether a loop gives a sum another value than with something added, but where there is none."""
+    first = {node for block in ast.walk(loop) if isinstance(block, ast.If) and _asks_none(block.test, name)
+             for part in (*block.body, *block.orelse) for node in ast.walk(part)}  # fmt: skip
+    for node in ast.walk(loop):
+        if _place(node) and isinstance(getattr(node, "ctx", None), ast.Store | ast.Del) and ast.unparse(node) == name:
+            outer = next((n for n in ast.walk(loop) if isinstance(n, ast.Assign) and n.targets == [node]), None)
+            if outer is None or not (outer in first or _adds(outer.value, name)):
+                return True
+    return False
+
+
+def _applied(context: Context, event: CallEvent, name: str) -> bool:
+    """Say whether a function of the project updates an optimizer with what a call gives it under a name."""
+    for callee, _ in context.flow.calls.invoked(context.flow.here(event.value, event.scope)):
+        function = callee.function
+        names = list(function.params)[1 if function.owner is not None and function.binding == "instance" else 0 :]
+        taken = {inner for inner, node in zip(names, event.node.args, strict=False) if name in ast.unparse(node)}
+        for other in context.bodies.calls.get(function.scope, ()):
+            if last_word(other.node.func) == "update" and len(other.node.args) > 1:
+                if taken & names_in(written(context, other.node.args[1], other.scope)):
+                    return True
+    return False
 
 
 def _resets(context: Context, event: CallEvent) -> bool:

@@ -13,6 +13,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, in_test, passed
 from codemods.nnx.lint.syntax import constant, entry_word, inside, names_in
+from codemods.nnx.lint.taken_anew import taken_anew
 from codemods.nnx.values import Attr, Call, Item, Param, Sequence, Unknown, Value
 
 _DEPTH = 8
@@ -41,9 +42,25 @@ def _check(context: Context) -> Iterator[Finding]:
                 words = "both probabilities are computed alike of the same parameters: the ratio is always 1"
                 help = "keep the old log-probabilities with the batch, as the policy gave them when it acted"
             else:
+                if one is not None and other is not None:
+                    yield from _anew(context, one, other, event.scope, ratio.node)
                 continue
             seen.add(ratio.node)
             yield finding(RULE.code, event.scope, ratio.node, words, help)
+
+
+def _anew(context: Context, new: Value, old: Value, scope: Scope, ratio: ast.AST) -> Iterator[Finding]:
+    """Yield the call in a loop that gives each update the probabilities of the policy before it."""
+    made = taken_anew(context, _bare(context, new, scope), _bare(context, old, scope), scope)
+    if made is not None and made.scope.module in context.asked:
+        yield finding(
+            RULE.code,
+            made.scope,
+            made.node,
+            "each round computes the old probabilities anew, of the policy as it is then: the ratio is always 1",
+            "compute them once, before the loop over the epochs",
+            related=[(ratio, "the ratio")] if scope.module is made.scope.module else [],
+        )
 
 
 def _clipped(context: Context, event: CallEvent) -> Iterator[Call | Unknown]:
@@ -210,7 +227,8 @@ RULE = lint_rule(
     why="""\
 The loss of PPO compares the policy with the one that acted. Where the loss computes the old probabilities anew, of the
 parameters that it is given, the ratio is 1 in every step: nothing is clipped, and the policy moves as far as it likes.
-They belong into the batch, stored when the actions were drawn.
+They belong into the batch, stored when the actions were drawn. The same holds where each epoch over a batch computes
+them before its update: they are taken once, before the loop.
 
 With the old probabilities before the new ones the ratio is its inverse: what did well becomes less likely.
 """,

@@ -284,6 +284,21 @@ def written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
     return node if any(isinstance(n.ctx, ast.Store) and last < n.lineno < node.lineno for n in between) else made
 
 
+def formula_of(context: Context, function: FunctionFacts) -> ast.expr | None:
+    """Return the one expression that a function gives; None if it gives one of several, or nothing.
+
+    Args:
+        context: the analysis.
+        function: the function.
+    """
+    if isinstance(function.node, ast.Lambda):
+        return function.node.body
+    given = [n for n in context.bodies.nodes(function.scope) if isinstance(n, ast.Return)]
+    if len(given) != 1 or given[0].value is None:
+        return None
+    return written(context, given[0].value, function.scope)
+
+
 def compiled_roots(context: Context) -> Iterator[Root]:
     """Yield the applications of ``jit`` and ``pmap``."""
     return (root for root in context.traced.roots if root.transform in COMPILING)

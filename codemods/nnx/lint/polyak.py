@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
+from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
@@ -31,6 +32,9 @@ def misplaced_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]
             taken = places[0]  # as a function does that is given both
         else:
             continue
+        step = the_number(context, event.value.argument(2, "step_size"), event.scope)
+        if step is not None and step > 0.5:
+            continue  # the weight of the average itself
         new, old, target = (last_word(node) for node in (*places, taken) if node is not None)
         if _AVERAGE.search(new) and _AVERAGE.search(target) and old and not _AVERAGE.search(old):
             yield (

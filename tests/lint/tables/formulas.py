@@ -4,6 +4,48 @@ from __future__ import annotations
 
 from tests.lint.tables import Cases
 
+_EPOCHS = """\
+def log_prob(net, obs, act):
+    return jax.nn.log_softmax(net(obs))[jnp.arange(2), act]
+def ppo_loss(net, obs, act, adv, old):
+    ratio = jnp.exp(log_prob(net, obs, act) - old)
+    return -jnp.minimum(ratio * adv, jnp.clip(ratio, 0.8, 1.2) * adv).mean()
+@nnx.jit
+def step(net, opt, obs, act, adv, old):
+    loss, grads = nnx.value_and_grad(ppo_loss)(net, obs, act, adv, old)
+    opt.update(net, grads)
+    return loss
+@nnx.jit
+def epochs(net, opt, obs, act, adv):
+    # each
+    for _ in range(4):
+        old = log_prob(net, obs, act)
+        loss = step(net, opt, obs, act, adv, old)
+    return loss
+epochs(model, optimizer, jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2))
+"""
+_OLD = "        old = log_prob(net, obs, act)\n"
+_METHOD = """\
+class Policy(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 2, rngs=rngs)
+    def log_prob(self, obs, act):
+        return jax.nn.log_softmax(self.fc(obs))[jnp.arange(2), act]
+@nnx.jit
+def epochs(net, opt, obs, act, adv):
+    def loss_fn(net, old):
+        r = jnp.exp(net.log_prob(obs, act) - old)
+        return -jnp.minimum(r * adv, r.clip(0.8, 1.2) * adv).mean()
+    # each
+    for _ in range(4):
+        old = net.log_prob(obs, act)
+        grads = nnx.grad(loss_fn)(net, old)
+        opt.update(net, grads)
+policy = Policy(nnx.Rngs(0))
+epochs(policy, nnx.Optimizer(policy, optax.sgd(0.1), wrt=nnx.Param), jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2))
+"""
+_OLD_METHOD = "        old = net.log_prob(obs, act)\n"
+
 CASES = {
     "NNX779": Cases(
         bad=(
@@ -45,6 +87,11 @@ def update(w, b):
         return jnp.minimum(ratio * b["adv"], jnp.clip(ratio, 0.8, 1.2) * b["adv"]).mean()
     return jax.grad(loss)(w)
 """,
+            _EPOCHS.replace("    # each\n", "").replace(_OLD, "        old = log_prob(net, obs, act)  # NNX779\n"),
+            # of a method, and with the gradient in the loop
+            _METHOD.replace("    # each\n", "").replace(
+                _OLD_METHOD, "        old = net.log_prob(obs, act)  # NNX779\n"
+            ),
         ),
         clean=(
             """\
@@ -106,6 +153,12 @@ def surrogate(new, old, adv):
     return jnp.minimum(r * adv, jnp.clip(r, 0.8, 1.2) * adv).mean()
 surrogate(x, x, x)
 """,
+            # once before the loop, and of each round's own batch
+            _EPOCHS.replace("    # each\n", _OLD[4:]).replace(_OLD, ""),
+            _METHOD.replace("    # each\n", _OLD_METHOD[4:]).replace(_OLD_METHOD, ""),
+            _EPOCHS.replace("    # each\n", "").replace(_OLD, "        obs, act = obs + 1, act\n" + _OLD),
+            # of a policy that stays
+            _EPOCHS.replace("    # each\n", "    past = nnx.clone(net)\n").replace(_OLD, _OLD.replace("(net", "(past")),
         ),
     ),
     "NNX782": Cases(

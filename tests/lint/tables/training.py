@@ -34,6 +34,36 @@ class Net(nnx.Module):
         self.norm = nnx.BatchNorm(3, rngs=rngs)
 """
 
+_SUMMING = """\
+def grads_of(net, v):
+    return nnx.grad(lambda m: (m(v) ** 2).mean())(net)
+@nnx.jit
+def fit(net, opt):
+    total = jax.tree.map(jnp.zeros_like, grads_of(net, x))
+    for i, v in enumerate(batches):
+        total = jax.tree.map(jnp.add, total, grads_of(net, v))
+        if (i + 1) % 2 == 0:
+            opt.update(net, jax.tree.map(lambda g: g / 2, total))  # NNX892
+fit(model, optimizer)
+"""
+_ADDS = "        total = jax.tree.map(jnp.add, total, grads_of(net, v))\n"
+_ZEROS = "    total = jax.tree.map(jnp.zeros_like, grads_of(net, x))\n"
+_LATER = """\
+        if total is None:
+            total = grads_of(net, v)
+        else:
+            total = optax.tree.add(total, grads_of(net, v))
+"""
+_HELPED = (
+    """\
+def apply(net, opt, grads, seen):
+    opt.update(net, grads)
+    return optax.global_norm(seen)
+"""
+    + _SUMMING
+)
+_RESET = _SUMMING.replace("  # NNX892", "\n            total = None").replace(_ZEROS, "    total = None\n")
+
 _MESH = """\
 from jax.sharding import PartitionSpec as P
 mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
@@ -533,6 +563,16 @@ trainer = Trainer()
 for _ in range(3):
     print(trainer.epoch())
 """,
+            # sums of gradients, begun with the first ones or by a helper, of an object
+            _SUMMING,
+            _SUMMING.replace(_ZEROS, "    total = None\n").replace(_ADDS, _LATER),
+            _SUMMING.replace(_ZEROS, "    total = None\n").replace(
+                _ADDS, _ADDS.replace("= jax", "= grads_of(net, v) if total is None else jax")
+            ),
+            _HELPED.replace("opt.update(net, jax", "apply(net, opt, jax").replace("total))", "total), v)"),
+            _SUMMING.replace("total", "net.total")
+            .replace("jax.tree.map(jnp.zeros_like, grads_of(net, x))", "None")
+            .replace("= jax", "= grads_of(net, v) if net.total is None else jax"),
         ),
         clean=(
             """\
@@ -634,6 +674,16 @@ for epoch in range(3):
         metrics.update(loss=batch.sum())
 print(metrics.compute())
 """,
+            # sums that begin anew, and one that no optimizer gets
+            _RESET.replace(_ADDS, _LATER),
+            _RESET.replace(_ADDS, _ADDS.replace("= jax", "= grads_of(net, v) if total is None else jax")),
+            _SUMMING.replace("  # NNX892", "").replace(
+                _ADDS, _ADDS.replace("= jax", "= grads_of(net, v) if i % 2 == 0 else jax")
+            ),
+            _SUMMING.replace("  # NNX892", "").replace(
+                _ADDS, "        if i % 2 == 0:\n            total = optax.tree.zeros_like(total)\n" + _ADDS
+            ),
+            _HELPED.replace("  # NNX892", "").replace("opt.update(net, jax", "apply(net, opt, grads_of(net, v), jax"),
         ),
     ),
     "NNX893": Cases(

@@ -1,4 +1,4 @@
-"""NNX978: a loop over the batches of a dataset that takes the first one in every round."""
+"""Loops over the batches of a dataset that slice the first one in every round; a part of NNX930."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
-from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.nodes import last_word
 
 
-def _check(context: Context) -> Iterator[Finding]:
+def first_slices(context: Context) -> Iterator[tuple[Scope, ast.Subscript, str]]:
+    """Yield the slices ``x[:size]`` of loops that count batches and never read their counter, with a help.
+
+    Args:
+        context: the analysis.
+    """
     for module in context.asked.modules:
         for scope in (module.scope, *(function.scope for function in module.functions)):
             if in_test(scope):
@@ -22,13 +25,8 @@ def _check(context: Context) -> Iterator[Finding]:
             for loop in context.bodies.nodes(scope):
                 if isinstance(loop, ast.For) and (size := _batches(context, scope, loop)):
                     for node in _first_ones(loop, size):
-                        yield finding(
-                            RULE.code,
-                            scope,
-                            node,
-                            f"`{ast.unparse(node)}` is the first batch in every round",
-                            f"take that of the round: {ast.unparse(node.value)}[i * {size} : (i + 1) * {size}]",
-                        )
+                        whole = ast.unparse(node.value)
+                        yield scope, node, f"take that of the round: {whole}[i * {size} : (i + 1) * {size}]"
 
 
 def _batches(context: Context, scope: Scope, loop: ast.For) -> str:
@@ -74,30 +72,3 @@ def _first_ones(loop: ast.For, size: str) -> Iterator[ast.Subscript]:
             if ast.unparse(part.upper) == size and not names_in(node) & bound:
                 yield node
                 break
-
-
-_BAD = """\
-import jax
-
-
-def train(state, step, images, labels, size):
-    for i in range(len(images) // size):
-        batch = images[:size], labels[:size]
-        state = step(state, *batch)
-    return state
-"""
-
-RULE = lint_rule(
-    "NNX978",
-    "first-batch-again",
-    "a loop over the batches of a dataset takes the first one in every round",
-    why="""\
-A loop that counts the batches of a dataset and never looks at its counter sees the same slice in every round: it learns
-one batch by heart, and its loss falls all the same.
-""",
-    source="measured: all rounds get equal batches",
-    severity="error",
-    check=_check,
-    bad=(_BAD,),
-    clean=(_BAD.replace("[:size]", "[i * size : (i + 1) * size]"),),
-)

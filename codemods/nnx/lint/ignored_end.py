@@ -1,0 +1,106 @@
+"""NNX932: a target of temporal differences that goes on behind the end of an episode."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.syntax import constant, entry_word, operands
+
+_END = re.compile(r"^(batch_|b_)?(dones?|terminals?|terminated|terminations?)(_batch)?$", re.I)
+_REWARD = re.compile(r"^(batch_|b_)?(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
+_DISCOUNT = re.compile(r"(^|_)(gamma|discount)(_|$)", re.I)
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope, node in each(context, ast.BinOp):
+        function = scope.function
+        if not isinstance(node.op, ast.Add) or function is None or in_test(scope) or not _target(node):
+            continue
+        if isinstance(around(context, scope).get(node), ast.BinOp):
+            continue
+        outer = function
+        while outer.scope.parent is not None and outer.scope.parent.function is not None:
+            outer = outer.scope.parent.function
+        ends = _unread(outer.node)
+        if ends:
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"the value of the next state counts behind the end of an episode too: `{ends[0]}` is never used",
+                f"leave it out there: reward + gamma * (1 - {ends[0]}) * value",
+            )
+
+
+def _target(node: ast.BinOp) -> bool:
+    """Say whether a sum is one of a reward and a discounted value."""
+    terms = operands(node, ast.Add)
+    if len(terms) != 2:
+        return False
+    for reward, later in (terms, terms[::-1]):
+        factors = operands(later, ast.Mult)
+        rates = [one for one in factors if _DISCOUNT.search(entry_word(one)) or _near_one(one)]
+        if _REWARD.search(entry_word(reward)) and len(rates) == 1 and len(factors) == 2:
+            return True
+    return False
+
+
+def _near_one(node: ast.expr) -> bool:
+    number = constant(node)
+    return isinstance(number, float) and 0.9 <= number < 1
+
+
+def _unread(body: ast.AST) -> list[str]:
+    """Return the flags of ends that a function gets beside others and never reads; none if it reads one of them."""
+    names = [n for n in ast.walk(body) if isinstance(n, ast.Name)]
+    if any(_END.search(n.id) and not isinstance(n.ctx, ast.Store) for n in names):
+        return []
+    if any(isinstance(n, ast.Attribute | ast.Subscript) and _END.search(entry_word(n)) for n in ast.walk(body)):
+        return []
+    unpacked = {
+        one.id
+        for n in ast.walk(body)
+        if isinstance(n, ast.Assign) and not isinstance(n.value, ast.Tuple)
+        for target in n.targets
+        if isinstance(target, ast.Tuple) and len(target.elts) > 3
+        for one in target.elts
+        if isinstance(one, ast.Name) and _END.search(one.id)
+    }
+    return sorted(unpacked)
+
+
+_BAD = """\
+import jax.numpy as jnp
+
+
+def td_loss(q, target, batch, gamma=0.99):
+    obs, actions, rewards, next_obs, dones = batch
+    chosen = jnp.take_along_axis(q(obs), actions[:, None], axis=1)[:, 0]
+    goal = rewards + gamma * target(next_obs).max(axis=1)
+    return jnp.mean((chosen - goal) ** 2)
+"""
+
+RULE = lint_rule(
+    "NNX932",
+    "end-of-episode-ignored",
+    "a target of temporal differences that takes the value behind the end of an episode",
+    why="""\
+Where an episode has ended nothing comes any more: the target is the reward alone. A loss that unpacks the flag and does
+not use it adds the value of a state that belongs to another episode, and the values grow too large.
+""",
+    source="Mnih et al. 2015, algorithm 1; measured: other targets",
+    severity="warning",
+    check=_check,
+    bad=(_BAD,),
+    clean=(
+        _BAD.replace("gamma * target", "gamma * (1 - dones) * target"),
+        _BAD.replace("next_obs, dones", "next_obs, _"),
+    ),
+)

@@ -1,0 +1,250 @@
+"""NNX927: a model that learns the next token with attention that sees it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, ClassFacts, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.mask_meaning import PADDING, meaning
+from codemods.nnx.lint.owners import owner_class
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.policy_losses import made_by
+from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
+
+_LOSSES = ("softmax_cross_entropy_with_integer_labels", "softmax_cross_entropy")
+_LAYER = "flax.nnx.MultiHeadAttention"
+_FUNCTIONS = frozenset(f"{home}.dot_product_attention" for home in ("flax.nnx", "jax.nn"))
+# where a model speaks of these, it may hide the future in another way, or attend over something else
+_ELSEWHERE = re.compile(
+    rb"causal|\btril|\btriu|decode\s*=\s*True|look_?ahead|subsequent|autoregressive_mask|prefix|bidirectional"
+    rb"|local_window|pairwise_fn|future",
+    re.I,
+)
+_SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax"})
+_TURNING = re.compile(r"swapaxes|moveaxis|transpose|rearrange|\.T\b")
+_CLASSES = 40
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(m.source.mentions(b"cross_entropy") for m in context.project.modules):
+        return
+    told: set[ast.AST] = set()
+    for event, name in foreign(context, *_LOSSES, everywhere=True):
+        if not name.startswith("optax.") or in_test(event.scope):
+            continue
+        model = _shifted(context, event)
+        cls = _class_of(context, model, event.scope) if model is not None else None
+        if model is None or cls is None:
+            continue
+        calls = _attentions(context, _parts(context, cls))
+        if not calls or not all(_sees_all(context, call) for call in calls):
+            continue
+        for call in calls:
+            if call.scope.module in context.asked and call.node not in told:
+                told.add(call.node)
+                yield finding(
+                    RULE.code,
+                    call.scope,
+                    call.node,
+                    "each position attends to the next one, which the model learns to predict",
+                    "give it mask=nnx.make_causal_mask(tokens), or since Flax 0.12 is_causal=True",
+                    related=[(event.node, "the loss of the next token")]
+                    if event.scope.module is call.scope.module
+                    else [],
+                )
+
+
+def _shifted(context: Context, event: CallEvent) -> ast.Call | None:
+    """Return the call of the model that predicts for each token of a sequence the one behind it."""
+    logits, labels = (argument(event.node, i, word) for i, word in enumerate(("logits", "labels")))
+    if logits is None or labels is None:
+        return None
+    labels = _made(context, labels, event.scope)
+    if isinstance(labels, ast.Call) and last_word(labels.func) == "one_hot" and labels.args:
+        labels = _made(context, labels.args[0], event.scope)
+    tokens = _cut(labels, lower=True)
+    logits = _made(context, logits, event.scope)
+    cut = _cut(logits, lower=False)
+    model = _made(context, cut, event.scope) if cut is not None else logits
+    if tokens is None or not isinstance(model, ast.Call) or len(model.args) != 1:
+        return None
+    if any(k.arg is None or re.search(r"mask|causal|segment", k.arg) for k in model.keywords):
+        return None
+    whole = _made(context, model.args[0], event.scope)
+    given = _cut(whole, lower=False) if cut is None else whole
+    return model if given is not None and ast.unparse(given) == ast.unparse(tokens) else None
+
+
+def _made(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return the expression that a variable is the name of, if this is an expression of the same body."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
+    if made is None and isinstance(node, ast.Name):
+        made = _unpacked(context, node, scope)
+    return made if made is not None else node
+
+
+def _unpacked(context: Context, node: ast.Name, scope: Scope) -> ast.expr | None:
+    """Return what a variable gets of an assignment of several at once, if that is the only one."""
+    found = [
+        value
+        for statement in context.bodies.nodes(scope)
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple)
+        for target in statement.targets
+        if isinstance(target, ast.Tuple) and len(target.elts) == len(statement.value.elts)
+        for one, value in zip(target.elts, statement.value.elts, strict=True)
+        if isinstance(one, ast.Name) and one.id == node.id
+    ]
+    stores = [n for n in context.bodies.names(scope).get(node.id, ()) if isinstance(n.ctx, ast.Store)]
+    return found[0] if len(found) == len(stores) == 1 else None
+
+
+def _cut(node: ast.expr, lower: bool) -> ast.expr | None:
+    """Return the sequences of ``tokens[:, 1:]``, or of ``tokens[:, :-1]``."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple) or len(node.slice.elts) < 2:
+        return None
+    first, second, *rest = node.slice.elts
+    if not all(isinstance(one, ast.Slice) for one in (first, second)) or ast.unparse(first) != ":":
+        return None
+    if any(ast.unparse(one) not in {":", "..."} for one in rest) or not isinstance(second, ast.Slice):
+        return None
+    ends = constant(second.lower), constant(second.upper)
+    return node.value if ends == ((1, None) if lower else (None, -1)) and second.step is None else None
+
+
+def _class_of(context: Context, model: ast.Call, scope: Scope) -> ClassFacts | None:
+    value = scope.module.values.get(model)
+    if not isinstance(value, Call):
+        return None
+    owners = context.sources.originals(context.flow.here(value.callee, scope))
+    found = {context.flow.classes.class_of(owner) for owner in owners}
+    return found.pop() if len(found) == 1 else None
+
+
+def _parts(context: Context, model: ClassFacts) -> list[ClassFacts]:
+    """Return the project's classes of which a model is made, with itself; nothing if one may hide the future."""
+    found = [model]
+    for cls in found:
+        found += [base for base in context.flow.classes.mro(cls)[0] if base not in found]
+        for method in cls.methods.values():
+            for event in context.bodies.calls.get(method.scope, ()):
+                made = context.flow.classes.class_of(context.flow.here(event.value, event.scope))
+                if made is not None and made not in found:
+                    found.append(made)
+        if len(found) > _CLASSES or _ELSEWHERE.search(cls.scope.module.source.data):
+            return []
+    return found
+
+
+def _attentions(context: Context, classes: list[ClassFacts]) -> list[CallEvent]:
+    """Return the calls of attention in the methods of some classes."""
+    return [
+        event
+        for cls in classes
+        for method in cls.methods.values()
+        for event in context.bodies.calls.get(method.scope, ())
+        if context.flow.calls.name(event) in _FUNCTIONS | _SOFTMAX
+        or owner_class(context, event.value.callee, event.scope) == _LAYER
+    ]
+
+
+def _sees_all(context: Context, event: CallEvent) -> bool:
+    """Say whether a call of attention lets each position see all others of the same sequence, but for padding."""
+    if context.flow.calls.name(event) in _SOFTMAX:
+        return bool(event.node.args) and _scores(context, event.node.args[0], event.scope)
+    node, function = event.node, context.flow.calls.name(event) in _FUNCTIONS
+    if any(_TURNING.search(ast.unparse(_made(context, one, event.scope))) for one in node.args) and not function:
+        return False  # perhaps over another axis
+    if event.value.starred or any(k.arg in {"is_causal", "bias", "decode"} and constant(k.value) is not False
+                                  for k in node.keywords):  # fmt: skip
+        return False
+    if function and len(node.args) != 3:
+        return False
+    if not function and len({ast.unparse(one) for one in node.args}) != 1:
+        return False
+    mask = keyword(node, "mask")
+    value = event.scope.module.values.get(mask) if mask is not None else None
+    if mask is None or (constant(mask) is None and isinstance(mask, ast.Constant)):
+        return True
+    found = [meaning(context, one, event.scope) for one in context.sources.originals(
+        context.flow.here(value, event.scope))] if value is not None else []  # fmt: skip
+    return bool(found) and all(one is not None and one.hides == PADDING and one.seen for one in found)
+
+
+def _scores(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is a product of queries and keys, all of them, but for a scale."""
+    made = _made(context, node, scope)
+    while isinstance(made, ast.BinOp) and isinstance(made.op, ast.Div | ast.Mult):
+        sides = [made.left] if isinstance(made.op, ast.Div) else [made.left, made.right]
+        parts = [one for side in sides if isinstance(one := _made(context, side, scope), ast.BinOp | ast.Call)]
+        if not parts or parts[0] is made:
+            return False
+        made = parts[0]
+    if isinstance(made, ast.Call) and last_word(made.func) == "einsum" and len(made.args) == 3:
+        form = constant(made.args[0])
+        return isinstance(form, str) and form.replace(" ", "") in _PRODUCTS
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.MatMult):
+        return _KEYS.search(ast.unparse(_made(context, made.right, scope))) is not None
+    if isinstance(made, ast.Call) and last_word(made.func) == "matmul" and len(made.args) == 2:
+        return _KEYS.search(ast.unparse(_made(context, made.args[1], scope))) is not None
+    return False
+
+
+# forms of the product of queries and keys, over places that come second or third
+_PRODUCTS = frozenset({"bqhd,bkhd->bhqk", "bthd,bshd->bhts", "bihd,bjhd->bhij", "bqd,bkd->bqk", "btd,bsd->bts",
+                       "bid,bjd->bij", "bhqd,bhkd->bhqk", "bhtd,bhsd->bhts", "bhid,bhjd->bhij",
+                       "...qhd,...khd->...hqk"})  # fmt: skip
+_KEYS = re.compile(
+    r"swapaxes\((\w+, )?(-1, -2|-2, -1|1, 2|2, 3)\)$|\.mT$|transpose\(\(?0, (2, 1|1, 3, 2|2, 3, 1)\)?\)$"
+)
+
+_BAD = """\
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.embed = nnx.Embed(50, 16, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(2, 16, decode=False, rngs=rngs)
+        self.head = nnx.Linear(16, 50, rngs=rngs)
+
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        return self.head(h + self.attention(h))
+
+
+def loss_fn(model, tokens):
+    logits = model(tokens[:, :-1])
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()
+
+
+model = Decoder(nnx.Rngs(0))
+loss, grads = nnx.value_and_grad(loss_fn)(model, jnp.ones((2, 8), int))
+"""
+
+RULE = lint_rule(
+    "NNX927",
+    "attention-sees-target",
+    "a model learns to predict the next token with attention that sees it",
+    why="""\
+The target of each position is the token behind it. Attention without a causal mask sees that token among its keys: the
+loss falls to zero, and a text that is generated, where nothing stands behind the last token, is nonsense.
+""",
+    source="issues of minimal GPTs; measured: a loss near zero on random tokens",
+    severity="error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(
+        _BAD.replace("self.attention(h)", "self.attention(h, mask=nnx.make_causal_mask(h[..., 0]))"),
+        _BAD.replace("self.attention(h)", "self.attention(h, mask=nnx.make_causal_mask(tokens))"),
+        _BAD.replace("tokens[:, :-1]", "tokens").replace("tokens[:, 1:]", "tokens"),
+    ),
+)

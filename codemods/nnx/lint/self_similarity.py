@@ -1,0 +1,105 @@
+"""NNX929: a contrastive loss in which each example is its own best match."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.policy_losses import made_by
+from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.nodes import last_word
+
+_LOSS = "softmax_cross_entropy_with_integer_labels"
+_DEPTH = 5
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, _LOSS):
+        logits = argument(event.node, 0, "logits")
+        if not name.startswith("optax.") or logits is None or in_test(event.scope):
+            continue
+        found = _product(context, logits, event.scope, 0)
+        if found is not None:
+            yield finding(
+                RULE.code,
+                event.scope,
+                logits,
+                f"the similarity of each example with itself is among the logits: `{ast.unparse(found)}` has it on its"
+                " diagonal, and it is the greatest",
+                "hide it: jnp.where(jnp.eye(n, dtype=bool), -1e9, similarity)",
+            )
+
+
+def _product(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.expr | None:
+    """Return the product of a matrix with itself that logits are, but for a temperature."""
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, ast.Name):
+        made = made_by(context, node, scope)
+        return _product(context, made, scope, depth + 1) if made is not None else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return _product(context, node.left, scope, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        sides = [_product(context, one, scope, depth + 1) for one in (node.left, node.right)]
+        return sides[0] or sides[1]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return node if _transposed(node.left, node.right) else None
+    if isinstance(node, ast.Call) and last_word(node.func) in {"dot", "matmul"} and len(node.args) == 2:
+        return node if _transposed(*node.args) else None
+    if isinstance(node, ast.Call) and last_word(node.func) == "einsum" and len(node.args) == 3:
+        form = constant(node.args[0])
+        same = ast.unparse(node.args[1]) == ast.unparse(node.args[2])
+        if same and isinstance(form, str) and isinstance(node.args[1], ast.Name | ast.Attribute):
+            first, _, rest = form.replace(" ", "").partition(",")
+            second, _, result = rest.partition("->")
+            sizes = len(first), len(second), len(result)
+            if sizes == (2, 2, 2) and first[1] == second[1] and result == first[0] + second[0]:
+                return node
+    return None
+
+
+def _transposed(one: ast.expr, other: ast.expr) -> bool:
+    """Say whether one matrix is the other one transposed: ``z`` and ``z.T``."""
+    if not isinstance(one, ast.Name | ast.Attribute):
+        return False
+    if isinstance(other, ast.Attribute) and other.attr == "T":
+        return ast.unparse(other.value) == ast.unparse(one)
+    if isinstance(other, ast.Call) and last_word(other.func) == "transpose":
+        inner = other.func.value if isinstance(other.func, ast.Attribute) and not other.args else None
+        inner = other.args[0] if len(other.args) == 1 else inner
+        return inner is not None and ast.unparse(inner) == ast.unparse(one)
+    return False
+
+
+_BAD = """\
+import jax.numpy as jnp
+import optax
+
+
+def nt_xent(z, labels, temperature=0.1):
+    similarity = z @ z.T / temperature
+    return optax.softmax_cross_entropy_with_integer_labels(similarity, labels).mean()
+"""
+
+RULE = lint_rule(
+    "NNX929",
+    "similarity-with-itself",
+    "a contrastive loss whose logits have the similarity of each example with itself",
+    why="""\
+Of `z @ z.T` the diagonal is the greatest in every row. The softmax gives it nearly all, whatever the model learns; the
+loss has a floor, and its gradient pushes examples from their pairs. SimCLR leaves the diagonal out.
+""",
+    source="Chen et al. 2020, equation 1; measured: a greater loss that cannot fall",
+    severity="warning",
+    check=_check,
+    bad=(_BAD,),
+    clean=(
+        _BAD.replace("z @ z.T / temperature", "jnp.where(jnp.eye(len(z), dtype=bool), -1e9, z @ z.T / temperature)"),
+        _BAD.replace("(z, labels", "(z, other, labels").replace("z.T", "other.T"),
+    ),
+)

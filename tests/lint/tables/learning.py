@@ -1,0 +1,767 @@
+"""What is learned by which formula: divergences, averages, decay, and what is measured on the way."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_DISTILLED = """\
+def distill(student, teacher, v):
+    log_p = nnx.log_softmax(student(v) / 2.0)
+    q = jax.lax.stop_gradient(jax.nn.softmax(teacher(v) / 2.0))
+    return optax.kl_divergence(log_p, q).mean()
+print(distill(model, model, x))
+"""
+_SOFT = """\
+def soft_update(net, target, tau):
+    new, old = nnx.state(net, nnx.Param), nnx.state(target, nnx.Param)
+    mixed = jax.tree.map(lambda n, o: tau * n + (1 - tau) * o, new, old)
+    nnx.update(target, mixed)
+slow = nnx.clone(model)
+for _ in range(3):
+    soft_update(model, slow, 0.01)
+"""
+_MOVING = """\
+def ema_update(ema, params, ema_decay):
+    return jax.tree.map(lambda e, p: e * ema_decay + p * (1 - ema_decay), ema, params)
+weights = {"w": x}
+weights = ema_update(weights, {"w": x * 2}, float(x[0]))
+"""
+_STEP_OF = """\
+online, target = {"w": x}, {"w": x * 2}
+target = optax.incremental_update(online, target, 0.005)
+"""
+_DECAYED = """\
+weights = nnx.state(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), nnx.Param)
+def decays(params):
+    return jax.tree.map(lambda p: p.ndim > 1, params)
+tx = optax.adamw(0.1, weight_decay=0.1, mask=decays)
+tx.init(weights)
+"""
+_BY_NAME = _DECAYED.replace(
+    "jax.tree.map(lambda p: p.ndim > 1, params)",
+    "jax.tree_util.tree_map_with_path(lambda path, p: not any(n in str(path) for n in ('bias', 'b')), params)",
+)
+_OF_DICT = """\
+from flax.traverse_util import flatten_dict, unflatten_dict
+def decays(params):
+    flat = flatten_dict(params)
+    return unflatten_dict({path: path[-1] not in ("bias", "scale") for path in flat})
+tx = optax.masked(optax.add_decayed_weights(0.1), decays)
+tx.init({"fc": {"kernel": x, "bias": x}})
+"""
+_MARK = "mask=decays)  # NNX924"
+_CODED = """\
+def loss_fn(recon, v, mu, logvar, beta):
+    error = optax.l2_loss(recon, v).sum(-1)
+    kl = -0.5 * jnp.sum(1 + logvar - jnp.square(mu) - jnp.exp(logvar), axis=-1)
+    return jnp.mean(error + beta * kl)
+loss_fn(x, x, x, x, 0.5)
+"""
+_RETURN = "    return jnp.mean(error + beta * kl)\n"
+_WRONG_CODE = "    return jnp.mean(error + beta * kl)  # NNX925\n"
+_TRIED = """\
+def loss_fn(logits, logp, old, adv):
+    ratio = jnp.exp(logp - old)
+    surrogate = jnp.minimum(ratio * adv, jnp.clip(ratio, 0.8, 1.2) * adv)
+    log_probs = jax.nn.log_softmax(logits)
+    entropy = -(jnp.exp(log_probs) * log_probs).sum(-1)
+    return -surrogate.mean() - 0.01 * entropy.mean()
+loss_fn(x, x, x, x)
+"""
+_MEASURED = """\
+@nnx.jit
+def eval_step(net, metrics, v):
+    metrics.update(values=net(v))
+def evaluate(net):
+    metrics = nnx.metrics.Average()
+    for v in batches:
+        eval_step(net, metrics, v)  # NNX901
+    return metrics.compute()
+evaluate(model)
+"""
+_FIRST = "    metrics = nnx.metrics.Average()\n"
+_TOTAL = """\
+total = 0.0
+for v in batches:
+    total += v.sum()
+print(total / len(batches))
+"""
+_BLOCKS = """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.LayerNorm(8, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)
+    def __call__(self, h, mask=None):
+        return h + self.attn(self.norm(h))
+class Decoder(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(9, 8, rngs=rngs)
+        self.first, self.second = Block(rngs), Block(rngs)
+    def __call__(self, tokens):
+        h = self.embed(tokens)
+        for block in (self.first, self.second):
+            h = block(h)
+        return self.embed.attend(h)
+def loss_fn(net, tokens):
+    inputs, targets = tokens[:, :-1], tokens[:, 1:]
+    ce = optax.softmax_cross_entropy_with_integer_labels(net(inputs), targets)
+    return ce.mean()
+decoder, tokens = Decoder(nnx.Rngs(0)), jnp.ones((2, 5), int)
+loss, grads = nnx.value_and_grad(loss_fn)(decoder, tokens)
+"""
+_SEEN = _BLOCKS.replace("self.norm(h))\n", "self.norm(h))  # NNX927\n")
+_OWN = """\
+class Head(nnx.Module):
+    def __init__(self, rngs):
+        self.qkv = nnx.Linear(8, 24, rngs=rngs)
+    def __call__(self, h):
+        q, k, v = (part[:, :, None] for part in jnp.split(self.qkv(h), 3, -1))
+        return h + jax.nn.dot_product_attention(q, k, v)[:, :, 0]
+"""
+_HEADS = _OWN + _BLOCKS[_BLOCKS.index("class Decoder") :].replace("Block(rngs)", "Head(rngs)")
+_BEST = """\
+def train(net, losses):
+    best, best_params = float("inf"), None
+    for loss in losses:
+        if loss < best:
+            best = loss
+            best_params = jax.tree.map(jnp.copy, nnx.state(net))
+    nnx.update(net, best_params)
+    return net, best
+train(model, [3.0, 1.0, 2.0])
+"""
+_LEFT = _BEST.replace("nnx.state(net))\n", "nnx.state(net))  # NNX928\n").replace(
+    "    nnx.update(net, best_params)\n", ""
+)
+_PAIRED = """\
+def nt_xent(net, a, b, temperature):
+    z = jnp.concatenate([net(a), net(b)])
+    n = len(a)
+    sim = jnp.where(jnp.eye(2 * n, dtype=bool), -1e9, z @ z.T / temperature)
+    labels = jnp.concatenate([jnp.arange(n) + n, jnp.arange(n)])
+    return optax.softmax_cross_entropy_with_integer_labels(sim, labels).mean()
+nt_xent(model, jnp.ones((2, 3)), jnp.ones((2, 3)), 0.1)
+"""
+_SIM = "jnp.where(jnp.eye(2 * n, dtype=bool), -1e9, z @ z.T / temperature)"
+_UNMASKED = _PAIRED.replace("labels).mean()", "labels).mean()  # NNX929")
+_FED = """\
+def parts(rows, size):
+    for i in range(0, len(rows), size):
+        yield rows[i : i + size]
+class Loader:
+    def __init__(self, rows):
+        self.rows = rows
+    def __iter__(self):
+        for row in self.rows:
+            yield row
+@nnx.jit
+def fit(net, opt, rows):
+    loader = Loader(rows)
+    data = parts(rows, 2)
+    for _ in range(2):
+        v = next(data)
+        loss, grads = nnx.value_and_grad(lambda m, v: (m(v) ** 2).mean())(net, v)
+        opt.update(net, grads)
+fit(model, optimizer, jnp.ones((4, 3)))
+"""
+_GAE = """\
+def gae(rewards, values, dones, gamma, lam):
+    deltas = rewards + gamma * values[1:] * (1 - dones) - values[:-1]
+    def body(carry, step):
+        delta, mask = step
+        carry = delta + gamma * lam * mask * carry
+        return carry, carry
+    _, found = jax.lax.scan(body, 0.0, (deltas, 1 - dones), reverse=True)
+    return found
+gae(x, jnp.ones(4), x, 0.9, 0.8)
+"""
+_GAE_LOOP = """\
+def gae(rewards, values, gamma, gae_lambda):
+    running, found = 0.0, []
+    for t in reversed(range(3)):
+        td_error = rewards[t] + gamma * values[t + 1] - values[t]
+        running = td_error + gamma * gae_lambda * running
+        found.append(running)
+    return found
+gae(x, jnp.ones(4), 0.9, 0.8)
+"""
+_ENDING = """\
+def td_loss(q, old, batch, gamma):
+    s, a, r, s_next, done = batch
+    best = old(s_next).max(-1)
+    goal = r + gamma * (1 - done) * best
+    return jnp.mean((q(s)[jnp.arange(2), a] - jax.lax.stop_gradient(goal)) ** 2)
+step = jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)
+td_loss(model, model, step, 0.9)
+"""
+_GOAL = "r + gamma * (1 - done) * best"
+_WHOLE = """\
+class Head(nnx.Module):
+    def __init__(self, rngs):
+        self.q, self.k, self.v = (nnx.Linear(8, 8, rngs=rngs) for _ in range(3))
+    def __call__(self, h):
+        scores = self.q(h) @ self.k(h).swapaxes(-1, -2) / 8**0.5
+        return h + nnx.softmax(scores) @ self.v(h)
+"""
+_SCORED = _WHOLE + _BLOCKS[_BLOCKS.index("class Decoder") :].replace("Block(rngs)", "Head(rngs)")
+_HIDDEN = """\
+        seen = jnp.arange(h.shape[1])[:, None] >= jnp.arange(h.shape[1])
+        scores = jnp.where(seen, scores, -1e9)
+        return h + nnx"""
+
+CASES = {
+    "NNX932": Cases(
+        bad=(
+            _ENDING.replace(_GOAL, "r + gamma * best  # NNX932"),
+            _ENDING.replace(_GOAL, "0.99 * old(s_next).max(-1) + r  # NNX932"),
+            # in a loss within a step
+            """\
+def update(q, batch, gamma):
+    obs, actions, rewards, next_obs, terminals = batch
+    later = q(next_obs).max(-1)
+    def loss_fn(net):
+        target = rewards + gamma * later  # NNX932
+        return jnp.mean((net(obs)[jnp.arange(2), actions] - target) ** 2)
+    return nnx.grad(loss_fn)(q)
+step = jnp.ones((2, 3)), jnp.array([0, 1]), jnp.ones(2), jnp.ones((2, 3)), jnp.zeros(2)
+update(model, step, 0.9)
+""",
+        ),
+        clean=(
+            _ENDING,
+            _ENDING.replace(_GOAL, "jnp.where(done, r, r + gamma * best)"),
+            _ENDING.replace(_GOAL, "r + gamma * best").replace("best = old", "best = (1 - done) * old"),
+            # without ends, and without a next value
+            _ENDING.replace(_GOAL, "r + gamma * best").replace("s_next, done", "s_next, _"),
+            _ENDING.replace(_GOAL, "r + best"),
+        ),
+    ),
+    "NNX931": Cases(
+        bad=(
+            """\
+def discounted_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards)[1]  # NNX931
+""",
+            """\
+def gae(rewards, values, dones, last_value, gamma=0.99, lam=0.95):
+    def body(carry, step):
+        adv, after = carry
+        r, v, d = step
+        delta = r + gamma * after * (1 - d) - v
+        adv = delta + gamma * lam * (1 - d) * adv
+        return (adv, v), adv
+    init = (jnp.zeros_like(last_value), last_value)
+    return jax.lax.scan(body, init, (rewards, values, dones))[1]  # NNX931
+""",
+            """\
+class Agent:
+    gamma = 0.9
+    def compute_advantages(self, deltas, gae_lambda):
+        step = lambda carry, delta: (delta + self.gamma * gae_lambda * carry,) * 2
+        _, found = jax.lax.scan(step, jnp.zeros(()), deltas, reverse=False)  # NNX931
+        return found
+""",
+            _GAE.replace(", reverse=True)", ")  # NNX931"),
+            # a carry of several parts, said to go forwards
+            _GAE.replace(
+                "        carry = delta + gamma * lam * mask * carry\n",
+                """\
+        sum_, count = carry
+        sum_ = sum_ * lam * gamma * mask + delta
+        carry = sum_, count + 1
+""",
+            )
+            .replace("0.0, (", "(0.0, 0), (")
+            .replace("reverse=True)", "reverse=False)  # NNX931"),
+            _GAE_LOOP.replace("reversed(range(3))", "range(3)").replace("* running\n", "* running  # NNX931\n"),
+        ),
+        clean=(
+            """\
+def discounted_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards, reverse=True)[1]
+""",
+            """\
+def discounted_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards[::-1])[1][::-1]
+""",
+            """\
+def running_returns(rewards, gamma):
+    def body(total, reward):
+        total = reward + gamma * total
+        return total, total
+    return jax.lax.scan(body, 0.0, rewards)[1]
+""",
+            """\
+def returns(model, xs):
+    def body(state, x):
+        state = jnp.tanh(x + state)
+        return state, state
+    return jax.lax.scan(body, 0.0, xs)[1]
+""",
+            """\
+def smooth(xs, decay):
+    def body(mean, x):
+        mean = x + decay * mean
+        return mean, mean
+    return jax.lax.scan(body, 0.0, xs)[1]
+""",
+            _GAE,
+            _GAE.replace(", reverse=True)", ")").replace("(deltas, 1 - dones)", "(deltas[::-1], 1 - dones[::-1])"),
+            _GAE_LOOP,
+            _GAE_LOOP.replace("in reversed(range(3))", "in range(2, -1, -1)"),
+            # a trace, which looks back, and a sum of rewards so far
+            _GAE.replace(", reverse=True)", ")").replace("delta", "gradient").replace("gae(", "traces("),
+            _GAE.replace(", reverse=True)", ")").replace("gamma * lam * mask", "gamma * mask").replace("gae(", "sums("),
+        ),
+    ),
+    "NNX930": Cases(
+        bad=(
+            """\
+def train(state, step, data, size):
+    for i in range(len(data) // size):
+        state = step(state, data[:size])  # NNX930
+    return state
+""",
+            """\
+def train(state, step, images, labels, size):
+    rounds = images.shape[0] // size
+    for _ in range(rounds):
+        batch = {"x": images[0:size], "y": labels[0:size]}  # NNX930
+        state = step(state, batch)
+    return state
+""",
+            """\
+def train(state, step, data, n):
+    for start in range(0, len(data), n):
+        state = step(state, data[:n])  # NNX930
+    return state
+""",
+            _FED.replace("next(data)", "next(parts(rows, 2))  # NNX930"),
+            _FED.replace("next(data)", "next(iter(loader))  # NNX930"),
+            _FED.replace("next(data)", "next(iter([rows, rows + 1]))  # NNX930").replace("v = next", "v = 1 * next"),
+        ),
+        clean=(
+            """\
+def train(state, step, data, size):
+    for i in range(len(data) // size):
+        state = step(state, data[i * size : (i + 1) * size])
+    return state
+""",
+            """\
+def overfit(state, step, data, size):
+    for _ in range(100):
+        state = step(state, data[:size])
+    return state
+""",
+            """\
+def train(state, step, data, size, rng):
+    for _ in range(len(data) // size):
+        data = rng.permutation(data)
+        state = step(state, data[:size])
+    return state
+""",
+            """\
+def train(state, step, data, size):
+    for start in range(0, len(data), size):
+        state = step(state, data[start : start + size])
+    return state, data[:size]
+""",
+            _FED,
+            _FED.replace("data = parts(rows, 2)", "data = iter(loader)"),
+            # another one in every round
+            _FED.replace("for _ in range(2)", "for size in range(1, 3)").replace(
+                "next(data)", "next(parts(rows, size))"
+            ),
+            # perhaps in another order each time
+            _FED.replace("next(data)", "next(parts(rows, 2))").replace("rows, size):", "rows, size, shuffled=True):"),
+            # to look at, and not to learn from
+            _FED.replace(
+                "        v = next(data)\n", "        v = next(data)\n        seen = next(iter(loader)).shape\n"
+            ),
+        ),
+    ),
+    "NNX929": Cases(
+        bad=(
+            _UNMASKED.replace(_SIM, "z @ z.T / temperature"),
+            _UNMASKED.replace(_SIM, "(1 / temperature) * jnp.matmul(z, z.transpose())"),
+            _UNMASKED.replace(_SIM, "jnp.einsum('id,jd->ij', z, z)"),
+        ),
+        clean=(
+            _PAIRED,
+            _PAIRED.replace(_SIM, "z @ z.T / temperature - 1e9 * jnp.eye(2 * n)"),
+            # similarities that shall be as those of a teacher
+            _PAIRED.replace(_SIM, "z @ z.T")
+            .replace("_with_integer_labels", "")
+            .replace("jnp.concatenate([jnp.arange(n) + n, jnp.arange(n)])", "nnx.softmax(sim + 1)"),
+            # of two views, and the covariance of the parts
+            _PAIRED.replace(_SIM, "z @ jnp.flip(z).T / temperature"),
+            _PAIRED.replace(_SIM, "net(jnp.concatenate([a, b])) @ z.T"),
+            _PAIRED.replace(_SIM, "jnp.einsum('di,dj->ij', z.T, z.T + 0)"),
+        ),
+    ),
+    "NNX928": Cases(
+        bad=(
+            _LEFT,
+            # a split clone; asked for, in a script
+            _LEFT.replace(
+                "best_params = jax.tree.map(jnp.copy, nnx.state(net))",
+                "graphdef, best_state = nnx.split(nnx.clone(net))",
+            ),
+            """\
+best_loss, best_model = None, None
+for i, v in enumerate(batches):
+    loss = float(v.sum()) + i
+    if best_model is None or loss < best_loss:
+        best_loss = loss
+        best_model = nnx.clone(model)  # NNX928
+print(best_loss)
+""",
+        ),
+        clean=(
+            _BEST,
+            _BEST.replace("nnx.update(net, best_params)", "net = nnx.merge(nnx.graphdef(net), best_params)"),
+            _LEFT.replace("  # NNX928", "").replace("return net, best", "return best_params, best"),
+            _LEFT.replace("  # NNX928", "").replace("best_params", "unused"),
+            # without a condition
+            """\
+best = None
+for v in batches:
+    best = nnx.clone(model)
+""",
+        ),
+    ),
+    "NNX927": Cases(
+        bad=(
+            _SEEN,
+            # of all tokens, cut behind the model
+            _SEEN.replace("(net(inputs), targets)", "(logits[:, :-1], targets)").replace(
+                "    inputs, targets = tokens[:, :-1], tokens[:, 1:]\n",
+                "    logits = net(tokens)\n    targets = tokens[:, 1:]\n",
+            ),
+            _HEADS.replace("[:, :, 0]\n", "[:, :, 0]  # NNX927\n"),
+            # a mask of padding alone
+            _SEEN.replace("h = block(h)", "h = block(h, nnx.make_attention_mask(tokens > 0, tokens > 0))").replace(
+                "self.norm(h))", "self.norm(h), mask=mask)"
+            ),
+            # attention of one's own
+            _SCORED.replace("@ self.v(h)", "@ self.v(h)  # NNX927"),
+        ),
+        clean=(
+            _BLOCKS.replace("self.norm(h))", "self.norm(h), mask=nnx.make_causal_mask(h[..., 0]))"),
+            _BLOCKS.replace("h = block(h)", "h = block(h, nnx.make_causal_mask(tokens))").replace(
+                "self.norm(h))", "self.norm(h), mask=mask)"
+            ),
+            _HEADS.replace("q, k, v)", "q, k, v, is_causal=True)"),
+            # tokens that are hidden, and classes of tokens
+            _BLOCKS.replace("(net(inputs), targets)", "(net(jnp.where(tokens > 1, tokens, 0)), tokens)"),
+            _BLOCKS.replace("(net(inputs), targets)", "(net(inputs), inputs)"),
+            # a network without attention
+            _BLOCKS.replace("nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)", "nnx.Linear(8, 8, rngs=rngs)"),
+            _SCORED.replace("        return h + nnx", _HIDDEN),
+            # over the parts of a token
+            _SCORED.replace(".swapaxes(-1, -2)", "[:, 0, :, None]").replace(
+                "scores) @ self.v(h)", "self.k(h)) * self.v(h)"
+            ),
+        ),
+    ),
+    "NNX926": Cases(
+        bad=(
+            _MEASURED.replace(_FIRST, "").replace(
+                "for v in batches:\n", "for v in batches:\n    " + _FIRST.replace("\n", "  # NNX926\n")
+            ),
+            _MEASURED.replace("for v in batches:\n", "for v in batches:\n        metrics.reset()  # NNX926\n"),
+            _TOTAL.replace("total = 0.0\nfor v in batches:\n", "for v in batches:\n    total = 0.0  # NNX926\n"),
+            # what a round has made of its batch
+            """\
+meter = nnx.metrics.Average()
+for batch in batches:
+    meter.reset()  # NNX926
+    loss = jnp.mean(batch ** 2)
+    meter.update(values=loss)
+print(meter.compute())
+""",
+            # two at once, and lists by name
+            """\
+for v in batches:
+    total, count = 0.0, 0  # NNX926
+    total += v.sum()
+    count += 1
+print(total / count)
+""",
+            """\
+for v in batches:
+    history = {"loss": [], "norm": []}  # NNX926
+    history["loss"].append(v.sum())
+    history["norm"].append(jnp.abs(v).max())
+print(history)
+""",
+        ),
+        clean=(
+            _MEASURED.replace("        eval_step(net, metrics, v)  # NNX901\n", "        metrics.update(values=v)\n"),
+            _TOTAL,
+            # each round reads it, or an inner loop fills it
+            _TOTAL.replace("total = 0.0\nfor v in batches:\n", "for v in batches:\n    total = 0.0\n").replace(
+                "sum()\n", "sum()\n    print(total)\n"
+            ),
+            """\
+for epoch in range(3):
+    losses = []
+    for v in batches:
+        losses.append(v.sum())
+print(losses)
+""",
+            """\
+def run(v, meter):
+    for row in v:
+        meter.update(values=row)
+for epoch in range(3):
+    meter = nnx.metrics.Average()
+    run(x, meter)
+print(meter.compute())
+""",
+            # the first that serves
+            """\
+for v in batches:
+    found = []
+    found.append(v)
+    if v.sum() > 2:
+        break
+print(found)
+""",
+            # begun once more behind the loop
+            """\
+for v in batches:
+    total = 0
+    total += v.sum()
+total = 1
+print(total)
+""",
+            """\
+history = []
+for v in batches:
+    record = {"loss": [], "norm": []}
+    record["loss"].append(v.sum())
+    history.append(record)
+print(history)
+""",
+            """\
+for v in batches:
+    total, count = 0.0, 0
+    for row in v:
+        total += row
+        count += 1
+print(total / count)
+""",
+        ),
+    ),
+    "NNX925": Cases(
+        bad=(
+            _CODED.replace("-0.5", "0.5").replace(_RETURN, _WRONG_CODE),
+            # the divergence itself, taken off; of a helper
+            """\
+def divergence(mu, log_std):
+    return 0.5 * (mu * mu + jnp.exp(2 * log_std) - 2 * log_std - 1).sum(-1)
+def loss_fn(v, mu, log_std):
+    return jnp.mean((v - mu) ** 2) - divergence(mu, log_std).mean()  # NNX925
+loss_fn(x, x, x)
+""",
+            _TRIED.replace("- 0.01 * entropy.mean()", "+ 0.01 * entropy.mean()  # NNX925"),
+            # minus the entropy, taken off; of a log-probability
+            """\
+def loss_fn(logits, advantages, weight):
+    log_prob = nnx.log_softmax(logits)
+    policy_loss = -jnp.mean(log_prob * advantages)
+    certainty = jnp.sum(nnx.softmax(logits) * nnx.log_softmax(logits))
+    return policy_loss - weight * certainty  # NNX925
+loss_fn(x, x, 0.01)
+""",
+            _CODED.replace("-0.5", "0.5").replace(
+                "    return jnp.mean(error + beta * kl)\n",
+                "    error += beta * kl  # NNX925\n    return error.mean()\n",
+            ),
+        ),
+        clean=(
+            _CODED,
+            # the loss is minus the bound
+            _CODED.replace("-0.5", "0.5").replace("error + beta", "error - beta"),
+            _CODED.replace("-0.5", "0.5").replace("jnp.mean(error + beta * kl)", "-jnp.mean(beta * kl - error)"),
+            _CODED.replace("-0.5", "0.5").replace("error = optax", "bound = -optax").replace("error", "bound"),
+            _TRIED,
+            # the objective, which climbs
+            _TRIED.replace("-surrogate.mean() - 0.01", "surrogate.mean() + 0.01"),
+            # an entropy that shall be small, without a policy
+            """\
+def adapt(logits, labels):
+    probs = nnx.softmax(logits)
+    entropy = -jnp.sum(probs * jnp.log(probs + 1e-8))
+    return optax.softmax_cross_entropy(logits, labels) + 0.1 * entropy
+adapt(x, x)
+""",
+            # another sum of four
+            """\
+def penalty(v, a, b):
+    return jnp.mean((v - a) ** 2) + (1 + a - b**2 - jnp.exp(b)).sum()
+penalty(x, x, x)
+""",
+            _CODED.replace(
+                "    return jnp.mean(error + beta * kl)\n", "    error += beta * kl\n    return error.mean()\n"
+            ),
+        ),
+    ),
+    "NNX924": Cases(
+        bad=(
+            _DECAYED.replace("p.ndim > 1", "p.ndim < 2").replace("mask=decays)", _MARK),
+            _BY_NAME.replace("not any(", "any(").replace("mask=decays)", _MARK),
+            _OF_DICT.replace("not in", "in").replace("decays)\n", "decays)  # NNX924\n"),
+            # the mask as a tree, by its shape
+            """\
+weights = {"kernel": jnp.ones((2, 2)), "bias": x}
+mask = jax.tree.map(lambda p: len(p.shape) == 1, weights)
+tx = optax.chain(optax.scale_by_adam(), optax.add_decayed_weights(0.1, mask), optax.scale(-0.1))  # NNX924
+""",
+            # one of two optimizers
+            _DECAYED.replace("p.ndim > 1", "p.ndim < 2").replace("mask=decays)", _MARK)
+            + "other = optax.lion(0.1, mask=lambda params: jax.tree.map(lambda p: p.ndim > 1, params))\n",
+        ),
+        clean=(
+            _DECAYED,
+            _DECAYED.replace("p.ndim > 1", "not p.ndim <= 1"),
+            _BY_NAME,
+            _OF_DICT,
+            # what is masked is no decay, or the other masks are
+            _OF_DICT.replace("not in", "in").replace("optax.add_decayed_weights(0.1)", "optax.set_to_zero()"),
+            _DECAYED.replace("p.ndim > 1", "p.size > 1").replace("mask=decays", "mask=lambda p: decays(p)"),
+            # a decay for each kind
+            _DECAYED.replace(
+                "optax.adamw(0.1, weight_decay=0.1, mask=decays)",
+                """\
+optax.chain(
+    optax.add_decayed_weights(0.1, mask=decays),
+    optax.add_decayed_weights(0.01, mask=lambda params: jax.tree.map(lambda p: p.ndim == 1, params)),
+)""",
+            ),
+            # the exceptions, turned around where they are used
+            """\
+weights = {"kernel": jnp.ones((2, 2)), "bias": x}
+spared = jax.tree.map(lambda p: p.ndim == 1, weights)
+tx = optax.adamw(0.1, mask=jax.tree.map(lambda m: not m, spared))
+tx.init(weights)
+""",
+        ),
+    ),
+    "NNX923": Cases(
+        bad=(
+            _SOFT.replace(
+                "lambda n, o: tau * n + (1 - tau) * o, new, old)",
+                "lambda n, o: (1 - tau) * n + tau * o, new, old)  # NNX923",
+            ),
+            # nothing but the names tells, of trees and of the number
+            _MOVING.replace(
+                "e * ema_decay + p * (1 - ema_decay), ema, params)",
+                "e * (1 - ema_decay) + p * ema_decay, ema, params)  # NNX923",
+            ),
+            # a step towards the new, of a function; by a field
+            """\
+class Agent:
+    def __init__(self):
+        self.critic, self.target, self.rate = {"w": x}, {"w": x * 2}, 0.995
+    def sync(self):
+        def move(old, new):
+            return old + self.rate * (new - old)
+        self.target = jax.tree.map(move, self.target, self.critic)  # NNX923
+Agent().sync()
+""",
+            _STEP_OF.replace("0.005)", "0.995)  # NNX923"),
+        ),
+        clean=(
+            # a momentum that is small
+            _MOVING.replace("e * ema_decay + p * (1 - ema_decay)", "0.05 * e + 0.95 * p").replace("ema,", "momentum,"),
+            _SOFT,
+            # a tau that is the weight of the old one
+            _SOFT.replace("tau * n + (1 - tau) * o", "(1 - tau) * n + tau * o").replace("0.01", "0.995"),
+            _MOVING,
+            _STEP_OF,
+            _STEP_OF.replace("online, target, 0.005", "target, online, 0.995"),
+            # a copy, an average of two, and one that goes back into the net
+            _STEP_OF.replace("0.005", "1.0"),
+            """\
+a, b = {"w": x}, {"w": x * 2}
+middle = jax.tree.map(lambda one, two: 0.1 * one + 0.9 * two, a, b)
+""",
+            _SOFT.replace("tau * n + (1 - tau) * o", "(1 - tau) * n + tau * o").replace(
+                "nnx.update(target,", "nnx.update(net,"
+            ),
+        ),
+    ),
+    "NNX922": Cases(
+        bad=(
+            # where the formula is
+            """\
+def distill(student, teacher, v):
+    return optax.kl_divergence(nnx.softmax(student(v)), nnx.softmax(teacher(v))).mean()  # NNX922
+distill(model, model, x)
+""",
+            # by name, with logarithms for targets
+            """\
+log_p, log_q = jax.nn.log_softmax(x), jax.nn.log_softmax(x * 2)
+loss = optax.losses.kl_divergence(
+    log_predictions=log_p,
+    targets=log_q,  # NNX922
+)
+""",
+            # what a model gives, and a helper
+            """\
+class Policy(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        return nnx.softmax(self.fc(v))
+def soften(logits, t):
+    return jax.nn.softmax(logits / t, axis=-1)
+policy = Policy(nnx.Rngs(0))
+def loss_fn(m):
+    probs = m(x)
+    return optax.kl_divergence(
+        probs,  # NNX922
+        soften(x[:2], 2.0),
+    ).sum()
+loss_fn(policy)
+""",
+            """\
+def penalty(logits, old_logits):
+    p, q = jax.nn.log_softmax(logits), nnx.softmax(old_logits)
+    return jax.scipy.special.rel_entr(p, q).sum()  # NNX922
+penalty(x, x)
+""",
+            """\
+teacher = jax.nn.log_softmax(x)
+loss = optax.softmax_cross_entropy(x, teacher)  # NNX922
+""",
+        ),
+        clean=(
+            _DISTILLED,
+            _DISTILLED.replace("nnx.log_softmax(student(v) / 2.0)", "jnp.log(nnx.softmax(student(v) / 2.0) + 1e-8)"),
+            _DISTILLED.replace("jax.nn.softmax(teacher", "nnx.log_softmax(teacher").replace(
+                "optax.kl_divergence", "optax.losses.kl_divergence_with_log_targets"
+            ),
+            _DISTILLED.replace("jax.nn.softmax(teacher(v) / 2.0)", "jnp.exp(nnx.log_softmax(teacher(v) / 2.0))"),
+            "print(jax.scipy.special.rel_entr(jax.nn.softmax(x), nnx.softmax(x)).sum())\n",
+            "print(optax.softmax_cross_entropy(x, jax.nn.softmax(x)))\n",
+            # one of its own, which takes probabilities
+            """\
+def kl_divergence(predictions, targets):
+    return jnp.sum(targets * (jnp.log(targets) - jnp.log(predictions)))
+print(kl_divergence(jax.nn.softmax(x), jax.nn.softmax(x * 2)))
+""",
+        ),
+    ),
+}
