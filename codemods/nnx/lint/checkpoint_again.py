@@ -13,6 +13,7 @@ from codemods.nnx.lint.orbax_calls import checkpointer_calls, path_of
 from codemods.nnx.lint.places import in_test, position, receiver
 from codemods.nnx.lint.syntax import argument, inside, keyword
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call
 
 _EMPTYING = frozenset({"rmtree", "erase_and_create_empty", "unlink", "rename", "replace", "move", "TemporaryDirectory"})
 _PARTS = (ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.Div, ast.Attribute, ast.JoinedStr, ast.FormattedValue,
@@ -41,6 +42,39 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{ast.unparse(path[0])}` exists when this runs again, and Orbax overwrites nothing unless asked to",
                 "give every checkpoint a path of its own, or pass force=True",
             )
+
+    for event in _managed(context):
+        step = argument(event.node, 0, "step")
+        if step is None or keyword(event.node, "force") is not None or in_test(event.scope):
+            continue
+        if _fixed(step, event, event.loops[-1]) and not _once(context, event):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"step `{ast.unparse(step)}` is saved in the first round alone: the manager skips a step that it has",
+                "give it the number of the round",
+            )
+
+
+def _managed(context: Context) -> Iterator[CallEvent]:
+    """Yield the saves by a CheckpointManager that stand in a loop."""
+    if not any(b"CheckpointManager" in module.source.data for module in context.project.modules):
+        return
+    for event in context.bodies.named("save"):
+        callee = event.value.callee
+        if event.scope.module not in context.asked or not isinstance(callee, Attr) or event.value.starred:
+            continue
+        if not event.loops or context.bodies.guarded(event.node, event.scope):
+            continue
+        sources = context.sources.originals(context.flow.here(callee.base, event.scope))
+        if sources and all(
+            isinstance(one.value, Call)
+            and context.flow.calls.callee_name(one) == "orbax.checkpoint.CheckpointManager"
+            and not (isinstance(event.loops[-1], ast.For | ast.While) and inside(one.value.node, event.loops[-1]))
+            for one in sources
+        ):
+            yield event
 
 
 def _fixed(path: ast.expr, event: CallEvent, loop: ast.AST) -> bool:
@@ -172,7 +206,8 @@ RULE = lint_rule(
     "a checkpoint is saved to the same path in every round, without force=True",
     why="""\
 A checkpointer of Orbax refuses to write to a path that exists: the second save raises "Destination already exists". A
-path with the step in its name, a CheckpointManager, or `force=True` is what is meant.
+path with the step in its name, a CheckpointManager, or `force=True` is what is meant. A CheckpointManager that is given
+a step which it has saved before says nothing, returns False and keeps the old one.
 """,
     source="google/orbax issues; measured with Orbax: ValueError",
     severity="error",

@@ -570,6 +570,13 @@ double = jax.tree.map(lambda a: a * 2, params)
     ),
     "NNX717": Cases(
         bad=(
+            """\
+import orbax.checkpoint as ocp
+def fit(path, step):
+    manager = ocp.CheckpointManager(path)
+    for epoch in range(3):
+        manager.save(step, args=ocp.args.StandardSave(nnx.state(model)))  # NNX717
+""",
             "import orbax.checkpoint as ocp\ndef fit(path):\n    saver = ocp.StandardCheckpointer()\n"
             "    for epoch in range(3):\n        saver.save(path, nnx.state(model))  # NNX717\n",
             "import os\nimport orbax.checkpoint as ocp\ndef fit(root, losses):\n    saver = ocp.PyTreeCheckpointer()\n"
@@ -580,6 +587,14 @@ double = jax.tree.map(lambda a: a * 2, params)
             "def fit():\n    for epoch in range(3):\n        save()\n",
         ),
         clean=(
+            """\
+import orbax.checkpoint as ocp
+def fit(path, state):
+    manager = ocp.CheckpointManager(path)
+    for epoch in range(3):
+        manager.save(epoch, args=ocp.args.StandardSave(nnx.state(model)))
+        manager.save(int(state.step), args=ocp.args.StandardSave(nnx.state(model)))
+""",
             _ORBAX + "saver = ocp.PyTreeCheckpointer()\nfor epoch in range(2):\n"
             "    saver.save(os.path.join(root, str(epoch)), {'a': x})\n",
             _ORBAX + "saver = ocp.PyTreeCheckpointer()\nfor epoch in range(2):\n"
