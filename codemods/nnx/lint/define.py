@@ -48,5 +48,5 @@ def lint_rule(
         *(Example(before, after, targets=targets, run=False, unsafe=unsafe) for before, after in mended),
         *(Example(text, text, targets=targets, run=False) for text in clean),
     )
-    level = severity or ("hint" if code.startswith("NNX9") else "")
+    level = severity or ("hint" if code.startswith(("NNX90", "NNX91")) else "")
     return Rule(code, name, summary, why, Kind.LINT, safety, "0.10", source, examples, check, default, severity=level)
