@@ -28,23 +28,24 @@ def _check(context: Context) -> Iterator[Finding]:
         if name != "jax.lax.scan" or not event.value.args or in_test(event.scope):
             continue
         turned = keyword(event.node, "reverse")
-        if (turned is not None and constant(turned) is not False) or _turns(event.scope):
+        if turned is not None and constant(turned) is not False:
             continue
         callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
         function = callees[0].function if len(callees) == 1 else None
-        if function is None or _turns(function.scope):
+        if function is None:
             continue
         sums = (_sum(n) for n in context.bodies.nodes(function.scope) if isinstance(n, ast.BinOp))
-        if any(carried is not None and carried in _carry(context, function) for carried in sums):
+        carried = {name for name in sums if name is not None}
+        if carried & _carry(context, function) and not _turns(event.scope) and not _turns(function.scope):
             yield finding(RULE.code, event.scope, event.node, _MESSAGE, "go backwards: jax.lax.scan(..., reverse=True)")
     for scope, loop in each(context, ast.For):
         if in_test(scope) or not isinstance(loop.iter, ast.Call) or last_word(loop.iter.func) != "range":
             continue
-        if _turns(scope) or len(loop.iter.args) > 2:
+        if len(loop.iter.args) > 2:
             continue
         for node in loop.body:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and last_word(node.targets[0]):
-                if _sum(node.value) == last_word(node.targets[0]):
+                if _sum(node.value) == last_word(node.targets[0]) and not _turns(scope):
                     yield finding(RULE.code, scope, node, _MESSAGE, "go backwards: for t in reversed(range(...))")
 
 
