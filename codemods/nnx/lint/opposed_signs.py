@@ -235,9 +235,10 @@ def _difference(context: Context, node: ast.expr, scope: Scope) -> bool:
 
 def _divergence(context: Context, node: ast.expr, scope: Scope) -> _Part | None:
     """Return the divergence of a Gaussian from the normal one: ``1 + logvar - mean**2 - exp(logvar)`` is minus it."""
-    terms = [(_made(context, term, scope), term, sign) for term, sign in _terms(node, 1)]
-    if len(terms) != 4:
+    given = list(_terms(node, 1))
+    if len(given) != 4:
         return None
+    terms = [(_made(context, term, scope), term, sign) for term, sign in given]
     signs = {sign for made, _, sign in terms if one_of(made, (1,))}
     squares = {sign for made, _, sign in terms if _squared(made)}
     exps = {sign for made, _, sign in terms
