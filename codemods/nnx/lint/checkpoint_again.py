@@ -9,11 +9,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.orbax_calls import checkpointer_calls, path_of
+from codemods.nnx.lint.orbax_calls import checkpointer_calls, manager_saves, path_of
 from codemods.nnx.lint.places import in_test, position, receiver
 from codemods.nnx.lint.syntax import argument, inside, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call
+from codemods.nnx.values import Call
 
 _EMPTYING = frozenset({"rmtree", "erase_and_create_empty", "unlink", "rename", "replace", "move", "TemporaryDirectory"})
 _PARTS = (ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.Div, ast.Attribute, ast.JoinedStr, ast.FormattedValue,
@@ -58,23 +58,12 @@ def _check(context: Context) -> Iterator[Finding]:
 
 
 def _managed(context: Context) -> Iterator[CallEvent]:
-    """Yield the saves by a CheckpointManager that stand in a loop."""
-    if not any(b"CheckpointManager" in module.source.data for module in context.project.modules):
-        return
-    for event in context.bodies.named("save"):
-        callee = event.value.callee
-        if event.scope.module not in context.asked or not isinstance(callee, Attr) or event.value.starred:
-            continue
-        if not event.loops or context.bodies.guarded(event.node, event.scope):
-            continue
-        sources = context.sources.originals(context.flow.here(callee.base, event.scope))
-        if sources and all(
-            isinstance(one.value, Call)
-            and context.flow.calls.callee_name(one) == "orbax.checkpoint.CheckpointManager"
-            and not (isinstance(event.loops[-1], ast.For | ast.While) and inside(one.value.node, event.loops[-1]))
-            for one in sources
-        ):
-            yield event
+    """Yield the saves in a loop by a CheckpointManager that was made before it."""
+    for event, sources in manager_saves(context):
+        loop = event.loops[-1] if event.loops else None
+        if isinstance(loop, ast.For | ast.While):
+            if not any(isinstance(one.value, Call) and inside(one.value.node, loop) for one in sources):
+                yield event
 
 
 def _fixed(path: ast.expr, event: CallEvent, loop: ast.AST) -> bool:

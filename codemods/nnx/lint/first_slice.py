@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.nodes import last_word
 
@@ -18,15 +18,11 @@ def first_slices(context: Context) -> Iterator[tuple[Scope, ast.Subscript, str]]
     Args:
         context: the analysis.
     """
-    for module in context.asked.modules:
-        for scope in (module.scope, *(function.scope for function in module.functions)):
-            if in_test(scope):
-                continue
-            for loop in context.bodies.nodes(scope):
-                if isinstance(loop, ast.For) and (size := _batches(context, scope, loop)):
-                    for node in _first_ones(loop, size):
-                        whole = ast.unparse(node.value)
-                        yield scope, node, f"take that of the round: {whole}[i * {size} : (i + 1) * {size}]"
+    for scope, loop in each(context, ast.For):
+        size = "" if in_test(scope) else _batches(context, scope, loop)
+        for node in _first_ones(loop, size) if size else ():
+            whole = ast.unparse(node.value)
+            yield scope, node, f"take that of the round: {whole}[i * {size} : (i + 1) * {size}]"
 
 
 def _batches(context: Context, scope: Scope, loop: ast.For) -> str:

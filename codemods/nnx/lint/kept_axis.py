@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import argument, constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Value
@@ -19,25 +19,19 @@ _HOMES = ("jax.numpy.", "numpy.")
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for module in context.asked.modules:
-        if not any(module.source.mentions(word) for word in (b"jax.numpy", b"jnp", b"from jax import")):
+    for scope, node in each(context, ast.BinOp):
+        if not isinstance(node.op, ast.Sub | ast.Div | ast.Mult) or in_test(scope):
             continue
-        for scope in (module.scope, *(function.scope for function in module.functions)):
-            if in_test(scope):
-                continue
-            for node in context.bodies.nodes(scope):
-                if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub | ast.Div | ast.Mult):
-                    continue
-                found = _reduced(context, scope, node.left, node.right)
-                if found is not None:
-                    text, axis = found
-                    yield finding(
-                        RULE.code,
-                        scope,
-                        node,
-                        f"`{text}` takes axis {axis} away, and meets the last axis of `{_short(node.left)}`",
-                        "keep the axis: keepdims=True",
-                    )
+        found = _reduced(context, scope, node.left, node.right)
+        if found is not None:
+            text, axis = found
+            yield finding(
+                RULE.code,
+                scope,
+                node,
+                f"`{text}` takes axis {axis} away, and meets the last axis of `{_short(node.left)}`",
+                "keep the axis: keepdims=True",
+            )
 
 
 def _short(node: ast.expr) -> str:

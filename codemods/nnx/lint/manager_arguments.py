@@ -8,27 +8,18 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.values import Attr, Call, Mapping
+from codemods.nnx.lint.orbax_calls import manager_saves
+from codemods.nnx.values import Call, Mapping
 
-_MANAGER = "orbax.checkpoint.CheckpointManager"
 _TREES = frozenset({Kind.STATE, Kind.MODULE, Kind.OPTIMIZER})
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    if not any(b"CheckpointManager" in module.source.data for module in context.project.modules):
-        return
-    for event in context.bodies.named("save"):
-        callee = event.value.callee
-        if event.scope.module not in context.asked or not isinstance(callee, Attr) or event.value.starred:
-            continue
+    for event, sources in manager_saves(context):
         if event.value.keyword("args") is not None or not 1 <= len(event.node.args) <= 2:
             continue
-        if context.bodies.guarded(event.node, event.scope):
-            continue
-        sources = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
-        if not sources or not all(
+        if not all(
             isinstance(s.value, Call)
-            and context.flow.calls.callee_name(s) == _MANAGER
             and len(s.value.args) == 1
             and not s.value.starred
             and not {"checkpointers", "item_handlers", "handler_registry", None} & {key for key, _ in s.value.keywords}

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
@@ -18,25 +18,21 @@ _ONE_HOT = frozenset({"jax.nn.one_hot", "flax.nnx.one_hot", "flax.linen.one_hot"
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for module in context.asked.modules:
-        if not (module.source.mentions(b"argmax") and module.source.mentions(b"one_hot")):
+    if not any(module.source.mentions(b"argmax") for module in context.asked.modules):
+        return
+    for scope, node in each(context, ast.Compare, ast.Call):
+        pair = _compared(node)
+        if pair is None or in_test(scope):
             continue
-        for scope in (module.scope, *(function.scope for function in module.functions)):
-            if in_test(scope):
-                continue
-            for node in context.bodies.nodes(scope):
-                pair = _compared(node)
-                if pair is None:
-                    continue
-                for classes, labels in (pair, pair[::-1]):
-                    if _classes(context, scope, classes) and _one_hot(context, scope, labels):
-                        yield finding(
-                            RULE.code,
-                            scope,
-                            node,
-                            f"`{ast.unparse(labels)}` is one-hot: each class is compared with all its zeros and ones",
-                            "compare with the classes: jnp.argmax(labels, axis=-1)",
-                        )
+        for classes, labels in (pair, pair[::-1]):
+            if _classes(context, scope, classes) and _one_hot(context, scope, labels):
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    f"`{ast.unparse(labels)}` is one-hot: each class is compared with all its zeros and ones",
+                    "compare with the classes: jnp.argmax(labels, axis=-1)",
+                )
 
 
 def _compared(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:

@@ -17,6 +17,7 @@ from codemods.nnx.values import Attr, Call, Const, Unknown, Value
 
 CHECKPOINTERS = frozenset({"StandardCheckpointer", "PyTreeCheckpointer", "Checkpointer", "AsyncCheckpointer"})
 ASYNC = frozenset({"StandardCheckpointer", "AsyncCheckpointer"})
+_MANAGER = "orbax.checkpoint.CheckpointManager"
 _PATHS = frozenset({"pathlib.Path", "pathlib.PosixPath", "etils.epath.Path", "pathlib.PurePath"})
 _WHOLE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\|[a-z0-9]+://")
 
@@ -38,6 +39,26 @@ def checkpointer_calls(context: Context, *methods: str) -> Iterator[tuple[CallEv
         names = {context.flow.calls.callee_name(source) for source in sources}
         if len(sources) == 1 and all(n.startswith("orbax.checkpoint") and last(n) in CHECKPOINTERS for n in names):
             yield event, last(names.pop()), sources[0]
+
+
+def manager_saves(context: Context) -> Iterator[tuple[CallEvent, list[Bound]]]:
+    """Yield the saves of a CheckpointManager that no ``try`` is around, with the calls that may have made it.
+
+    Args:
+        context: the analysis.
+    """
+    if not any(b"CheckpointManager" in module.source.data for module in context.project.modules):
+        return
+    for event in context.bodies.named("save"):
+        callee = event.value.callee
+        if event.scope.module not in context.asked or not isinstance(callee, Attr) or event.value.starred:
+            continue
+        if context.bodies.guarded(event.node, event.scope):
+            continue
+        sources = list(context.sources.originals(context.flow.here(callee.base, event.scope)))
+        made = [isinstance(s.value, Call) and context.flow.calls.callee_name(s) == _MANAGER for s in sources]
+        if made and all(made):
+            yield event, sources
 
 
 def path_of(event: CallEvent) -> tuple[ast.expr, Value] | None:
