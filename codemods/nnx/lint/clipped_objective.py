@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.own_ratio import around_one
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.policy_losses import made_by
+from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.nodes import last_word
 
 _HOMES = ("jax.numpy.", "numpy.", "jax.lax.")
@@ -31,7 +33,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if one is None or two is None or one[0] != two[0] or not _clipped_and_not(context, scope, one[1], two[1]):
             continue
         greater = last_word(event.node.func) in {"maximum", "max"}
-        if greater is (one[0] > 0):
+        # the greater of costs is right: there the advantages are those of a cost, and nothing turns the sign
+        if greater is (one[0] > 0) and greater is _negated(context, scope, event):
             yield finding(
                 RULE.code,
                 scope,
@@ -40,6 +43,28 @@ def _check(context: Context) -> Iterator[Finding]:
                 "beyond the clipped range",
                 "take the smaller one, and its negative as the loss: -jnp.minimum(ratio * adv, clipped * adv).mean()",
             )
+
+
+def _negated(context: Context, scope: Scope, event: CallEvent) -> bool:
+    """Say whether the sign of what a call gives is turned, in its statement or where its variable is read."""
+    parents = around(context, scope)
+    node: ast.AST | None = event.node
+    turned = False
+    while node is not None and not isinstance(node, ast.stmt):
+        outer = parents.get(node)
+        if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.USub):
+            turned = not turned
+        if isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Sub) and outer.right is node:
+            turned = not turned
+        node = outer
+    statement = event.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if isinstance(target, ast.Name):
+        turned ^= any(
+            isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) and target.id in names_in(n.operand)
+            for n in context.bodies.nodes(scope)
+        )
+    return turned
 
 
 def _product(context: Context, scope: Scope, node: ast.expr) -> tuple[int, list[ast.expr]] | None:

@@ -18,6 +18,7 @@ from codemods.nnx.nodes import last_word
 _LOSS = re.compile(r"(^|_)(policy|actor|pg|reinforce|vpg|a2c)_(\w+_)?loss")
 _TURNED = re.compile(r"neg|minus|objective|surrogate")
 _ADVANTAGE = re.compile(r"(\w+_)?(advantages?|advs?|returns?|rewards?_to_go)")
+_COSTS = re.compile(rb"(?<![a-z])(costs?|energy|energies|minimi[sz]e|tours?|lengths?_of)(?![a-z])", re.I)
 _REDUCING = frozenset({"mean", "sum"})
 _PICKING = frozenset({"take_along_axis", "log_prob", "log_softmax", "squeeze"})
 _DEPTH = 5
@@ -25,6 +26,8 @@ _DEPTH = 5
 
 def _check(context: Context) -> Iterator[Finding]:
     for module in context.asked.modules:
+        if _COSTS.search(module.source.data):
+            continue  # advantages may be those of a cost, of which less is better
         for function in module.functions:
             name = function.name.lower()
             if not _LOSS.search(name) or _TURNED.search(name) or in_test(function.scope):
@@ -121,7 +124,7 @@ RULE = lint_rule(
     why="""\
 The gradient of the mean of `log_prob * advantage` makes actions with a high advantage more likely. An optimizer goes
 against the gradient of what it is given, so that the loss has to be the negative. The rule goes by the names of the
-function and of the advantages, and is silent where a caller turns the sign.
+function and of the advantages, and is silent where a caller turns the sign, or where the file speaks of costs.
 """,
     source="Sutton and Barto, section 13.3; measured: the probability of the better action falls",
     severity="error",

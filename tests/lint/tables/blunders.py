@@ -194,6 +194,12 @@ def chosen(q, actions):
             """\
 def loss(log_prob, old, adv, eps):
     ratio = jnp.exp(log_prob - old)
+    objective = jnp.maximum(ratio * adv, jnp.clip(ratio, 1 - eps, 1 + eps) * adv)  # NNX985
+    return -objective.mean()
+""",
+            """\
+def loss(log_prob, old, adv, eps):
+    ratio = jnp.exp(log_prob - old)
     clipped = jnp.clip(ratio, 1 - eps, 1 + eps)
     return -jnp.mean(jnp.maximum(ratio * adv, clipped * adv))  # NNX985
 """,
@@ -213,6 +219,12 @@ def loss(log_prob, old, adv):
 """,
         ),
         clean=(
+            """\
+def of_costs(log_prob, old, adv, eps):
+    ratio = jnp.exp(log_prob - old)
+    clipped = jnp.clip(ratio, 1 - eps, 1 + eps)
+    return jnp.maximum(ratio * adv, clipped * adv).mean()
+""",
             """\
 def loss(log_prob, old, adv, eps):
     ratio = jnp.exp(log_prob - old)
@@ -259,6 +271,11 @@ def reinforce_loss(logits, actions, returns):
 """,
         ),
         clean=(
+            """\
+def policy_loss(dist, actions, energies, baseline):
+    adv = energies - baseline
+    return jnp.mean(dist.log_prob(actions) * adv)
+""",
             """\
 def policy_loss(logits, actions, advantages):
     log_probs = jax.nn.log_softmax(logits)
