@@ -11,11 +11,12 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, names_in, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import gradient
-from codemods.nnx.values import Call, Item, Value
+from codemods.nnx.values import Call, Item
 
 # what is made small, by its name, and what is made great, or is no parameter of a model
 _LOSS = re.compile(r"(?<![a-z])(loss\w*|mse|mae|cost|nll|bce|xent|cross_?entropy|\w+loss|\w*error|risk)(?![a-z])")
@@ -28,7 +29,6 @@ _HELD = re.compile(
     r"adv|delta|noise|perturb|image|img|pixel|input|lam|mult|dual|mu|nu|latent|sample|pos|coord|^x\w?$|^z"
 )
 _GREATER = re.compile(rb"ascen[dt]|maximi[sz]|lower.?bound", re.I)  # a file that speaks of these may mean it
-_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"})
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -113,7 +113,7 @@ def _mapped(context: Context, scope: Scope, call: ast.Call) -> str | None:
     if last_word(call.func) not in {"map", "tree_map"}:
         return None
     value = scope.module.values.get(call)
-    if not isinstance(value, Call) or context.flow.calls.callee_name(context.flow.here(value, scope)) not in _MAPS:
+    if not isinstance(value, Call) or context.flow.calls.callee_name(context.flow.here(value, scope)) not in TREE_MAPS:
         return None
     function = call.args[0]
     if not isinstance(function, ast.Lambda) or len(function.args.args) != 2 or not isinstance(function.body, ast.BinOp):
@@ -151,10 +151,8 @@ def _untouched(context: Context, bound: Bound) -> bool:
     """Say whether a value is a part of what a gradient function gives, and nothing was done to it since."""
     bound = context.flow.resolve(bound)
     while isinstance(bound.value, Item | Indexed):
-        inner: Value = bound.value.base
-        bound = context.flow.follow(bound, inner)
-    name = context.flow.calls.callee_name(bound) if isinstance(bound.value, Call) else "?"
-    return isinstance(bound.value, Call) and not name
+        bound = context.flow.follow(bound, bound.value.base)
+    return isinstance(bound.value, Call) and not context.flow.calls.callee_name(bound)
 
 
 def _minimized(function: FunctionFacts) -> bool:

@@ -10,11 +10,11 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, in_test
 from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
 
-_SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax", "flax.linen.softmax", "flax.linen.activation.softmax"})
 # where the queries, slots or capsules compete for the values on purpose
 _COMPETING = re.compile(r"slot|caps|rout|moe|expert|cluster|sinkhorn|dispatch|inverted|match|assign", re.I)
 _PRODUCTS = frozenset({"einsum", "matmul", "dot"})
@@ -22,7 +22,7 @@ _PRODUCTS = frozenset({"einsum", "matmul", "dot"})
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "softmax"):
-        if name not in _SOFTMAX or in_test(event.scope) or _competes(event):
+        if name not in SOFTMAX or in_test(event.scope) or _competes(event):
             continue
         axis = argument(event.node, 1, "axis")
         number = -1 if axis is None else constant(axis)

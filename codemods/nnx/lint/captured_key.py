@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, uses
 from codemods.nnx.lint.names import COMPILING, last
-from codemods.nnx.lint.places import in_test, shown
+from codemods.nnx.lint.places import in_test, shown, stands_in
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.project import enclosing_function
 from codemods.nnx.values import Call, Free, Item, Param, Value
@@ -93,17 +93,23 @@ def _rounds(loops: tuple[ast.AST, ...]) -> bool:
 
 def _kept(context: Context, key: Free, step: FunctionFacts) -> bool:
     """Say whether a key is bound once, outside of the compiled function."""
-    inner: Scope | None = key.scope
-    while inner is not None:
-        if inner is step.scope:
-            return False
-        inner = inner.parent
+    if stands_in(key.scope, step.scope) or any(_rounds(event.loops) for event in _makers(context, key)):
+        return False
+    return key_bound_once(context, key) is not None
+
+
+def key_bound_once(context: Context, key: Free) -> Value | None:
+    """Return what the only binding of a key gives it, a parameter or what is made of a seed; None for others.
+
+    Args:
+        context: the analysis.
+        key: the variable, as an inner function reads it.
+    """
     bindings = key.scope.bindings.get(key.name, ())
     if len(bindings) != 1 or key.name in key.scope.rebound or key.name in key.scope.remote:
-        return False
-    if any(_rounds(event.loops) for event in _makers(context, key)):
-        return False
-    return isinstance(bindings[0], Param) or seeded(context, bindings[0], key)
+        return None
+    made = bindings[0]
+    return made if isinstance(made, Param) or _seeded(context, made, key) else None
 
 
 def _makers(context: Context, key: Free) -> list[CallEvent]:
@@ -111,14 +117,8 @@ def _makers(context: Context, key: Free) -> list[CallEvent]:
     return context.flow.sites.callers(key.scope.function) if key.scope.function is not None else []
 
 
-def seeded(context: Context, value: Value, key: Free) -> bool:
-    """Say whether a value is a key that is made of a seed, or a part of another key.
-
-    Args:
-        context: the analysis.
-        value: what the variable is bound to.
-        key: the variable, as an inner function reads it.
-    """
+def _seeded(context: Context, value: Value, key: Free) -> bool:
+    """Say whether a value is a key that is made of a seed, or a part of another key."""
     while isinstance(value, Item):
         value = value.base
     return isinstance(value, Call) and context.flow.calls.callee_name(context.flow.here(value, key.scope)) in SEEDING

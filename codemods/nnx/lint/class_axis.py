@@ -11,7 +11,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, resolved
 from codemods.nnx.lint.syntax import argument, constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Param
@@ -53,11 +53,8 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _made(context: Context, scope: Scope, node: ast.expr | None) -> Call | None:
     """Return the call of a softmax that an expression is the result of."""
-    value = scope.module.values.get(node) if node is not None else None
-    if value is None:
-        return None
-    found = context.flow.resolve(context.flow.here(value, scope))
-    if not isinstance(found.value, Call) or context.flow.calls.callee_name(found) not in _MAKING:
+    found = resolved(context, node, scope) if node is not None else None
+    if found is None or not isinstance(found.value, Call) or context.flow.calls.callee_name(found) not in _MAKING:
         return None
     return found.value
 

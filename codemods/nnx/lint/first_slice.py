@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
-from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.places import each, in_test, written
 from codemods.nnx.lint.syntax import constant, names_in
 from codemods.nnx.nodes import last_word
 
@@ -34,23 +34,11 @@ def _batches(context: Context, scope: Scope, loop: ast.For) -> str:
         return ""
     ends = counted.args
     if len(ends) == 1:
-        number = _written(context, scope, ends[0])
+        number = written(context, ends[0], scope)
         return (
             ast.unparse(number.right) if isinstance(number, ast.BinOp) and isinstance(number.op, ast.FloorDiv) else ""
         )
     return ast.unparse(ends[2]) if len(ends) == 3 and constant(ends[0]) == 0 else ""
-
-
-def _written(context: Context, scope: Scope, node: ast.expr) -> ast.expr:
-    """Return what a variable is bound to, if that is one expression of the same body."""
-    if not isinstance(node, ast.Name) or len(scope.bindings.get(node.id, ())) != 1:
-        return node
-    made = [
-        n.value
-        for n in context.bodies.nodes(scope)
-        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)
-    ]
-    return made[0] if len(made) == 1 else node
 
 
 def _first_ones(loop: ast.For, size: str) -> Iterator[ast.Subscript]:

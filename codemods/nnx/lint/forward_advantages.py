@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import FunctionFacts, Scope
+from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.places import each, foreign, in_test
 from codemods.nnx.lint.syntax import constant, entry_word, keyword, names_in, operands
 from codemods.nnx.nodes import last_word
@@ -24,19 +24,10 @@ def forward_advantages(context: Context) -> Iterator[tuple[Scope, ast.AST, str]]
     Args:
         context: the analysis.
     """
-    for event, name in foreign(context, "scan"):
-        if name != "jax.lax.scan" or not event.value.args or in_test(event.scope):
-            continue
-        turned = keyword(event.node, "reverse")
-        if turned is not None and constant(turned) is not False:
-            continue
-        callees = context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope))
-        function = callees[0].function if len(callees) == 1 else None
-        if function is None:
-            continue
+    for event, function in forward_scans(context):
         sums = (_sum(n) for n in context.bodies.nodes(function.scope) if isinstance(n, ast.BinOp))
         carried = {name for name in sums if name is not None}
-        if carried & _carry(context, function) and not _turns(event.scope) and not _turns(function.scope):
+        if carried & carry_names(context, function) and not _turns(event.scope) and not _turns(function.scope):
             yield event.scope, event.node, "go backwards: jax.lax.scan(..., reverse=True)"
     for scope, loop in each(context, ast.For):
         if in_test(scope) or not isinstance(loop.iter, ast.Call) or last_word(loop.iter.func) != "range":
@@ -49,6 +40,24 @@ def forward_advantages(context: Context) -> Iterator[tuple[Scope, ast.AST, str]]
                     yield scope, node, "go backwards: for t in reversed(range(...))"
 
 
+def forward_scans(context: Context) -> Iterator[tuple[CallEvent, FunctionFacts]]:
+    """Yield the scans that begin at the first step, each with its body.
+
+    Args:
+        context: the analysis.
+    """
+    for event, name in foreign(context, "scan"):
+        body = event.value.argument(0, "f")
+        if name != "jax.lax.scan" or body is None or in_test(event.scope):
+            continue
+        turned = keyword(event.node, "reverse")
+        if turned is not None and constant(turned) is not False:
+            continue
+        callees = context.flow.calls.callables(context.flow.here(body, event.scope))
+        if len(callees) == 1:
+            yield event, callees[0].function
+
+
 def _turns(scope: Scope) -> bool:
     """Say whether a function, or one around it, speaks of going backwards."""
     node: ast.AST | None = scope.function.node if scope.function is not None else None
@@ -59,8 +68,13 @@ def _turns(scope: Scope) -> bool:
     return _BACKWARDS.search(text) is not None or (outer is not None and outer.function is not None and _turns(outer))
 
 
-def _carry(context: Context, function: FunctionFacts) -> set[str]:
-    """Return the names of the carry of a scanned function and of its parts."""
+def carry_names(context: Context, function: FunctionFacts) -> set[str]:
+    """Return the names of the carry of a scanned function and of its parts.
+
+    Args:
+        context: the analysis.
+        function: the body of the scan.
+    """
     first = next(iter(function.params), "")
     found = {first}
     for node in context.bodies.nodes(function.scope):

@@ -10,9 +10,8 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.forward_advantages import forward_advantages
-from codemods.nnx.lint.places import foreign, in_test
-from codemods.nnx.lint.syntax import argument, constant, keyword, names_in, operands
+from codemods.nnx.lint.forward_advantages import carry_names, forward_advantages, forward_scans
+from codemods.nnx.lint.syntax import argument, names_in, operands
 from codemods.nnx.nodes import last_word
 
 # functions of these names compute what is still to come
@@ -42,17 +41,12 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _by_name(context: Context) -> Iterator[tuple[Scope, ast.AST, str]]:
     """Yield the scans in functions for returns that add their discounted carry to each step."""
-    for event, name in foreign(context, "scan"):
-        if name != "jax.lax.scan" or in_test(event.scope) or not _to_come(event.scope):
-            continue
-        turned = keyword(event.node, "reverse")
-        if turned is not None and constant(turned) is not False:
-            continue
+    for event, body in forward_scans(context):
         over = argument(event.node, 2, "xs")
-        body = _body(context, event.scope, argument(event.node, 0, "f"))
-        if body is None or over is None or _turns(context, event.scope, over) or not _collects(body.node):
+        if over is None or not _to_come(event.scope) or _turns(context, event.scope, over):
             continue
-        yield event.scope, event.node, "go backwards: jax.lax.scan(..., reverse=True)"
+        if _collects(context, body):
+            yield event.scope, event.node, "go backwards: jax.lax.scan(..., reverse=True)"
 
 
 def _to_come(scope: Scope) -> bool:
@@ -63,12 +57,6 @@ def _to_come(scope: Scope) -> bool:
         parent = function.scope.parent
         function = parent.function if parent is not None else None
     return False
-
-
-def _body(context: Context, scope: Scope, node: ast.expr | None) -> FunctionFacts | None:
-    value = scope.module.values.get(node) if node is not None else None
-    found = context.flow.calls.callables(context.flow.here(value, scope)) if value is not None else []
-    return found[0].function if len(found) == 1 else None
 
 
 def _turns(context: Context, scope: Scope, given: ast.expr) -> bool:
@@ -89,24 +77,15 @@ def _turns(context: Context, scope: Scope, given: ast.expr) -> bool:
     )
 
 
-def _collects(body: ast.AST) -> bool:
+def _collects(context: Context, body: FunctionFacts) -> bool:
     """Say whether a body adds its carry, times a discount, to what the step gives."""
-    args = getattr(body, "args", None)
-    carried = args.args[0].arg if args is not None and args.args else ""
-    names = {carried}
-    for node in ast.walk(body):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == carried:
-            names |= {n for target in node.targets for n in names_in(target)}
+    names = carry_names(context, body)
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
-        and any(_discounted(t, names) for t in _terms(node))
-        for node in ast.walk(body)
+        and any(_discounted(term, names) for term in operands(node, ast.Add))
+        for node in context.bodies.nodes(body.scope)
     )
-
-
-def _terms(node: ast.expr) -> list[ast.expr]:
-    return operands(node, ast.Add)
 
 
 def _discounted(term: ast.expr, carried: set[str]) -> bool:

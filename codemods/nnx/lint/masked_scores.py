@@ -7,46 +7,28 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import Meaning, meaning
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.names import SOFTMAX
+from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.syntax import constant, operands
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Unknown, Value
 
-_SOFTMAX = frozenset({"jax.nn.softmax", "flax.nnx.softmax", "flax.linen.softmax", "flax.linen.activation.softmax"})
 _MASK = re.compile(r"(\w+_)?mask")
 _FAR = -100  # from which number on something added to a score hides it
 
 
 def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "softmax"):
-        if name not in _SOFTMAX or in_test(event.scope) or not event.node.args or event.value.keyword("where"):
+        if name not in SOFTMAX or in_test(event.scope) or not event.node.args or event.value.keyword("where"):
             continue
-        scores = _written(context, event)
+        scores = written(context, event.node.args[0], event.scope)
         found = _of_where(context, event.scope, scores) or _of_sum(context, event.scope, scores)
         found = found or _of_product(context, event.scope, scores)
         if found is not None:
             yield finding(RULE.code, event.scope, scores, *found)
-
-
-def _written(context: Context, event: CallEvent) -> ast.expr:
-    """Return the expression that makes the scores: what their variable was bound to last, if it is one of those."""
-    node = event.node.args[0]
-    if not isinstance(node, ast.Name):
-        return node
-    value = event.scope.module.values.get(node)
-    for other in context.bodies.nodes(event.scope):
-        if isinstance(other, ast.Assign) and value is not None and _same(event.scope, other.value, value):
-            return other.value
-    return node
-
-
-def _same(scope: Scope, node: ast.expr, value: Value) -> bool:
-    found = scope.module.values.get(node)
-    return found is value or (isinstance(value, Unknown) and value.node is node)
 
 
 def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.places import each, in_test, resolved
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
@@ -20,12 +20,9 @@ _ONE_HOT = frozenset({"jax.nn.one_hot", "flax.nnx.one_hot", "flax.linen.one_hot"
 def _check(context: Context) -> Iterator[Finding]:
     if not any(module.source.mentions(b"argmax") for module in context.asked.modules):
         return
-    for scope, node in each(context, ast.Compare, ast.Call):
-        pair = _compared(node)
-        if pair is None or in_test(scope):
-            continue
+    for scope, node, pair in _compared(context):
         for classes, labels in (pair, pair[::-1]):
-            if _classes(context, scope, classes) and _one_hot(context, scope, labels):
+            if not in_test(scope) and _classes(context, scope, classes) and _one_hot(context, scope, labels):
                 yield finding(
                     RULE.code,
                     scope,
@@ -35,21 +32,22 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
-def _compared(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
-        return node.left, node.comparators[0]
-    if isinstance(node, ast.Call) and last_word(node.func) == "equal" and len(node.args) == 2:
-        return node.args[0], node.args[1]
-    return None
+def _compared(context: Context) -> Iterator[tuple[Scope, ast.expr, tuple[ast.expr, ast.expr]]]:
+    """Yield what is compared for being equal."""
+    for scope, node in each(context, ast.Compare):
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+            yield scope, node, (node.left, node.comparators[0])
+    for event in context.bodies.named("equal"):
+        if event.scope.module in context.asked and len(event.node.args) == 2:
+            yield event.scope, event.node, (event.node.args[0], event.node.args[1])
 
 
 def _classes(context: Context, scope: Scope, node: ast.expr) -> bool:
     """Say whether an expression is the numbers of the classes that ``argmax`` finds, without an axis for them."""
-    value = scope.module.values.get(node)
-    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
-    if not isinstance(found, Call) or last_word(found.node.func) != "argmax":
+    found = resolved(context, node, scope)
+    if found is None or not isinstance(found.value, Call) or last_word(found.value.node.func) != "argmax":
         return False
-    kept = keyword(found.node, "keepdims")
+    kept = keyword(found.value.node, "keepdims")
     return kept is None or constant(kept) is False
 
 

@@ -344,6 +344,18 @@ def shown(function: FunctionFacts) -> str:
     return "a lambda" if function.name == "<lambda>" else f"`{function.name}`"
 
 
+def stands_in(scope: Scope | None, outer: Scope) -> bool:
+    """Say whether a scope is another one, or one in it.
+
+    Args:
+        scope: the scope; None for none.
+        outer: the other one.
+    """
+    while scope is not None and scope is not outer:
+        scope = scope.parent
+    return scope is outer
+
+
 def in_test(scope: Scope) -> bool:
     """Say whether a scope belongs to a test, where results are often compared on purpose."""
     if is_test(scope.module):

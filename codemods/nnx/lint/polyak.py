@@ -14,7 +14,8 @@ from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Value
 
-_AVERAGE = re.compile(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|slow)(_|$)", re.I)
+# names of averages, and of what follows a model slowly
+AVERAGE = re.compile(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|slow)(_|$)", re.I)
 
 
 def misplaced_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]:
@@ -36,7 +37,7 @@ def misplaced_averages(context: Context) -> Iterator[tuple[CallEvent, str, str]]
         if step is not None and step > 0.5:
             continue  # the weight of the average itself
         new, old, target = (last_word(node) for node in (*places, taken) if node is not None)
-        if _AVERAGE.search(new) and _AVERAGE.search(target) and old and not _AVERAGE.search(old):
+        if AVERAGE.search(new) and AVERAGE.search(target) and old and not AVERAGE.search(old):
             yield (
                 event,
                 f"optax.incremental_update(new, old, step) moves the old towards the new: with a small step "

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.lint.captured_key import ON_PURPOSE, SEEDING, draws_noise, seeded
+from codemods.nnx.lint.captured_key import ON_PURPOSE, SEEDING, draws_noise, key_bound_once
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import SAME, Use, uses
 from codemods.nnx.lint.meant import same_said
 from codemods.nnx.lint.owners import owner_class
-from codemods.nnx.lint.places import in_test
+from codemods.nnx.lint.places import in_test, stands_in
 from codemods.nnx.lint.syntax import inside, names_in
 from codemods.nnx.lint.traced import Root
 from codemods.nnx.nodes import last_word
@@ -118,33 +118,23 @@ def _same_in_loop(context: Context, use: Use, root: Root) -> bool:
     """Say whether a loop asks for gradients round after round, steps, and leaves the key as it was before it."""
     key = use.key
     assert isinstance(key, Free)
-    bindings = key.scope.bindings.get(key.name, ())
-    if len(bindings) != 1 or key.name in key.scope.rebound or key.name in key.scope.remote:
-        return False
-    made = bindings[0]
-    if not isinstance(made, Param) and not seeded(context, made, key):
+    made = key_bound_once(context, key)
+    if made is None:
         return False
     for event in context.traced.calls_of(root):
         for loop in event.loops:
             if not isinstance(loop, ast.For | ast.While) or not _steps(loop):
                 continue
-            if _around(key.scope, event.scope) and not (isinstance(made, Call | Item) and _made_within(made, loop)):
+            if stands_in(event.scope, key.scope) and not _made_within(made, loop):
                 return True
     return False
 
 
 def _made_within(made: Value, loop: ast.AST) -> bool:
+    """Say whether a key, or what it is a part of, is made in a loop."""
     while isinstance(made, Item):
         made = made.base
     return isinstance(made, Call) and inside(made.node, loop)
-
-
-def _around(outer: Scope, inner: Scope | None) -> bool:
-    while inner is not None:
-        if inner is outer:
-            return True
-        inner = inner.parent
-    return False
 
 
 def _steps(loop: ast.For | ast.While) -> bool:
@@ -154,13 +144,11 @@ def _steps(loop: ast.For | ast.While) -> bool:
         if not isinstance(node, ast.Call) or last_word(node.func) not in _STEPPING:
             continue
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if last_word(node.func) != "update" or (isinstance(owner, ast.Name | ast.Attribute) and _lasts(owner, bound)):
+        if last_word(node.func) != "update":
+            return True
+        if isinstance(owner, ast.Name | ast.Attribute) and not names_in(owner) & bound:
             return True
     return False
-
-
-def _lasts(owner: ast.expr, bound: set[str]) -> bool:
-    return not names_in(owner) & bound
 
 
 def _seeded_again(context: Context) -> Iterator[tuple[Use, str]]:

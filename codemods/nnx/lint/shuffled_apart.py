@@ -49,19 +49,17 @@ class _Order:
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    blocks: dict[int, list[_Order]] = {}
-    homes: dict[int, list[ast.stmt]] = {}
+    found: dict[int, tuple[list[ast.stmt], list[_Order]]] = {}  # by the block that they stand in
     for event in context.bodies.named(*_ORDERING):
         if event.scope.module not in context.asked or in_test(event.scope):
             continue
         order, block = _order(context, event), _block(context, event)
         if order is not None and block is not None:
-            blocks.setdefault(id(block), []).append(order)
-            homes[id(block)] = block
-    for place, orders in blocks.items():
+            found.setdefault(id(block), (block, []))[1].append(order)
+    for block, orders in found.values():
         for number, second in enumerate(orders):
             for first in orders[:number]:
-                if _apart(context, first, second, homes[place]):
+                if _apart(context, first, second, block):
                     yield finding(
                         RULE.code,
                         second.event.scope,

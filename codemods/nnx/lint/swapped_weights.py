@@ -14,11 +14,11 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import TREE_MAPS
 from codemods.nnx.lint.numbers import the_number
 from codemods.nnx.lint.places import foreign, formula_of, in_test, resolved
+from codemods.nnx.lint.polyak import AVERAGE
 from codemods.nnx.lint.syntax import argument, operands
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call
 
-_AVERAGE = re.compile(r"(^|_)(ema|target|avg|average|averaged|teacher|shadow|polyak|slow)(_|$)", re.I)
 _OF_GRADIENTS = re.compile(r"momentum|velocity|grad|trace", re.I)  # which may forget as fast as they like
 _DECAY = re.compile(r"(^|_)decay(_rate)?$", re.I)
 _LITTLE = 0.1  # the weight that no average gives what it has
@@ -102,7 +102,7 @@ def _average(
         same = [place for place in (0, 1) if goal & texts[place]]
         if same:
             return same[0] if len(same) == 1 else None
-    named = [any(_AVERAGE.search(word) for word in _words(context, tree, event.scope)) for tree in trees]
+    named = [any(AVERAGE.search(word) for word in _words(context, tree, event.scope)) for tree in trees]
     return named.index(True) if named.count(True) == 1 else None
 
 
