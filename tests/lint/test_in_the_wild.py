@@ -22,6 +22,68 @@ from flax import nnx
 """
 
 RIGHT = {
+    "a method that is mapped over a key for each member": """\
+class World:
+    @functools.partial(jax.vmap, in_axes=[None, 0, 0])
+    def force(self, key, position):
+        return position + jax.random.normal(key, position.shape)
+
+    def step(self, key, count):
+        keys = jax.random.split(key, count)
+        return self.force(keys, jnp.zeros((count, 2)))
+
+print(World().step(jax.random.key(0), 3).shape)
+""",
+    "a function that its class keeps, mapped and kept in an attribute of another object": """\
+class Linear:
+    def __init__(self):
+        self.weights = jnp.ones(3)
+
+    @jax.jit
+    def value(weights, state):
+        return state @ weights
+
+    @jax.jit
+    def loss(weights, state):
+        return (state @ weights).mean()
+
+class Agent:
+    def __init__(self):
+        self.linear = Linear()
+        self.values = jax.jit(jax.vmap(Linear.value, in_axes=[None, 0]))
+        self.slopes = jax.grad(Linear.loss)
+
+    def act(self, states):
+        return self.values(self.linear.weights, states), self.slopes(self.linear.weights, states)
+
+print(Agent().act(jnp.ones((2, 3))))
+""",
+    "an axis that is left out or None": """\
+@jax.jit
+def joined(parts, axis=0):
+    return jnp.concatenate(parts, axis=axis)
+
+print(joined([jnp.ones(2), jnp.zeros(1)]), joined([jnp.ones((2, 2))], axis=None))
+""",
+    "metrics that are given the losses of one device": """\
+@functools.partial(jax.pmap, axis_name="devices")
+def step(params, x, metrics):
+    loss, grads = jax.value_and_grad(lambda p: jnp.mean((x @ p) ** 2))(params)
+    loss_and_slope, _ = jax.value_and_grad(lambda p: jnp.mean(p**2))(params)
+    (grads,) = jax.lax.pmean((grads,), "devices")
+    metrics.update(g_loss=loss, own=loss_and_slope)
+    return params - 0.1 * grads, loss
+
+print(step(jnp.ones((1, 2)), jnp.ones((1, 3, 2)), {})[0].shape)
+""",
+    "two keys of one split that are unpacked together": """\
+def draws(key):
+    keys = jax.random.split(key)
+    one, two = keys[0], keys[1]
+    return jax.random.normal(one), jax.random.normal(two)
+
+print(draws(jax.random.key(0)))
+""",
     "a length that is no array in the way it is asked for": """\
 def longest(rows, known=None):
     if known is None:

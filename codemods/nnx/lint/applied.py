@@ -95,4 +95,7 @@ def _own(event: CallEvent, root: Root) -> int:
 
 def _unbound(event: CallEvent, root: Root) -> bool:
     """Say whether a method is called without an object before the dot, as what a transform made of it elsewhere."""
-    return not root.decorator and isinstance(event.node.func, ast.Name | ast.Call)
+    if root.decorator:
+        return False
+    # what is kept in an attribute of an object gets no object, what a class body binds does
+    return isinstance(event.node.func, ast.Name | ast.Call) or root.scope.owner is None

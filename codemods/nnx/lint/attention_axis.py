@@ -100,6 +100,8 @@ def _summed(user: ast.AST, weights: list[ast.AST]) -> tuple[int, list[int]] | No
         return None
     mine = parts[places[0]]
     others = "".join(part for place, part in enumerate(parts) if place != places[0])
+    if len(mine) > 2 and len(others) == 2 and len(parts) == 2 and len(result) == len(mine):
+        return None  # a matrix mixes the heads
     axes = [place for place, letter in enumerate(mine) if letter in others and letter not in result]
     return (len(mine), axes) if axes else None
 

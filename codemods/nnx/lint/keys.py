@@ -11,7 +11,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.lint.names import NOT_CONSUMING, last
 from codemods.nnx.lint.origins import origin
-from codemods.nnx.lint.syntax import inside, names_in, operands
+from codemods.nnx.lint.syntax import argument, inside, names_in, operands
 from codemods.nnx.lint.unread import given_names
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import (
@@ -76,7 +76,7 @@ def uses(context: Context) -> dict[tuple[Scope, Value], list[Use]]:
     for event in context.bodies.named(*DRAWING):
         if not (event.node.args or event.node.keywords):
             continue
-        node = event.node.args[0] if event.node.args else event.node.keywords[0].value
+        node = argument(event.node, 0, "key") or event.node.keywords[0].value
         key = _key(context, event.value.argument(0, "key"), node, event.scope)
         if key is None:
             continue
@@ -141,7 +141,20 @@ def _key(context: Context, key: Value | None, node: ast.expr, scope: Scope) -> V
     """Return a key that is the same wherever it is equal, if it is no attribute; None for others."""
     if isinstance(key, Item) and isinstance(node, ast.Subscript):
         key = origin(context, node, scope)
+    if isinstance(key, Item) and isinstance(node, ast.Name):
+        key = _unpacked(key)
     return key if key is not None and (isinstance(key, Attr) or _trackable(key)) else None
+
+
+def _unpacked(key: Item) -> Value:
+    """Return what stands in its place of a tuple that is unpacked where it is written: ``one, two = key, key``."""
+    whole, index = key.base, key.index
+    if not isinstance(whole, Sequence) or not isinstance(whole.node, ast.Tuple) or not isinstance(index, Const):
+        return key
+    place = index.value
+    if any(isinstance(one, ast.Starred) for one in whole.node.elts) or type(place) is not int:
+        return key
+    return whole.items[place] if 0 <= place < len(whole.items) else key
 
 
 def _place(use: Use) -> tuple[int, int]:

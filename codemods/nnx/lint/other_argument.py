@@ -23,7 +23,7 @@ _PARAMS = re.compile(r"^(params?|parameters|weights|theta|w)$")
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, _, name in gradient_calls(context):
+    for event, _, name in gradient_calls(context, compiled=True):
         args = event.value.args
         if len(args) < 2 or event.value.starred or in_test(event.scope) or name.startswith("flax."):
             continue

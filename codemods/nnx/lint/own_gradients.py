@@ -17,6 +17,7 @@ from codemods.nnx.optimizer.gradients import gradient
 
 # what asks the other devices for their part
 _ASKING = frozenset({"pmean", "psum", "all_gather", "psum_scatter", "ppermute", "all_to_all", "pmax", "pmin"})
+_TAKING = frozenset({"grads", "gradients", "updates", "value"})
 _STEPPING = frozenset({"update", "apply_gradients", "map", "tree_map", "tree_multimap"})
 
 
@@ -42,7 +43,7 @@ def _used(context: Context, scope: Scope) -> list[ast.Name]:
         argument
         for event in context.bodies.calls.get(scope, ())
         if last_word(event.node.func) in _STEPPING
-        for argument in (*event.node.args, *(k.value for k in event.node.keywords))
+        for argument in (*event.node.args, *(k.value for k in event.node.keywords if k.arg in _TAKING))
     ]
     given += [
         side

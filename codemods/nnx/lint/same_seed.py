@@ -324,7 +324,7 @@ def _same_for_rows(context: Context, root: Root) -> str | None:
         if param.name not in read:
             continue
         for event in calls:
-            given = event.value.argument(params.index(param), param.name)
+            given = _argument(root, event, params.index(param), param)
             if given is None and param.name in function.defaults:
                 continue
             if (
@@ -351,7 +351,7 @@ def _copied_keys(context: Context) -> Iterator[Finding]:
             if event.scope.module not in context.asked or event.value.starred or in_test(event.scope):
                 continue
             for place, param in enumerate(params):
-                given = event.value.argument(place, param.name)
+                given = _argument(root, event, place, param)
                 if parts[place] is not None and constant(parts[place]) != 0:
                     continue
                 if not isinstance(given, Call | Free) or not _draws_with(context, param, function, 0):
@@ -364,6 +364,13 @@ def _copied_keys(context: Context) -> Iterator[Finding]:
                         f"all keys for `{param.name}` are copies of one, so that all members draw the same numbers",
                         "give every member a key of its own: jax.random.split(key, n)",
                     )
+
+
+def _argument(root: Root, event: CallEvent, place: int, param: Param) -> Value | None:
+    """Return what a call of a mapped function gives a parameter; the object of a decorated method is no argument."""
+    function = root.function
+    own = int(root.decorator and function.owner is not None and function.binding == "instance")
+    return event.value.argument(place - own, param.name) if place >= own else None
 
 
 def _spread(context: Context, value: Value, event: CallEvent) -> bool:

@@ -205,7 +205,7 @@ class Traced:
         )
 
     def passes(self, root: Root, name: str) -> bool:
-        """Say whether a call in sight gives a parameter to what a transform made of its function."""
+        """Say whether a call in sight gives a parameter, other than None, to what a transform made of its function."""
         function = root.function
         params = [param for param in function.params if param not in root.static - root.declared]
         if name not in params:
@@ -215,8 +215,13 @@ class Traced:
             place -= 1
         by_place = name in list(function.params)[: function.positional]
         return any(
-            any(k.arg == name for k in event.node.keywords)
-            or (by_place and not event.value.starred and len(event.node.args) > place)
+            any(k.arg == name and not _is_none(k.value) for k in event.node.keywords)
+            or (
+                by_place
+                and not event.value.starred
+                and len(event.node.args) > place
+                and not _is_none(event.node.args[place])
+            )
             for event in self.calls_of(root)
         )
 

@@ -273,9 +273,10 @@ def _takes_itself(context: Context, root: Root) -> bool:
 
 
 def _by_class(context: Context, function: FunctionFacts) -> bool:
-    """Say whether a method is called by its class alone, which gives it no object."""
-    calls = [e for e in context.flow.sites.callers(function) if isinstance(e.value.callee, Attr)]
-    return bool(calls) and not any(on_object(context, event) for event in calls)
+    """Say whether no object calls a method: its class does, and gives it none."""
+    callees = [(event, event.value.callee) for event in context.flow.sites.callers(function)]
+    calls = [event for event, callee in callees if isinstance(callee, Attr) and callee.name == function.name]
+    return not any(on_object(context, event) for event in calls)
 
 
 def _holds_objects(context: Context, owner: ClassFacts) -> bool:

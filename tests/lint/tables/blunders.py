@@ -68,6 +68,12 @@ def attend(q, k, v):
 """,
         ),
         clean=(
+            """\
+def attend(q, k, v, mixing):
+    w = jax.nn.softmax(jnp.einsum('bhid,bhjd->bhij', q, k), axis=-1)
+    w = jnp.einsum('b h i j, h g -> b g i j', w, mixing)
+    return jnp.einsum('bhij,bhjd->bhid', w, v)
+""",
             f"def attend(q, k, v):\n{_QK}"
             "    w = jax.nn.softmax(scores, axis=-1)\n    return jnp.einsum('bqk,bkd->bqd', w, v)\n",
             f"def slots(q, k, v):\n{_QK}"

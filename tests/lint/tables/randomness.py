@@ -79,6 +79,12 @@ for i, rate in enumerate([0.1, 0.2]):
     "NNX830": Cases(
         bad=(
             """\
+def choose(key, values):
+    coin, arm = key, key
+    explore = jax.random.uniform(coin) < 0.2
+    return jnp.where(explore, jax.random.randint(arm, (), 0, 4), jnp.argmax(values))  # NNX830
+""",
+            """\
 def params(n, key):
     return jax.random.uniform(key, (n, 3))
 batch_sizes = [1, 2]
@@ -226,6 +232,17 @@ class Agent:
 """,
         ),
         clean=(
+            """\
+def choose(key, other, values):
+    coin, arm = key, other
+    explore = jax.random.uniform(coin) < 0.2
+    return jnp.where(explore, jax.random.randint(arm, (), 0, 4), jnp.argmax(values))
+""",
+            """\
+def choose(key, values):
+    arm, (coin, *_) = key, jax.random.split(key, 3)
+    return jnp.where(jax.random.uniform(coin) < 0.2, 0, jnp.argmax(values))
+""",
             """\
 def params(n, key):
     return jax.random.uniform(key, (n, 3))

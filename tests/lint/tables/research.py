@@ -180,6 +180,16 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
     ),
     "NNX849": Cases(
         bad=(
+            """\
+def loss(x, y, w):
+    return ((x @ w - y) ** 2).mean()
+slope = jax.jit(jax.value_and_grad(loss))
+def fit(x, y, w):
+    for _ in range(3):
+        value, g = slope(x, y, w)  # NNX849
+        w = w - 0.1 * g
+    return w
+""",
             "def loss(v, p):\n    return ((p['w'] * v) ** 2).sum()\n"
             + _PARAMS
             + "grads = jax.grad(loss)(x, params)  # NNX849\n"
@@ -193,6 +203,22 @@ tx = optax.chain(optax.adam(1e-3), optax.scale(-1.0), optax.add_decayed_weights(
             "updates, state = tx.update(grads, state, weights)\n",
         ),
         clean=(
+            """\
+def loss(x, y, w):
+    return ((x @ w - y) ** 2).mean()
+slope = jax.jit(jax.value_and_grad(loss, argnums=2))
+def fit(x, y, w):
+    value, g = slope(x, y, w)
+    return w - 0.1 * g
+""",
+            """\
+def loss(w, x, y):
+    return ((x @ w - y) ** 2).mean()
+slope = jax.jit(jax.value_and_grad(loss))
+def fit(x, y, w):
+    value, g = slope(w, x, y)
+    return w - 0.1 * g
+""",
             _LOSS + _PARAMS + "grads = jax.grad(loss)(params, x)\n"
             "params = jax.tree.map(lambda p, g: p - g, params, grads)\n",
             "def loss(v, p):\n    return ((p['w'] * v) ** 2).sum()\n"
