@@ -13,11 +13,13 @@ from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import factors, made_by, model_call
+from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Item, Unknown
 
 _ADVANTAGE = re.compile(r"(^|_)(adv|advs|advantages?|td|td_errors?|deltas?)(_|$)", re.I)
 _CRITIC = re.compile(r"(^|_)(v|vs|vals?|values?|critics?|baselines?)(_|$)", re.I)
+_PARAMS = re.compile(r"(^|_)(params?|parameters|weights|theta)$", re.I)
 _LOG = re.compile(r"log_?p|log_?softmax|log_?pi|nll|cross_entropy|logpdf|logpmf|(^|_)ratios?(_|$)", re.I)
 # what gives the same numbers, in another shape or type
 _SAME = frozenset({"squeeze", "reshape", "ravel", "flatten", "astype", "asarray"})
@@ -140,6 +142,8 @@ def _reshaped(node: ast.expr) -> ast.expr | None:
 
 def _critic(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
     """Say whether an expression is what the differentiated model gives, with its gradient."""
+    if isinstance(node, ast.Subscript) and _entry(node, scope):
+        return True
     inner = _reshaped(node)
     if inner is not None and depth < _DEPTH:
         return _critic(context, inner, scope, depth + 1)
@@ -152,6 +156,15 @@ def _critic(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
             return depth < _DEPTH and _critic(context, made, scope, depth + 1)
         return False
     return isinstance(node, ast.Call) and context.bodies.home(node) is scope and model_call(context, node, scope)
+
+
+def _entry(node: ast.Subscript, scope: Scope) -> bool:
+    """Say whether an expression is a value among what is learned: ``params["value"]`` of a loss of ``params``."""
+    word, function = constant(node.slice), scope.function
+    if function is None or not isinstance(word, str) or not _CRITIC.search(word):
+        return False
+    first = next((param for param in function.params.values() if param is not function.self_param), None)
+    return first is not None and _PARAMS.search(first.name) is not None and scope.module.values.get(node.value) is first
 
 
 def _stopped(context: Context, node: ast.AST, scope: Scope) -> bool:

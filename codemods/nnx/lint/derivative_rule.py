@@ -50,8 +50,11 @@ def _check(context: Context) -> Iterator[Finding]:
             for value in backward.returns:
                 given = _length(value) if isinstance(value, Sequence) else None
                 if wanted is not None and given is not None and given != wanted:
-                    message = f"the backward rule returns {given} gradients for {wanted} argument{'s' * (wanted != 1)}"
-                    yield _finding(backward, value, message)
+                    message = (
+                        f"the backward rule returns {given} gradient{'s' * (given != 1)} for {wanted} "
+                        f"argument{'s' * (wanted != 1)}"
+                    )
+                    yield _finding(backward, value, message, "return one gradient for each argument")
                     break
                 if _array(context, value, backward) or _given(context, value, primal, backward):
                     yield _finding(backward, value, "the backward rule returns a tuple, also of one gradient")
@@ -117,13 +120,13 @@ def _nondiff(function: FunctionFacts, made: ast.Call | None) -> list[str]:
     return []
 
 
-def _finding(function: FunctionFacts, value: Value, message: str) -> Finding:
+def _finding(function: FunctionFacts, value: Value, message: str, advice: str = "return (gradient,)") -> Finding:
     values = function.scope.module.values
     place: ast.AST = function.node
     for one in ast.walk(function.node):
         if isinstance(one, ast.Return) and one.value is not None and values.get(one.value) is value:
             place = one
-    return finding(RULE.code, function.scope, place, f"{shown(function)}: {message}", "return (gradient,)")
+    return finding(RULE.code, function.scope, place, f"{shown(function)}: {message}", advice)
 
 
 def only_function(context: Context, bound: Bound) -> FunctionFacts | None:

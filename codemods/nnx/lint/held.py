@@ -71,5 +71,5 @@ def _fixed(root: Root, param: Param) -> bool:
     """Say whether a transform compiles a function for one value of a parameter."""
     if root.bound and param is root.function.self_param:
         return True
-    readable = len(root.static) < len(root.function.params)
+    readable = bool(root.declared) or len(root.static) < len(root.function.params)
     return root.transform in COMPILING and readable and param.name in root.static

@@ -62,7 +62,7 @@ def _check(context: Context) -> Iterator[Finding]:
                 RULE.code,
                 event.scope,
                 updates,
-                f"`{updates.id}` is never applied: the parameters stay as they are",
+                f"`{updates.id}` is never applied: {_instead(context, event)}",
                 "params = optax.apply_updates(params, updates)",
             )
         elif isinstance(state, ast.Name) and not _read(event, state.id) and _keeps(context, event, callee):
@@ -73,6 +73,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the new state of the optimizer is lost: every step starts from the first moments again",
                 "keep it, and give it to the next update",
             )
+
+
+def _instead(context: Context, event: CallEvent) -> str:
+    """Return what becomes of the parameters where the updates are not applied."""
+    grads = event.node.args[0] if event.node.args else None
+    for other in context.bodies.calls.get(event.scope, ()):
+        if last_word(other.node.func) == "apply_updates" and isinstance(grads, ast.Name):
+            if any(isinstance(one, ast.Name) and one.id == grads.id for one in other.node.args[1:]):
+                return f"the gradients `{grads.id}` are"
+    return "the parameters stay as they are"
 
 
 def _averages(context: Context, event: CallEvent, callee: Attr) -> bool:

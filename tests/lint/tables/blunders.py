@@ -305,4 +305,162 @@ def actor_loss(dist, actions, adv):
 """,
         ),
     ),
+    "NNX987": Cases(
+        bad=(
+            """\
+def loss(params, key, x0, t, a):
+    one, two = jax.random.split(key)
+    noise = jax.random.normal(one, x0.shape)
+    pred = net(params, jnp.sqrt(a) * x0 + jnp.sqrt(1 - a) * noise, t)
+    return jnp.mean((pred - jax.random.normal(two, x0.shape)) ** 2)  # NNX987
+""",
+            """\
+def loss(model, x0, a, rngs):
+    keys = jax.random.split(rngs.noise(), 2)
+    eps = jax.random.normal(keys[0], x0.shape)
+    goal = jax.random.normal(keys[1], x0.shape)
+    return optax.l2_loss(model(a * x0 + (1 - a) * eps), goal).mean()  # NNX987
+""",
+            """\
+class Diffusion:
+    def loss(self, params, key, x0, a):
+        k1, k2 = jax.random.split(key)
+        noise = jax.random.normal(k1, x0.shape)
+        target = jax.random.normal(k2, x0.shape)
+        error = target - self.net.apply(params, a * x0 + noise)  # NNX987
+        return (error**2).mean()
+""",
+        ),
+        clean=(
+            """\
+def loss(params, key, x0, t, a):
+    one, two = jax.random.split(key)
+    noise = jax.random.normal(one, x0.shape)
+    mask = jax.random.normal(two, x0.shape) > 0
+    pred = net(params, jnp.where(mask, a * x0 + noise, x0), t)
+    return jnp.mean((pred - noise) ** 2)
+""",
+            """\
+def sliced(params, key, x0):
+    one, two = jax.random.split(key)
+    noise, direction = jax.random.normal(one, x0.shape), jax.random.normal(two, x0.shape)
+    return jnp.mean((net(params, x0 + noise) * direction).sum(-1) ** 2)
+""",
+            """\
+def flow(params, key, x1):
+    one, two = jax.random.split(key)
+    x0, jitter = jax.random.normal(one, x1.shape), jax.random.normal(two, x1.shape)
+    return jnp.mean((net(params, (x0 + x1) / 2 + 0.01 * jitter) - (x1 - x0)) ** 2)
+""",
+            """\
+def prior(params, key, x):
+    one, two = jax.random.split(key)
+    z = encode(params, x) + jax.random.normal(one, (3,))
+    return jnp.mean((jnp.sort(z) - jnp.sort(jax.random.normal(two, (3,)))) ** 2)
+""",
+        ),
+    ),
+    "NNX989": Cases(
+        bad=(
+            """\
+def init(width, hidden):
+    params = {"w1": jnp.zeros((width, hidden)), "b1": jnp.zeros(hidden), "w2": jnp.zeros((hidden, 3))}  # NNX989
+    return params
+grads = jax.grad(loss)(init(2, 4), x)
+""",
+            """\
+sizes = [2, 16, 16, 1]
+params = [(jnp.zeros((m, n)), jnp.zeros(n)) for m, n in zip(sizes[:-1], sizes[1:])]  # NNX989
+grads = jax.grad(loss)(params, x)
+""",
+            """\
+def init_network(sizes):
+    return [{"w": jnp.zeros((n_in, n_out)), "b": jnp.zeros((n_out,))}  # NNX989
+            for n_in, n_out in zip(sizes[:-1], sizes[1:])]
+slope = jax.value_and_grad(loss)
+""",
+        ),
+        clean=(
+            """\
+def init(key, width, hidden):
+    return {"w1": jax.random.normal(key, (width, hidden)), "b1": jnp.zeros(hidden), "w2": jnp.zeros((hidden, 3))}
+grads = jax.grad(lambda p: (jnp.ones(2) @ p["w1"] @ p["w2"]).sum())(init(jax.random.key(0), 2, 4))
+""",
+            """\
+def init(width):
+    return {"w": jnp.zeros((width, 3)), "b": jnp.zeros(3)}
+grads = jax.grad(lambda p: sum(map(jnp.sum, p.values())))(init(2))
+""",
+            """\
+def init(width):
+    return {"w_mean": jnp.zeros((width, 3)), "w_scale": jnp.zeros((width, 3))}
+grads = jax.grad(lambda p: sum(map(jnp.sum, p.values())))(init(2))
+""",
+            """\
+sizes = [2, 16, 16, 1]
+velocity = [(jnp.zeros((m, n)), jnp.zeros(n)) for m, n in zip(sizes[:-1], sizes[1:])]
+grads = jax.grad(lambda p: (x * p).sum())(1.0)
+""",
+            """\
+def init_params(a, b):
+    return {"w1": jnp.zeros((a, b)), "w2": jnp.zeros((b, 1))}
+params = init_params(2, 3)
+print(params)
+""",
+        ),
+    ),
+    "NNX990": Cases(
+        bad=(
+            """\
+def loss(model, tokens):
+    logits = model(tokens, nnx.make_causal_mask(tokens))
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()  # NNX990
+""",
+            """\
+def apply(params, ids):
+    mask = jnp.tril(jnp.ones((ids.shape[1], ids.shape[1])))
+    return decode(params, ids, mask)
+def step(params, ids):
+    return optax.softmax_cross_entropy_with_integer_labels(apply(params, ids), ids).mean()  # NNX990
+""",
+            """\
+def apply(params, tokens, *, causal=True):
+    return attend(params, tokens, causal)
+def loss(params, batch):
+    tokens = batch["tokens"]
+    logits = apply(params, tokens)
+    return optax.softmax_cross_entropy_with_integer_labels(logits=logits, labels=tokens).mean()  # NNX990
+""",
+        ),
+        clean=(
+            """\
+def loss(model, tokens):
+    logits = model(tokens, nnx.make_causal_mask(tokens))
+    return optax.softmax_cross_entropy_with_integer_labels(logits[:, :-1], tokens[:, 1:]).mean()
+""",
+            """\
+def loss(model, tokens, targets):
+    logits = model(tokens, nnx.make_causal_mask(tokens))
+    return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
+""",
+            """\
+def loss(model, tokens):
+    logits = model(tokens)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()
+""",
+            """\
+def apply(params, tokens):
+    shifted = jnp.roll(tokens, 1, axis=1).at[:, 0].set(0)
+    return decode(params, shifted, jnp.tril(jnp.ones((tokens.shape[1],) * 2)))
+def loss(params, tokens):
+    return optax.softmax_cross_entropy_with_integer_labels(apply(params, tokens), tokens).mean()
+""",
+            """\
+def loss(model, tokens):
+    inputs = hide(tokens)
+    logits = model(inputs, nnx.make_causal_mask(inputs))
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()
+""",
+        ),
+    ),
 }

@@ -145,6 +145,13 @@ CASES = {
     ),
     "NNX734": Cases(
         bad=(
+            """\
+def loss(params, actions, rewards):
+    logp = jax.nn.log_softmax(params["logits"])[actions]
+    advantage = rewards - params["value"]  # NNX734
+    return -jnp.mean(logp * advantage)
+grads = jax.grad(loss)
+""",
             _LEARNING + _GRAD,
             # the proximal objective, with advantages that are normalized
             _LEARNING.replace(
@@ -218,6 +225,20 @@ def loss_fn(net, obs, actions, returns):
             + _GRAD,
         ),
         clean=(
+            """\
+def loss(params, actions, rewards):
+    logp = jax.nn.log_softmax(params["logits"])[actions]
+    advantage = rewards - jax.lax.stop_gradient(params["value"])
+    return -jnp.mean(logp * advantage)
+grads = jax.grad(loss)
+""",
+            """\
+def loss(params, actions, rewards, batch):
+    logp = jax.nn.log_softmax(params["logits"])[actions]
+    advantage = rewards - batch["value"]
+    return -jnp.mean(logp * advantage)
+grads = jax.grad(loss)
+""",
             _METHODS
             + """\
 def loss_fn(net, obs, actions, returns):

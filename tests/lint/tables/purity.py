@@ -1040,6 +1040,22 @@ y = jax.jit(solve)(x)
     "NNX807": Cases(
         bad=(
             """\
+class Sampler:
+    def __init__(self, logits):
+        self.logits = logits
+        self.temperature = 5.0
+    @functools.partial(jax.jit, static_argnums=0)
+    def probs(self):
+        return jax.nn.softmax(self.logits / self.temperature)  # NNX807
+    def cool(self):
+        self.temperature *= 0.5
+def main():
+    sampler = Sampler(x)
+    for _ in range(3):
+        print(sampler.probs())
+        sampler.cool()
+""",
+            """\
 class Algo:
     def __init__(self, params):
         self.params = params
@@ -1189,6 +1205,22 @@ def main():
 """,
         ),
         clean=(
+            """\
+class Sampler:
+    def __init__(self, logits):
+        self.logits = logits
+        self.temperature = 5.0
+    @functools.partial(jax.jit, static_argnums=0)
+    def probs(self):
+        return jax.nn.softmax(self.logits / self.temperature)
+    def cool(self):
+        self.rounds = 3
+def main():
+    sampler = Sampler(x)
+    for _ in range(3):
+        print(sampler.probs())
+        sampler.cool()
+""",
             """\
 class Algo:
     def __init__(self, params):
