@@ -141,20 +141,9 @@ def _key(context: Context, key: Value | None, node: ast.expr, scope: Scope) -> V
     """Return a key that is the same wherever it is equal, if it is no attribute; None for others."""
     if isinstance(key, Item) and isinstance(node, ast.Subscript):
         key = origin(context, node, scope)
-    if isinstance(key, Item) and isinstance(node, ast.Name):
-        key = _unpacked(key)
+    if isinstance(key, Item) and isinstance(node, ast.Name) and isinstance(getattr(key.base, "node", None), ast.Tuple):
+        key = of_display(key)  # `one, two = key, key`
     return key if key is not None and (isinstance(key, Attr) or _trackable(key)) else None
-
-
-def _unpacked(key: Item) -> Value:
-    """Return what stands in its place of a tuple that is unpacked where it is written: ``one, two = key, key``."""
-    whole, index = key.base, key.index
-    if not isinstance(whole, Sequence) or not isinstance(whole.node, ast.Tuple) or not isinstance(index, Const):
-        return key
-    place = index.value
-    if any(isinstance(one, ast.Starred) for one in whole.node.elts) or type(place) is not int:
-        return key
-    return whole.items[place] if 0 <= place < len(whole.items) else key
 
 
 def _place(use: Use) -> tuple[int, int]:

@@ -27,7 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
         key = ast.unparse(event.node.args[0])
         if not others or any(ast.unparse(one.node.args[0]) == key for one in others):
             continue  # of one key these are the same numbers
-        target = _target(context, event)
+        target = _target(event)
         if target is not None and _predicted(context, event, target):
             yield finding(
                 RULE.code,
@@ -39,15 +39,15 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _target(context: Context, event: CallEvent) -> ast.expr | None:
+def _target(event: CallEvent) -> ast.expr | None:
     """Return where random numbers are read, if that is one place."""
     statement = event.statement
     if not isinstance(statement, ast.Assign) or statement.value is not event.node:
         return event.node
-    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name) or event.scope.function is None:
+    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
         return None
     name = statement.targets[0].id
-    named = [n for n in ast.walk(event.scope.function.node) if isinstance(n, ast.Name) and n.id == name]
+    named = [n for n in ast.walk(event.scope.node) if isinstance(n, ast.Name) and n.id == name]
     reads = [n for n in named if isinstance(n.ctx, ast.Load)]
     return reads[0] if len(reads) == 1 and len(named) == 2 else None
 

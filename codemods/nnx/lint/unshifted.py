@@ -28,11 +28,11 @@ def _check(context: Context) -> Iterator[Finding]:
         if not name.startswith("optax.") or logits is None or not isinstance(labels, ast.Name) or in_test(event.scope):
             continue
         made = written(context, logits, event.scope)
-        if not isinstance(made, ast.Call) or not any(
-            isinstance(one, ast.Name) and one.id == labels.id for one in made.args
-        ):
+        if not isinstance(made, ast.Call):
             continue
-        given = next(one for one in made.args if isinstance(one, ast.Name) and one.id == labels.id)
+        given = next((one for one in made.args if isinstance(one, ast.Name) and one.id == labels.id), None)
+        if given is None:
+            continue
         one, other = resolved(context, given, event.scope), resolved(context, labels, event.scope)
         if one is None or other is None or one.value != other.value:
             continue

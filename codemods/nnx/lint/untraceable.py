@@ -274,9 +274,10 @@ def _takes_itself(context: Context, root: Root) -> bool:
 
 def _by_class(context: Context, function: FunctionFacts) -> bool:
     """Say whether no object calls a method: its class does, and gives it none."""
-    callees = [(event, event.value.callee) for event in context.flow.sites.callers(function)]
-    calls = [event for event, callee in callees if isinstance(callee, Attr) and callee.name == function.name]
-    return not any(on_object(context, event) for event in calls)
+    return not any(
+        isinstance(event.value.callee, Attr) and event.value.callee.name == function.name and on_object(context, event)
+        for event in context.flow.sites.callers(function)
+    )
 
 
 def _holds_objects(context: Context, owner: ClassFacts) -> bool:

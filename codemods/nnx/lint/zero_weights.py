@@ -67,7 +67,7 @@ def _zero_matrix(node: ast.expr) -> tuple[str, str] | None:
     if not isinstance(node, ast.Call) or last_word(node.func) != "zeros" or not node.args:
         return None
     shape = node.args[0]
-    if not isinstance(shape, ast.Tuple) or len(shape.elts) != 2 or any(constant(one) == 1 for one in shape.elts[:1]):
+    if not isinstance(shape, ast.Tuple) or len(shape.elts) != 2 or constant(shape.elts[0]) == 1:
         return None
     return ast.unparse(shape.elts[0]), ast.unparse(shape.elts[1])
 
