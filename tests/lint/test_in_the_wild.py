@@ -22,6 +22,53 @@ from flax import nnx
 """
 
 RIGHT = {
+    "a function that a test compiles with a static argument, and others map": """\
+def mask(table, agent):
+    return table[agent]
+def check_compiles(table):
+    compiled = jax.jit(mask, static_argnums=(1,))
+    return compiled(table, 0)
+over_agents = jax.vmap(mask, in_axes=(None, 0))
+print(check_compiles(jnp.ones(3)), over_agents(jnp.ones(3), jnp.arange(3)))
+""",
+    "shapes of a tree that are logged": """\
+import logging
+@jax.jit
+def init(tree):
+    logging.info("shapes %s", jax.tree.map(jnp.shape, tree))
+    return tree
+print(init({"a": jnp.ones(2)})["a"])
+""",
+    "what is guarded and given beside the loss": """\
+def loss(params, x, targets):
+    value = params * x
+    spread = jnp.var(value)
+    explained = jnp.where(spread > 0, 1 - jnp.var(targets - value) / spread, 0.0)
+    return jnp.mean((value - targets) ** 2), (explained, spread)
+print(jax.value_and_grad(loss, has_aux=True)(1.0, jnp.arange(3.0), jnp.ones(3))[1])
+""",
+    "a global that every compilation binds before it reads it": """\
+@jax.jit
+def update(params, batch, bound=False):
+    global bound_now
+    bound_now = bound
+    def loss(params):
+        error = params * batch
+        return jnp.mean(error ** 2) if bound_now is False else 0.0
+    return jax.grad(loss)(params)
+print(update(1.0, jnp.arange(3.0)))
+""",
+    "keys for a function that ignores them": """\
+def get_root(params):
+    def root(state, _key):
+        return params * state
+    return root
+def search(params, state, key):
+    one, two = jax.random.split(key)
+    root = get_root(params)(state, jax.random.split(two, 4))
+    return root + jax.random.normal(two, (3,))
+print(search(1.0, jnp.ones(3), jax.random.key(0)))
+""",
     "a method that is mapped over a key for each member": """\
 class World:
     @functools.partial(jax.vmap, in_axes=[None, 0, 0])

@@ -43,6 +43,8 @@ def _check(context: Context) -> Iterator[Finding]:
                     continue
                 if _counts(name) and not _tainted(context, node, function.scope):
                     continue  # counts compilations, as the name says
+                if name not in outer and _used_within(context, name, node, function):
+                    continue  # every compilation binds it before it is read
                 # neither is what is loaded once, on first use
                 if _once(context, node, name, function.scope) or context.taint.never(node, function.scope):
                     continue
@@ -53,6 +55,27 @@ def _check(context: Context) -> Iterator[Finding]:
                     f"`{name}` changes once per compilation and not at every call of {shown(function)}",
                     f"return the new value of `{name}`, or keep it in an nnx.Variable",
                 )
+
+
+def _used_within(context: Context, name: str, node: ast.stmt, function: FunctionFacts) -> bool:
+    """Say whether a global is read only behind a change of it, within the function that changes it."""
+    assert isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+    if isinstance(node, ast.AugAssign) or node.value is None or name in names_in(node.value):
+        return False
+    others = (m for m in context.project.modules if m is not function.scope.module and name.encode() in m.source.data)
+    if not all(_declares(module.source.tree, name) for module in others):
+        return False
+    first, last_line = node.lineno, function.node.end_lineno or 0
+    uses = [n for n in ast.walk(function.scope.module.source.tree) if isinstance(n, ast.Name) and n.id == name]
+    reads = [n.lineno for n in uses if isinstance(n.ctx, ast.Load)]
+    before = [n for n in uses if isinstance(n.ctx, ast.Store) and function.node.lineno <= n.lineno < first]
+    first = min([first, *(n.lineno for n in before)])
+    return bool(reads) and all(first < line <= last_line for line in reads)
+
+
+def _declares(tree: ast.Module, name: str) -> bool:
+    """Say whether a file has a global of its own of that name, which a function declares."""
+    return any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
 
 
 def _counts(name: str) -> bool:

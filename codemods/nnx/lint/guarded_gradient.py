@@ -49,7 +49,9 @@ def _check(context: Context) -> Iterator[Finding]:
     for function, names in Reach(context, places).functions():
         for event, sharp in places.get(function, ()):
             if event.node not in seen and mentions(sharp, names):
-                if _masked(context, sharp, event, names) or _only_compared(context, event):
+                if _masked(context, sharp, event, names):
+                    continue
+                if _only_compared(context, event) or _beside(context, event):
                     continue
                 if sharp is not event.node and asked_before(context, function, event):
                     continue
@@ -105,6 +107,27 @@ def _only_compared(context: Context, event: CallEvent) -> bool:
     }
     loads = {n for n in reads if isinstance(n.ctx, ast.Load)}
     return bool(loads) and loads <= compared
+
+
+def _beside(context: Context, event: CallEvent) -> bool:
+    """Say whether a function that is differentiated gives what is guarded beside its loss alone, without a gradient."""
+    statement, function = event.statement, event.scope.function
+    if function is None or not isinstance(statement, ast.Assign) or statement.value is not event.node:
+        return False
+    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+        return False
+    if all(root.function is not function for root in context.traced.gradients):
+        return False
+    name = statement.targets[0].id
+    loads = {n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name} - {statement.targets[0]}
+    given = [n.value for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Return)]
+    beside = {
+        node
+        for value in given
+        if isinstance(value, ast.Tuple) and len(value.elts) == 2
+        for node in ast.walk(value.elts[1])
+    }
+    return bool(loads) and loads <= beside
 
 
 def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]]) -> Iterator[Finding]:

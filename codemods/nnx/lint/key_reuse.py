@@ -576,6 +576,8 @@ def _forgotten(context: Context, use: Use) -> bool:
     statement = use.event.statement
     if use.helper:
         return _template(context, use)
+    if _ignored(context, use):
+        return True
     if not isinstance(statement, ast.Assign):
         return False
     made = statement.value.value if isinstance(statement.value, ast.Subscript) else statement.value
@@ -583,6 +585,22 @@ def _forgotten(context: Context, use: Use) -> bool:
     if made is not use.event.node or not names:
         return False
     return unread(context, use.event.scope, statement, names, rebound=last(use.name) != "split")
+
+
+def _ignored(context: Context, use: Use) -> bool:
+    """Say whether a draw is an argument of a function that never reads it."""
+    outer = next((e for e in context.bodies.calls.get(use.event.scope, ()) if use.event.node in e.node.args), None)
+    if outer is None or outer.value.starred:
+        return False
+    invoked = context.flow.calls.invoked(context.flow.here(outer.value, outer.scope))
+    if len(invoked) != 1 or invoked[0][0].args or invoked[0][0].receiver is not None:
+        return False
+    called = invoked[0][0].function
+    names = list(called.params)[: called.positional]
+    place = outer.node.args.index(use.event.node)
+    if place >= len(names):
+        return False
+    return not any(isinstance(n, ast.Name) and n.id == names[place] for n in ast.walk(called.node))
 
 
 def _empty(use: Use) -> bool:

@@ -19,7 +19,7 @@ from codemods.nnx.values import Attr, Call, Const, Each, Item, Ref, Value
 
 # where a project says one of these, it knows what is frozen
 _FREEZING = re.compile(
-    rb"stop_gradient|set_to_zero|multi_transform|optax\.masked|\bmasked\(|\bpartition\(|freez|frozen\(|DiffState"
+    rb"stop_gradient|set_to_zero|multi_transform|optax\.masked|\bmasked\(|\bpartition\(|freez|frozen\("
     rb"|PathContains|full_finetun"
 )
 _DEPTH = 4
@@ -30,6 +30,8 @@ _PARAM = Ref("flax.nnx.Param")
 def _check(context: Context) -> Iterator[Finding]:
     tuned = [e for e, name in foreign(context, *_LAYERS, everywhere=True) if name.startswith("flax.nnx.")]
     if not tuned or any(_FREEZING.search(m.source.data) or _chosen(context, m) for m in context.project.modules):
+        return
+    if any(_narrower(context, event) for event, _ in foreign(context, "DiffState", everywhere=True)):
         return
     optimizers = list(foreign(context, "Optimizer", "ModelAndOptimizer", everywhere=True))
     for event, name in optimizers:
@@ -48,6 +50,12 @@ def _check(context: Context) -> Iterator[Finding]:
             )
     for event in context.bodies.named("init"):
         yield from _functional(context, event)
+
+
+def _narrower(context: Context, event: CallEvent) -> bool:
+    """Say whether a gradient is taken for some of the parameters alone."""
+    chosen = event.value.argument(1, "filter")
+    return chosen is None or _followed(context, chosen, event) != _PARAM
 
 
 # where the first filter's part stands in what these give

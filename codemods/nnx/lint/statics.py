@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import layers, on_object
 from codemods.nnx.lint.places import compiled_roots
+from codemods.nnx.lint.traced import Root
 from codemods.nnx.values import Attr, Call, Class
 
 
@@ -34,6 +35,8 @@ def static_arguments(context: Context, receivers: bool = False) -> Iterator[tupl
             callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
             if not function.decorators and not isinstance(callee.value, Call):
                 continue  # the function itself, not what jit made of it
+            if not root.decorator and not function.decorators and not _holds(context, callee, root):
+                continue  # another object made of the function, as by vmap
             if not root.partial and _bound_before(context, callee):
                 continue
             shift = 0 if root.bound or root.partial else _receiver(context, event, function)
@@ -48,6 +51,11 @@ def static_arguments(context: Context, receivers: bool = False) -> Iterator[tupl
                 for keyword in event.node.keywords:
                     if keyword.arg == name:
                         yield event, keyword.value, name
+
+
+def _holds(context: Context, callee: Bound, root: Root) -> bool:
+    """Say whether a callee is what an application of ``jit`` made, or holds it."""
+    return any(isinstance(layer.value, Call) and layer.value.node is root.node for layer in layers(context, callee))
 
 
 def _bound_before(context: Context, callee: Bound) -> bool:

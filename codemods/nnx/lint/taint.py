@@ -31,7 +31,7 @@ from codemods.nnx.lint.names import (
     WITH_PATH,
 )
 from codemods.nnx.lint.records import Records
-from codemods.nnx.lint.results import STAGED_RESULTS
+from codemods.nnx.lint.results import PYTHON_RESULTS, STAGED_RESULTS
 from codemods.nnx.lint.status import ARRAY, NOTHING, OBJECT, PYTHON, SHAPE, TREE, UNKNOWN, Grade, Status, join
 from codemods.nnx.lint.traced import Root, Traced, Tracing, free_params, function_of, original, root_param
 from codemods.nnx.values import (
@@ -813,6 +813,9 @@ class Taint:
         trees = args[1:]
         if not trees:
             return UNKNOWN
+        function = self._flow.follow(call, value.args[0]).value
+        if isinstance(function, Ref) and function.name in PYTHON_RESULTS:
+            return UNKNOWN  # a tree of shapes and the like, which are known while it compiles
         results = []
         with_path = self._flow.calls.callee_name(call) in WITH_PATH
         for callee in self._flow.calls.callables(self._flow.with_value(call, value.args[0])):

@@ -463,4 +463,201 @@ def loss(model, tokens):
 """,
         ),
     ),
+    "NNX991": Cases(
+        bad=(
+            """\
+def spread(model, x):
+    graphdef, params, rest = nnx.split(model, nnx.Param, ...)
+    @jax.jit
+    def sample(params, rest, x):
+        return nnx.merge(graphdef, params, rest)(x)
+    samples = []
+    for _ in range(30):
+        samples.append(sample(params, rest, x))  # NNX991
+    return jnp.stack(samples).std(0)
+""",
+            """\
+@jax.jit
+def sample(state, x):
+    return nnx.merge(*state)(x)
+def spread(state, x):
+    return jnp.stack([sample(state, x) for _ in range(30)]).std(0)  # NNX991
+""",
+            """\
+@jax.jit
+def noisy(state, x):
+    return x + jax.random.normal(state["key"], x.shape)
+def mean(state, x):
+    total = 0.0
+    for i in range(8):
+        total += noisy(state, x)  # NNX991
+    return total / 8
+""",
+            """\
+import numpy as np
+@jax.jit
+def noisy(state, x):
+    return nnx.merge(*state)(x)
+def draws(state, x, n):
+    out = np.zeros((n, 4))
+    for i in range(n):
+        out[i] = np.asarray(noisy(state, x))  # NNX991
+    return out
+""",
+        ),
+        clean=(
+            """\
+@jax.jit
+def sample(params, key, x):
+    return params * x + jax.random.normal(key, x.shape)
+def spread(params, keys, x):
+    return jnp.stack([sample(params, key, x) for key in keys]).std(0)
+print(spread(2.0, jax.random.split(jax.random.key(0), 3), jnp.ones(4)).shape)
+""",
+            """\
+@jax.jit
+def step(params, x):
+    return params + x
+def trace(params, x):
+    kept = []
+    for _ in range(3):
+        params = step(params, x)
+        kept.append(step(params, x))
+    return kept
+print(len(trace(jnp.ones(2), jnp.ones(2))))
+""",
+            """\
+import time
+@jax.jit
+def step(params, x):
+    return params + x
+def rates(params, x):
+    kept = []
+    for _ in range(3):
+        start = time.perf_counter()
+        kept.append(step(params, x))
+        jax.block_until_ready(kept)
+        print(time.perf_counter() - start > 0)
+    return kept
+""",
+            """\
+@nnx.jit
+def drop(dropout, x):
+    return dropout(x)
+def spread(dropout, x):
+    kept = []
+    for _ in range(3):
+        kept.append(drop(dropout, x))
+    return jnp.stack(kept).std(0)
+print(spread(nnx.Dropout(0.5, rngs=nnx.Rngs(0)), jnp.ones(8)).shape)
+""",
+            """\
+import numpy as np
+@jax.jit
+def forward(buffer):
+    return buffer.sum()
+def rolling(values):
+    buffer, out = np.zeros(4), []
+    for i, value in enumerate(values):
+        buffer[i % 4] = value
+        out.append(forward(buffer))
+    return out
+print(len(rolling(range(6))))
+""",
+            """\
+@jax.jit
+def forward(x):
+    return x * 2
+def test_same(x):
+    kept = [forward(x) for _ in range(3)]
+    assert all((one == kept[0]).all() for one in kept)
+test_same(jnp.ones(3))
+""",
+        ),
+    ),
+    "NNX992": Cases(
+        bad=(
+            """\
+def train(model, batches, step, accuracy):
+    graphdef, params = nnx.split(model)
+    val_model = nnx.merge(graphdef, params)
+    for batch in batches:
+        params = step(params, batch)
+        print(accuracy(val_model, batch))  # NNX992
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(2, 2, rngs=rngs)
+    def __call__(self, x):
+        return self.out(x)
+def rebuild(params):
+    net = Net(nnx.Rngs(0))
+    nnx.update(net, params)
+    return net
+def main(params, opt_state, step, batches):
+    net = rebuild(params)
+    for x, y in batches:
+        params, opt_state, loss = step(params, opt_state, x, y)
+        print(loss, eval_accuracy(net, x, y))  # NNX992
+""",
+            """\
+def main(state, train_step, evaluate, batches):
+    eval_state = state
+    for epoch in range(3):
+        for batch in batches:
+            state = train_step(state, batch)
+        print(evaluate(eval_state, batch))  # NNX992
+""",
+        ),
+        clean=(
+            """\
+def train(model, batches, step, accuracy):
+    graphdef, params = nnx.split(model)
+    for batch in batches:
+        params = step(params, batch)
+        val_model = nnx.merge(graphdef, params)
+        print(accuracy(val_model, batch))
+train(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), [jnp.ones((1, 2))], lambda p, b: p, lambda m, b: m(b).sum())
+""",
+            """\
+def train(model, batches, step, accuracy):
+    graphdef, params = nnx.split(model)
+    val_model = nnx.merge(graphdef, params)
+    for batch in batches:
+        params = step(params, batch)
+        nnx.update(val_model, params)
+        print(accuracy(val_model, batch))
+train(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), [jnp.ones((1, 2))], lambda p, b: p, lambda m, b: m(b).sum())
+""",
+            """\
+def train(model, batches, step, distance):
+    graphdef, params = nnx.split(model)
+    reference = nnx.merge(graphdef, params)
+    for batch in batches:
+        params = step(params, batch)
+        print(distance(reference, params, batch))
+train(nnx.Linear(2, 2, rngs=nnx.Rngs(0)), [jnp.ones((1, 2))], lambda p, b: p, lambda m, p, b: m(b).sum())
+""",
+            """\
+def main(state, train_step, evaluate, batches):
+    eval_state = state
+    print(evaluate(eval_state, batches[0]))
+    for epoch in range(3):
+        for batch in batches:
+            state = train_step(state, batch)
+        print(evaluate(state, batch))
+main(1.0, lambda s, b: s + b, lambda s, b: s, [1.0])
+""",
+            """\
+def main(params, train_step, evaluate, ema, batches):
+    eval_params = params
+    for batch in batches:
+        params = train_step(params, batch)
+        eval_params = ema(eval_params, params)
+        print(evaluate(eval_params, batch))
+main(1.0, lambda p, b: p + b, lambda p, b: p, lambda a, b: 0.9 * a + 0.1 * b, [1.0])
+""",
+        ),
+    ),
 }
