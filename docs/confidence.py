@@ -117,6 +117,10 @@ _FIRST = (
     "right, 25 of no use (17 of them NNX830: inputs that only show shapes, copies of tutorials, noise that is equal",
     "on purpose), 17 false; without the names that JAX took away (NNX762, NNX881) 131 of 173 were right. Eight of the",
     "17 are one habit of one project, whose first draw is replaced; these and one more NNX830 are still made.",
+    "",
+    "21 projects were read by a fourteenth reader on the same day, none with NNX code: 118 findings, 87 right, 25 of",
+    "no use (12 of them NNX804, globals of one project that each compilation binds before it reads them, and 11 in a",
+    "book that shows the mistakes on purpose), 6 false. None of the 6 is made any more, nor are the 12.",
 )
 
 

@@ -59,18 +59,24 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _used_within(context: Context, name: str, node: ast.stmt, function: FunctionFacts) -> bool:
     """Say whether a global is read only behind a change of it, within the function that changes it."""
-    assert isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
-    if isinstance(node, ast.AugAssign) or node.value is None or name in names_in(node.value):
+    if isinstance(node, ast.AugAssign):
         return False
-    others = (m for m in context.project.modules if m is not function.scope.module and name.encode() in m.source.data)
-    if not all(_declares(module.source.tree, name) for module in others):
+    module = function.scope.module
+    others = (m for m in context.project.modules if m is not module and name.encode() in m.source.data)
+    if not all(_declares(other.source.tree, name) for other in others):
         return False
-    first, last_line = node.lineno, function.node.end_lineno or 0
-    uses = [n for n in ast.walk(function.scope.module.source.tree) if isinstance(n, ast.Name) and n.id == name]
-    reads = [n.lineno for n in uses if isinstance(n.ctx, ast.Load)]
-    before = [n for n in uses if isinstance(n.ctx, ast.Store) and function.node.lineno <= n.lineno < first]
-    first = min([first, *(n.lineno for n in before)])
-    return bool(reads) and all(first < line <= last_line for line in reads)
+    binding = [
+        n
+        for n in context.bodies.nodes(function.scope)
+        if isinstance(n, ast.Assign) and any(name in _bound(target) for target in n.targets)
+    ]
+    first = min(binding, key=lambda one: one.lineno, default=None)
+    if first is None or name in names_in(first.value):
+        return False
+    reads = [n for n in ast.walk(module.source.tree) if isinstance(n, ast.Name) and n.id == name]
+    lines = [n.lineno for n in reads if isinstance(n.ctx, ast.Load)]
+    start, end = first.end_lineno or first.lineno, function.node.end_lineno or 0
+    return bool(lines) and all(start < line <= end for line in lines)
 
 
 def _declares(tree: ast.Module, name: str) -> bool:
