@@ -20,10 +20,12 @@ _ADDING = frozenset({"append", "extend", "update"})
 
 def _check(context: Context) -> Iterator[Finding]:
     for scope, loop in each(context, ast.For):
-        if in_test(scope) or any(isinstance(n, ast.Break) for n in ast.walk(loop)):
+        if in_test(scope):
             continue
         for number, statement in enumerate(loop.body):
             for name, metric in _begun(context, statement, scope):
+                if any(isinstance(n, ast.Break) for n in ast.walk(loop)):
+                    continue
                 adding = [one for one in loop.body[number + 1 :] if _adds(context, one, name, scope, loop, metric)]
                 if not adding or not _read_behind(context, scope, loop, name):
                     continue

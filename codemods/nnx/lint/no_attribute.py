@@ -167,7 +167,8 @@ class _Dynamic:
     def sets(self, cls: ClassFacts) -> bool:
         """Say whether the text of a class names one of the functions that do, or says that it may get any attribute."""
         if cls not in self._known:
-            self._known[cls] = any(
+            mentions = cls.scope.module.source.mentions
+            self._known[cls] = any(mentions(word.encode()) for word in _DYNAMIC) and any(
                 last_word(node) in _DYNAMIC for node in every(cls.node) if isinstance(node, ast.Name | ast.Attribute)
             )
         return self._known[cls]

@@ -12,7 +12,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, is_test, kinds_of
-from codemods.nnx.nodes import every, last_word
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Function, Param, Sequence, Unknown, Value
 
 _WEIGHT = re.compile(
@@ -278,7 +278,12 @@ def _beside(node: ast.expr, factor: ast.expr) -> ast.expr | None:
 
 def _fixed_features(cls: ClassFacts) -> bool:
     """Say whether a class makes features of fixed random directions, which are not meant to be trained."""
-    return any(isinstance(n, ast.Attribute) and n.attr in {"sin", "cos", "stop_gradient"} for n in every(cls.node))
+    source, start, end = cls.scope.module.source, cls.node.lineno, cls.node.end_lineno or 0
+    if not any(source.mentions(word) for word in (b".sin", b".cos", b".stop_gradient")):
+        return False
+    return any(
+        start <= n.lineno <= end and n.attr in {"sin", "cos", "stop_gradient"} for n in source.of_type(ast.Attribute)
+    )
 
 
 def _read(cls: ClassFacts, name: str) -> bool:

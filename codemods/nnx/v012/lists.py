@@ -11,7 +11,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, CallEvent, ClassFacts, Scope
 from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
-from codemods.nnx.nodes import last_word
+from codemods.nnx.nodes import children, last_word
 from codemods.nnx.source import Source
 from codemods.nnx.v012.attributes import DATA, Attribute, Store
 from codemods.nnx.values import Call, Each, Param, Ref
@@ -207,9 +207,7 @@ class Containers:
 
     def _parent(self, source: Source, node: ast.AST) -> ast.AST | None:
         if source not in self._parents:
-            self._parents[source] = {
-                child: parent for parent in ast.walk(source.tree) for child in ast.iter_child_nodes(parent)
-            }
+            self._parents[source] = {child: parent for parent in source.nodes for child in children(parent)}
         return self._parents[source].get(node)
 
 

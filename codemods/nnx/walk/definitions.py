@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
+from codemods.nnx.nodes import every
 from codemods.nnx.values import Attr, Call, Class, Function, ModuleRef, Param, Unknown, Value
 from codemods.nnx.walk.stores import Stores
 
@@ -143,7 +144,7 @@ class Definitions(Stores):
 
     def annotation(self, node: ast.expr) -> None:
         self.facts.annotations.append((node, self.scope))
-        for child in ast.walk(node):
+        for child in every(node):
             if isinstance(child, ast.Name):
                 self.facts.values[child] = self.name(child.id)
             elif isinstance(child, ast.Attribute):

@@ -754,7 +754,7 @@ def f(x):
             """\
 total = jax.jit(lambda v: v.sum())
 losses = []
-for i in range(3):
+for x in jnp.ones((3, 2)):
     losses.append(total(x))
 """,
             """\
