@@ -42,7 +42,9 @@ _FLOATING = frozenset(
 _SAMPLERS = frozenset({"normal", "uniform", "truncated_normal", "gumbel", "exponential", "beta", "gamma", "laplace"})
 # samplers of NumPy, with the position of the size
 _DRAWN_BY_NUMPY = {"normal": (FLOAT, 2), "uniform": (FLOAT, 2), "standard_normal": (FLOAT, 0), "random": (FLOAT, 0),
-                   "integers": (INT, 2), "randint": (INT, 2), "exponential": (FLOAT, 1)}  # fmt: skip
+                   "integers": (INT, 2), "randint": (INT, 2), "exponential": (FLOAT, 1),
+                   "random_sample": (FLOAT, 0), "binomial": (INT, 2), "poisson": (INT, 1)}  # fmt: skip
+_SHAPED_BY_NUMPY = frozenset({"rand", "randn"})  # these take the sizes one by one
 _REDUCING = frozenset({"sum", "mean", "max", "min", "prod", "std", "var"})
 #: Losses of optax with as many axes as what they compare.
 ELEMENTWISE_LOSSES = frozenset({"squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy"})
@@ -118,6 +120,10 @@ class Arrays:
             return self.of(value, scope).axes or 0
         finally:
             self._shaped = False
+
+    def written(self, node: ast.expr, scope: Scope) -> Array:
+        """Return what is known of an expression of a scope."""
+        return self._part(node, scope, 0)
 
     def of(self, value: Value, scope: Scope, depth: int = 0) -> Array:
         """Return what is known of a value of a scope."""
@@ -356,11 +362,21 @@ class Arrays:
             return Array(FLOAT, self._shape(value.argument(1, "shape"), scope, 0))
         if home == "jax.random" and word == "randint":
             return Array(INT, self._shape(value.argument(1, "shape"), scope, None))
+        if home == "jax.random" and word == "bernoulli":
+            shape = value.argument(2, "shape")
+            return Array(BOOL, self._shape(shape, scope, None) if shape is not None else None)
+        if home == "jax.random" and word == "categorical" and len(value.args) == 2 and not value.keywords:
+            logits = self.of(value.args[1], scope, depth).axes
+            return Array(INT, logits - 1 if logits else None)
+        if name in {"jax.lax.stop_gradient", "jax.device_put", "jax.block_until_ready"} and value.args:
+            return replace(self.of(value.args[0], scope, depth), weak=False)
         if word == "permutation" and home in {"jax.random", "numpy.random"} and value.args:
             alone = len(value.args) == 1 + (home == "jax.random")  # else along an axis
             return self._mixed(value.args[-1], scope, depth) if alone else UNKNOWN
         if home == "optax":
             return self._loss(word, value, scope, depth)
+        if home == "numpy.random" and word in _SHAPED_BY_NUMPY:
+            return UNKNOWN if value.starred else Array(FLOAT, len(value.args))
         if home == "numpy.random" and word in _DRAWN_BY_NUMPY:
             return self._drawn(word, value, scope)
         if word == "norm" and home in {"jax.numpy.linalg", "numpy.linalg"} and value.args:
@@ -423,7 +439,7 @@ class Arrays:
             return Array(first.number, self._reshaped(value.args[1], value.node.args[1], scope))
         if word in {"floor", "ceil", "trunc", "rint"} and first.number == FLOAT:
             return replace(first, weak=False)
-        alike = {"abs", "square", "negative", "zeros_like", "ones_like", "copy", "sort"}
+        alike = {"abs", "square", "negative", "zeros_like", "ones_like", "copy", "sort", "flip", "roll", "nan_to_num"}
         if word in alike and value.keyword("dtype") is None:
             return replace(first, weak=False)
         return UNKNOWN
@@ -494,6 +510,8 @@ class Arrays:
             return self._mixed(value.args[0], scope, depth)
         if callee.name in _DRAWN_BY_NUMPY and self._generator(callee.base, scope):
             return self._drawn(callee.name, value, scope)
+        if callee.name in _SHAPED_BY_NUMPY and self._generator(callee.base, scope):
+            return UNKNOWN if value.starred else Array(FLOAT, len(value.args))
         base = self.of(callee.base, scope, depth)
         if callee.name in _REDUCING | _COUNTING and base != UNKNOWN:
             return Array(_reduced(callee.name, base.number), _left(base.axes, value.args, value))
@@ -556,7 +574,10 @@ class Arrays:
         found = self._context.flow.resolve(self._context.flow.here(value, scope)).value
         if isinstance(found, Sequence) and isinstance(found.node, ast.Tuple | ast.List):
             return None if any(isinstance(e, ast.Starred) for e in found.node.elts) else len(found.items)
-        return 1 if isinstance(found, Const) and isinstance(found.value, int) else None
+        if isinstance(found, Const):
+            return 1 if isinstance(found.value, int) else None
+        number = self.of(value, scope, 1)
+        return 1 if number.number == INT and number.axes == 0 else None
 
 
 def _may_be_told(value: Value) -> bool:

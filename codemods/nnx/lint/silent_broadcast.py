@@ -11,13 +11,14 @@ from codemods.nnx.facts import ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.columns import Columns, may_be_column
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.linen_outputs import ELEMENTWISE, gives_column
+from codemods.nnx.lint.linen_outputs import ELEMENTWISE
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign, in_test, position
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.places import each, foreign, in_test, position
+from codemods.nnx.lint.syntax import argument, constant, names_in
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Const, Each, Free, Item, Param, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Call, Const, Each, Item, Param, Sequence, Unknown, Value
 
 _LOSSES = ("squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy")
 _NARROW = re.compile(rb"(?:Linear|Dense)\([^()]*\b1\b")  # a cheap test for layers with one feature
@@ -28,12 +29,9 @@ _AVERAGES = frozenset({"mean", "sum", "average"})
 def _check(context: Context) -> Iterator[Finding]:
     yield from _other_axes(context)
     columns = any(_may_be_narrow(module) for module in context.project.modules)
+    if columns:
+        yield from _operations(context)
     for module in context.asked.modules:
-        for node in module.source.of_type(ast.BinOp) if columns else ():
-            if isinstance(node.op, ast.Sub):
-                scope = _scope(context, module, node)
-                if scope is not None and _column_against_vector(context, node.left, node.right, scope):
-                    yield _found(scope, node)
         for call in module.source.of_type(ast.Call) if b"argmax" in module.source.data else ():
             compared = _compared(call) if last_word(call.func) in _AVERAGES else None
             scope = context.bodies.home(call) if compared is not None else None
@@ -55,6 +53,56 @@ def _check(context: Context) -> Iterator[Finding]:
         if name.startswith("optax.") and one is not None and two is not None and not in_test(event.scope):
             if _column_against_vector(context, one, two, event.scope):
                 yield _found(event.scope, event.node)
+
+
+def _operations(context: Context) -> Iterator[Finding]:
+    """Yield the operations of a column and a vector: the first of the same variables, since one change mends all."""
+    told: set[tuple[Scope, frozenset[str]]] = set()
+    for scope, node in each(context, ast.BinOp, ast.Compare):
+        sides = _sides(node)
+        if sides is None or not any(may_be_column(scope.module, side) for side in sides):
+            continue
+        if in_test(scope) or not _column_against_vector(context, *sides, scope):
+            continue
+        key = scope, frozenset(names_in(node))
+        if key not in told:
+            told.add(key)
+            yield _found(scope, node)
+
+
+def _sides(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """Return the two sides of an operation of predictions and targets; None if one of columns and rows may be meant.
+
+    A difference or a comparison is one; a product, a sum or a quotient only if one side is named as what there is one
+    of for each example.
+    """
+    if isinstance(node, ast.Compare):
+        one = len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
+        return (node.left, node.comparators[0]) if one else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return node.left, node.right
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Mult | ast.Div):
+        return None
+    words = {word for side in (node.left, node.right) for word in _words(side)}
+    return (node.left, node.right) if words & _FOR_EACH else None
+
+
+def _words(node: ast.expr) -> Iterator[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            yield inner.id
+        elif isinstance(inner, ast.Attribute):
+            yield inner.attr
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            yield inner.value
+
+
+# what there is one of for each example, or each step
+_FOR_EACH = frozenset(
+    {"r", "rew", "reward", "rewards", "d", "done", "dones", "terminal", "terminals", "terminated", "not_done", "label",
+     "labels", "y", "ys", "y_true", "y_batch", "target", "targets", "returns", "rets", "adv", "advantage", "advantages",
+     "mask", "masks", "logp", "log_prob", "log_probs"}
+)  # fmt: skip
 
 
 def _may_be_narrow(module: ModuleFacts) -> bool:
@@ -280,26 +328,6 @@ def _update(value: Value) -> bool:
 _DRAWN = frozenset(f"jax.random.{word}" for word in ("normal", "uniform", "truncated_normal"))
 
 
-def _scope(context: Context, module: ModuleFacts, node: ast.BinOp) -> Scope | None:
-    """Return the scope of a difference with what a module or an attribute was called for; None for others."""
-    for side in (node.left, node.right):
-        value = module.values.get(side)
-        call = value.base if isinstance(value, Item) else value
-        if isinstance(call, Call) and _own(call):
-            scope = context.bodies.home(call.node)
-            if scope is not None and not in_test(scope):
-                return scope
-    return None
-
-
-def _own(call: Call) -> bool:
-    """Say whether a call is none of a function at the top of a module."""
-    callee = call.callee
-    if isinstance(callee, Attr) and callee.name in {"apply", "apply_fn"}:  # also of a module at the top
-        return True
-    return isinstance(callee, Param | Free | Call) or (isinstance(callee, Attr) and not callee.of_global)
-
-
 def _found(scope: Scope, node: ast.AST) -> Finding:
     return finding(
         RULE.code,
@@ -333,93 +361,11 @@ def _whole_argmax(node: ast.expr) -> bool:
 
 def _column_against_vector(context: Context, one: ast.expr, two: ast.expr, scope: Scope) -> bool:
     """Say whether one of two expressions is a column that a module gives, and the other a vector."""
-    values = scope.module.values
+    columns = context.shared(Columns)
     for left, right in ((one, two), (two, one)):
-        if not isinstance(left, ast.Name | ast.Call) or not isinstance(right, ast.Name | ast.Attribute | ast.Subscript):
-            continue
-        column = values.get(left)
-        narrow = isinstance(column, Call) and _column(context, column, scope)
-        if column is None or not (narrow or gives_column(context, column, scope)) or _of_one(context, column, scope):
-            continue
-        vector = values.get(right)
-        if vector is not None and Arrays(context, {}).of(vector, scope).axes == 1:
+        if columns.is_column(left, scope) and Arrays(context, {}).written(right, scope).axes == 1:
             return True
     return False
-
-
-def _of_one(context: Context, column: Value, scope: Scope) -> bool:
-    """Say whether a module is applied to a single example, of which it gives a vector of one element."""
-    call = column.base if isinstance(column, Item) else column
-    given = call.args[-1] if isinstance(call, Call) and call.args else None
-    return given is not None and Arrays(context, {}).of(given, scope).axes == 1
-
-
-def _column(context: Context, call: Call, scope: Scope) -> bool:
-    """Say whether a call gives the output of a layer with one feature, on every way."""
-    flow = context.flow
-    if not _own(call):
-        return False
-    if flow.calls.callee_name(flow.here(call, scope)):
-        return False
-    owners = context.sources.originals(flow.here(call.callee, scope))
-    return bool(owners) and all(_narrow(context, owner, 0) for owner in owners)
-
-
-def _narrow(context: Context, owner: Bound, depth: int) -> bool:
-    """Say whether a module gives one feature: a layer, several of which the last one does, or a class."""
-    flow = context.flow
-    found = flow.resolve(owner)
-    name = flow.calls.callee_name(found)
-    if depth > 3 or not isinstance(found.value, Call):
-        return False
-    if name == "flax.nnx.Linear":
-        width = found.value.argument(1, "out_features")
-        return width is not None and _one(context, flow.with_value(found, width))
-    if name == "flax.nnx.Sequential":
-        layers = list(found.value.args) if not found.value.starred else []
-        while layers and _activation(context, flow.follow(found, layers[-1])):
-            layers.pop()
-        ending = layers[-1] if layers else None
-        return ending is not None and _narrow(context, flow.follow(found, ending), depth + 1)
-    cls = flow.classes.class_of(found) if not name else None
-    method = flow.classes.method(cls, "__call__") if cls is not None else None
-    if method is None or not method.returns:
-        return False
-    return all(_one_feature(context, value, method.scope, depth) for value in method.returns)
-
-
-def _one(context: Context, width: Bound) -> bool:
-    """Say whether a number is one, whatever the callers give."""
-    found = context.sources.originals(width)
-    return bool(found) and all(one.value == Const(1) for one in found)
-
-
-def _activation(context: Context, layer: Bound) -> bool:
-    """Say whether a layer of a chain is a function that gives as many columns as it gets."""
-    name = layer.value.name if isinstance(layer.value, Ref) else ""
-    return name.startswith(("jax.nn.", "jax.numpy.", "flax.nnx.")) and last(name) in ELEMENTWISE
-
-
-def _one_feature(context: Context, value: Value, scope: Scope, depth: int) -> bool:
-    """Say whether a value is what ``self.layer(x)`` gives of a layer with one feature, or a function of that."""
-    if isinstance(value, Unknown) and isinstance(value.node, ast.BinOp) and depth < 3:
-        if not isinstance(value.node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
-            return False
-        sides = (value.node.left, value.node.right)
-        parts = [scope.module.values.get(side) or Unknown(side) for side in sides]
-        return any(
-            constant(sides[1 - i]) is not None and _one_feature(context, part, scope, depth + 1)
-            for i, part in enumerate(parts)
-        )
-    if not isinstance(value, Call) or not isinstance(value.callee, Attr):
-        return False
-    name = context.flow.calls.callee_name(context.flow.here(value, scope))
-    if name:
-        spaces = name.startswith(("jax.nn.", "jax.numpy.", "flax.nnx."))
-        known = spaces and last(name) in ELEMENTWISE and bool(value.args)
-        return known and depth < 3 and _one_feature(context, value.args[0], scope, depth + 1)
-    fields = context.flow.fields.field(context.flow.here(value.callee.base, scope), value.callee.name)
-    return bool(fields) and all(_narrow(context, one, depth + 1) for one in fields)
 
 
 RULE = lint_rule(

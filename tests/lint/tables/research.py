@@ -17,6 +17,11 @@ _NETS = (
     "    def __call__(self, v):\n        v = jnp.tanh(self.inner(v))\n        return 2.0 * self.out(v) + 0.5\n"
     "net = Net(nnx.Rngs(2))\nrows = jax.random.normal(key, (6, 3))\nscale = jnp.array([[1.0, 2.0, 3.0]])\n"
 )
+_HEADS = _NETS + (
+    "class Heads(nnx.Module):\n    def __init__(self, rngs):\n        self.actor = nnx.Linear(3, 2, rngs=rngs)\n"
+    "        self.critic = nnx.Linear(3, 1, rngs=rngs)\n"
+    "    def __call__(self, v):\n        return self.actor(v), self.critic(v)\nheads = Heads(nnx.Rngs(5))\n"
+)
 
 _WATCHED = """\
 class Watched(nnx.Module):
@@ -53,7 +58,7 @@ CASES: dict[str, Cases] = {
             _NETS + "t = jnp.stack([row.sum() for row in rows])\nt2 = jnp.stack([rows[0, 0]] * 6)\n"
             "t3 = jnp.concatenate([rows[:3, 0], rows[3:, 1]])\nprint(jnp.square(t3 - net(rows)).mean())  # NNX800\n",
             _NETS + "chain = nnx.Sequential(nnx.Linear(3, 1, rngs=nnx.Rngs(4)), nnx.sigmoid)\n"
-            "print(((chain(rows) - jnp.linalg.norm(rows, axis=1)) ** 2).mean())\n"
+            "print(((chain(rows) - jnp.linalg.norm(rows, axis=1)) ** 2).mean())  # NNX800\n"
             "far = jnp.linalg.norm(rows, axis=1)\nprint(((chain(rows) - far) ** 2).mean())  # NNX800\n"
             "dots = jnp.einsum('ij,kj->i', rows, scale)\nprint(jnp.abs(net(rows) - dots).mean())  # NNX800\n",
             _COLUMN + "order = np.random.default_rng(0).permutation(4)\nmixed = goal[order]\n"
@@ -63,8 +68,42 @@ CASES: dict[str, Cases] = {
             _COLUMN + "def loss(m, v, goal):\n    made = m(v)\n    return ((made - goal) ** 2).mean()  # NNX800\n"
             "batch = (data, goal)\nprint(nnx.grad(loss)(one, *batch))\n",
             _COLUMN + "a, b = (jnp.asarray(v) for v in (data, goal))\nprint(((one(a) - b) ** 2).mean())  # NNX800\n",
+            _COLUMN + "rewards, dones = np.random.rand(4), np.random.RandomState(0).rand(4) > 0.5\n"
+            "@nnx.jit\ndef target(m, v, r, done):\n    return r + 0.9 * (1 - done) * m(v)  # NNX800\n"
+            "print(target(one, data, rewards, dones))\n",
+            _COLUMN + "def loss(m, v, labels):\n    p = nnx.sigmoid(m(v))\n"
+            "    return -jnp.mean(labels * jnp.log(p + 1e-7) + (1 - labels) * jnp.log(1 - p + 1e-7))  # NNX800\n"
+            "print(loss(one, data, (data[:, 0] > 0).astype(jnp.float32)))\n",
+            _COLUMN + "print(((one(data) > 0.5) == (goal > 0)).mean())  # NNX800\n",
+            _COLUMN
+            + "fake = jnp.zeros(data.shape[0])\nprint(optax.sigmoid_binary_cross_entropy(one(data), fake))  # NNX800\n",
+            _HEADS + "def loss(m, v, returns):\n    logits, values = m(v)\n"
+            "    gain = jax.lax.stop_gradient(returns - values)  # NNX800\n"
+            "    return (jax.nn.log_softmax(logits)[:, 0] * gain).mean() + ((returns - values) ** 2).mean()\n"
+            "print(nnx.grad(loss)(heads, rows, jnp.arange(6.0)))\n",
+            _COLUMN + "def outer(m, v, t):\n    y = m(v)\n    def error(scale):\n"
+            "        return ((scale * y - t) ** 2).mean()  # NNX800\n    return jax.grad(error)(2.0)\n"
+            "print(outer(one, data, goal))\n",
         ),
         clean=(
+            _COLUMN + "rewards, dones = np.random.rand(4), np.random.RandomState(0).rand(4) > 0.5\n"
+            "@nnx.jit\ndef target(m, v, r, done):\n    return r + 0.9 * (1 - done) * m(v).squeeze(-1)\n"
+            "print(target(one, data, rewards, dones))\n",
+            _COLUMN + "rewards, dones = np.random.rand(4, 1), np.random.RandomState(0).rand(4, 1) > 0.5\n"
+            "@nnx.jit\ndef target(m, v, r, done):\n    return r + 0.9 * (1 - done) * m(v)\n"
+            "print(target(one, data, rewards, dones))\n",
+            _COLUMN + "times = jnp.linspace(0.0, 1.0, 7)\nprint(jnp.exp(-one(data) * times).shape)\n",
+            _COLUMN + "offset = jnp.zeros(1)\nprint(one(data) * 2.0 + offset)\n",
+            _COLUMN + "print(((one(data) > 0.5) == (goal[:, None] > 0)).mean())\n",
+            _HEADS + "def loss(m, v, returns):\n    logits, values = m(v)\n"
+            "    gain = jax.lax.stop_gradient(returns - values[:, 0])\n"
+            "    far = returns - values.squeeze(-1)\n"
+            "    return (jax.nn.log_softmax(logits)[:, 0] * gain).mean() + (far ** 2).mean()\n"
+            "print(nnx.grad(loss)(heads, rows, jnp.arange(6.0)))\n",
+            _HEADS
+            + "def spread(m, v, tau):\n    logits, values = m(v)\n    return logits - tau, values - values.mean()\n"
+            "print(spread(heads, rows, jnp.arange(2.0)))\n",
+            _COLUMN + "print(jax.vmap(lambda row, t: (one(row) - t) ** 2)(data, goal).mean())\n",
             _NETS + "def data(v):\n    return v, jnp.sum(v * scale, axis=1, keepdims=True)\n"
             "def loss(m, v, t):\n    made = m(v)\n    return jnp.mean((made - t) ** 2)\n"
             "v, t = data(rows)\nprint(nnx.grad(loss)(net, v, t))\n",
