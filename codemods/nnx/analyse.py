@@ -96,7 +96,9 @@ def analyse(
     result.unanswered = context.flow.questions.unanswered
     if asked is not None:
         found = [finding for finding in found if finding.path in asked]
-    result.findings = sorted(worth_telling(found, modules, options), key=lambda f: (f.path, f.start, f.code))
+    # a place that several classes or callers lead to is told of once
+    found = list({(f.path, f.start, f.end, f.code, f.message): f for f in reversed(found)}.values())
+    result.findings = sorted(worth_telling(found[::-1], modules, options), key=lambda f: (f.path, f.start, f.code))
     return result
 
 

@@ -12,6 +12,7 @@ from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, 
 
 _DEPTH = 40  # how many values one is followed through: fields of objects that hold each other have no end
 _STEPS = 1_000  # how many places one question may visit
+_HASTE = 100  # how many once the project has had its share of steps
 _COPIES = 50  # how many copies of copies are followed
 _LEVELS = 4  # how many callers up an argument is followed where a value cannot be told without it
 
@@ -67,9 +68,10 @@ class Sources:
             return OrderedSet()
         outermost = not self._running
         self._steps = 1 if outermost else self._steps + 1
-        if self._steps == _STEPS + 1:
+        limit = _HASTE if self.flow.questions.hasty else _STEPS
+        if self._steps == limit + 1:
             self.flow.questions.unanswered += 1
-        if self._steps > _STEPS or len(self._running) > _DEPTH:
+        if self._steps > limit or len(self._running) > _DEPTH:
             self._cut += 1
             self._serve((bound,))
             return OrderedSet((bound,))

@@ -49,6 +49,11 @@ class Questions:
         """Whether no question is under way."""
         return self._depth == 0
 
+    @property
+    def hasty(self) -> bool:
+        """Whether the project has had its share of steps, so that each question gets few."""
+        return self._limit == _HASTE
+
     def tired(self) -> bool:
         """Count a step, and say whether the question under way has had its share of them."""
         if self._depth == 0 and not self._held:

@@ -1,4 +1,4 @@
-"""NNX972: a step by hand that adds the gradient of a loss, and so makes it greater."""
+"""NNX972: a step by hand that adds the gradient of a loss, or takes the parameters from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,16 @@ def _check(context: Context) -> Iterator[Finding]:
             if in_test(scope):
                 continue
             for node in context.bodies.nodes(scope):
-                found = None
+                found = _taken_from(context, scope, node) if isinstance(node, ast.Call) else None
+                if found is not None:
+                    yield finding(
+                        RULE.code,
+                        scope,
+                        node,
+                        f"the parameters are taken from the gradient of `{found}`: the trees are in each other's place",
+                        "give the function the parameters first: jax.tree.map(f, params, grads)",
+                    )
+                    continue
                 if isinstance(node, ast.Assign) and len(node.targets) == 1:
                     if not _HELD.search(last_word(node.targets[0]).lower()):
                         found = _added(context, scope, node.value)
@@ -126,6 +135,20 @@ def _mapped(context: Context, scope: Scope, call: ast.Call) -> str | None:
         if isinstance(kept, ast.Name) and kept.id == one and isinstance(added, ast.Name) and added.id == two:
             return _loss(context, scope, call.args[1], call.args[2])
     return None
+
+
+def _taken_from(context: Context, scope: Scope, call: ast.Call) -> str | None:
+    """Return the loss of ``tree.map(lambda p, g: p - rate * g, grads, params)``."""
+    if len(call.args) != 3 or call.keywords or last_word(call.func) not in {"map", "tree_map"}:
+        return None
+    function = call.args[0]
+    if not isinstance(function, ast.Lambda) or len(function.args.args) != 2 or not isinstance(function.body, ast.BinOp):
+        return None
+    body, (one, two) = function.body, (argument.arg for argument in function.args.args)
+    step = _times_rate(body.right) if isinstance(body.op, ast.Sub) else None
+    if not isinstance(body.left, ast.Name) or body.left.id != one or not isinstance(step, ast.Name) or step.id != two:
+        return None
+    return _loss(context, scope, call.args[2], call.args[1])
 
 
 def _loss(context: Context, scope: Scope, target: ast.expr, given: ast.expr) -> str | None:

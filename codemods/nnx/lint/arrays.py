@@ -41,11 +41,15 @@ _FLOATING = frozenset(
 )  # fmt: skip
 _SAMPLERS = frozenset({"normal", "uniform", "truncated_normal", "gumbel", "exponential", "beta", "gamma", "laplace"})
 # samplers of NumPy, with the position of the size
-_DRAWN_BY_NUMPY = {"normal": (FLOAT, 2), "uniform": (FLOAT, 2), "standard_normal": (FLOAT, 0), "random": (FLOAT, 0),
-                   "integers": (INT, 2), "randint": (INT, 2), "exponential": (FLOAT, 1),
-                   "random_sample": (FLOAT, 0), "binomial": (INT, 2), "poisson": (INT, 1)}  # fmt: skip
+_DRAWN_BY_NUMPY: dict[str, tuple[int | None, int]] = {
+    "normal": (FLOAT, 2), "uniform": (FLOAT, 2), "standard_normal": (FLOAT, 0), "random": (FLOAT, 0),
+    "integers": (INT, 2), "randint": (INT, 2), "exponential": (FLOAT, 1), "choice": (None, 1),
+    "random_sample": (FLOAT, 0), "binomial": (INT, 2), "poisson": (INT, 1),
+}  # fmt: skip
 _SHAPED_BY_NUMPY = frozenset({"rand", "randn"})  # these take the sizes one by one
-_REDUCING = frozenset({"sum", "mean", "max", "min", "prod", "std", "var"})
+_REDUCING = frozenset(
+    {"sum", "mean", "max", "min", "prod", "std", "var", "median", "nanmean", "nansum", "nanmax", "nanmin"}
+)
 #: Losses of optax with as many axes as what they compare.
 ELEMENTWISE_LOSSES = frozenset({"squared_error", "l2_loss", "huber_loss", "log_cosh", "sigmoid_binary_cross_entropy"})
 _OVER_CLASSES = frozenset({"softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"})
@@ -64,6 +68,7 @@ PREDICATES = frozenset(
 _DTYPES = {"float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "float64": FLOAT, "float": FLOAT, "float_": FLOAT,
            "int32": INT, "int64": INT, "int8": INT, "uint8": INT, "uint32": INT, "int16": INT, "int": INT,
            "bool": BOOL, "bool_": BOOL}  # fmt: skip
+_NAMED = frozenset(f"{home}.{word}" for home in ("jax.numpy", "numpy", "math") for word in ("pi", "e", "inf", "nan"))
 _COUNTED = {"builtins.len": INT, "builtins.int": INT, "builtins.float": FLOAT}  # numbers of Python
 _SPACES = frozenset({"jax.numpy", "jax.numpy.linalg", "jax.nn", "jax.random", "jax.lax"})
 # what gives arrays in any place, though no traced ones of constants or of a key
@@ -221,6 +226,8 @@ class Arrays:
 
     def _found(self, found: Bound, value: Value, depth: int) -> Array:
         inner = found.value
+        if isinstance(inner, Ref):
+            return _literal(1.0) if inner.name in _NAMED else UNKNOWN
         if isinstance(inner, Param):
             return self._argument(found, depth)
         if isinstance(inner, Attr | Indexed):
@@ -301,10 +308,16 @@ class Arrays:
             if _size(value):
                 return Array(INT, 0, weak=True)
             return self._part_of(self.of_bound(Bound(value.base, frame), depth + 1), value.index, depth)
-        if isinstance(value, Call | Unknown | Sequence):
-            scope = self._context.bodies.home(value.node)
-            if scope is None and isinstance(value, Unknown):
-                scope = self._context.bodies.module_scope(value.node)
+        if isinstance(value, Round | Each) and depth < _DEPTH:
+            whole = self.of_bound(Bound(value.base, frame), depth + 1)
+            return replace(whole, axes=whole.axes - 1, weak=False) if whole.axes else UNKNOWN
+        made = value
+        while isinstance(made, Item):
+            made = made.base
+        if isinstance(made, Call | Unknown | Sequence):
+            scope = self._context.bodies.home(made.node)
+            if scope is None and isinstance(made, Unknown):
+                scope = self._context.bodies.module_scope(made.node)
             if scope is not None:
                 return self.of(value, scope, depth)
         return UNKNOWN
@@ -412,6 +425,9 @@ class Arrays:
             return Array(_reduced(word, first.number), _left(first.axes, value.args[1:], value))
         if word in _SORTING and first.axes:
             return Array(INT, first.axes)
+        if word in {"cumsum", "cumprod"}:
+            along = len(value.args) > 1 or value.keyword("axis") is not None
+            return Array(first.number if first.number != BOOL else INT, first.axes if along else 1)
         if word == "searchsorted" and len(value.args) > 1:
             return Array(INT, self.of(value.args[1], scope, depth).axes)
         if word in _FLOATING:
@@ -670,7 +686,9 @@ def _indexed(whole: Array, index: Value) -> Array:
             change -= 1
         elif not (isinstance(part, Unknown) and isinstance(part.node, ast.Slice)):
             return UNKNOWN
-    if whole.axes is None or whole.axes + change < 0:
+    if whole.axes is None:
+        return UNKNOWN if whole.number is None else Array(whole.number)
+    if whole.axes + change < 0:
         return UNKNOWN
     return replace(whole, axes=whole.axes + change, weak=False)
 
@@ -809,6 +827,6 @@ def _product(left: int | None, right: int | None) -> int | None:
 def _reduced(word: str, number: int | None) -> int | None:
     if word in _COUNTING:
         return INT
-    if word in {"mean", "std", "var"}:
+    if word in {"mean", "std", "var", "median", "nanmean"}:
         return FLOAT
     return INT if number == BOOL and word in {"sum", "prod"} else number

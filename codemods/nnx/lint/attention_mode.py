@@ -93,6 +93,8 @@ def _decodes(context: Context, event: CallEvent) -> bool:
         return constant(mode) is True
     made = context.sources.originals(context.flow.here(event.value.callee, event.scope))
     calls = [one.value for one in made if isinstance(one.value, Call)]
+    if calls and all(call.keyword("decode") == Const(False) for call in calls) and not context.shared(_switched):
+        return False
     return context.shared(_told) or any(call.keyword("decode") == Const(True) for call in calls)
 
 
@@ -103,6 +105,11 @@ def _told(context: Context) -> bool:
         for event in context.project.calls()
         if event.node.keywords
     )
+
+
+def _switched(context: Context) -> bool:
+    """Say whether the project may set the mode of layers after they were made."""
+    return any(word in m.source.data for m in context.project.modules for word in _ELSEWHERE)
 
 
 def _asked(context: Context, event: CallEvent) -> bool:

@@ -10,8 +10,11 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign
+from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Choice, Item, Param, Ref, Sequence, Unknown, Value
 
 _SOFTMAX, _SIGMOID = frozenset({"softmax"}), frozenset({"sigmoid", "softmax", "expit"})
@@ -50,6 +53,16 @@ def _check(context: Context) -> Iterator[Finding]:
                 "give it the logits; use the probabilities for predictions only",
             )
 
+    for event, name in foreign(context, "categorical"):
+        logits = argument(event.node, 1, "logits")
+        if name == "jax.random.categorical" and logits is not None and _distribution(context, logits, event.scope):
+            yield finding(
+                RULE.code,
+                event.scope,
+                logits,
+                "`categorical` takes logits, and gets probabilities that sum to one",
+                f"give it their logarithms: jnp.log({ast.unparse(logits)})",
+            )
     for event, name in foreign(context, "choice"):
         given = event.value.argument(4, "p") if name == "jax.random.choice" else None
         found = ""
@@ -63,6 +76,29 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`choice` takes probabilities as `p`, and gets the logarithms that `{found}` made",
                 "give it jax.nn.softmax(logits), or draw by jax.random.categorical(key, logits)",
             )
+
+
+def _distribution(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is, or is a row of, an array of probabilities that are written out."""
+    value = scope.module.values.get(node)
+    while isinstance(value, Item):
+        value = value.base
+    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+    if not isinstance(found, Call) or last_word(found.node.func) not in {"array", "asarray"} or not found.node.args:
+        return False
+    written = constant(found.node.args[0])
+    rows = written if isinstance(written, list | tuple) else []
+    rows = rows if rows and all(isinstance(row, list | tuple) for row in rows) else [rows]
+    return all(
+        len(row) > 1
+        and all(isinstance(one, int | float) and 0 <= one <= 1 for one in row)
+        and abs(sum(row) - 1) < _ROUNDING
+        and any(0 < one < 1 for one in row)
+        for row in rows
+    )
+
+
+_ROUNDING = 1e-6
 
 
 def squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str], depth: int) -> str:
@@ -127,7 +163,7 @@ def _results(context: Context, bound: Bound, value: Call) -> list[Bound]:
     ]
     if results:
         return results
-    for owner in context.sources.originals(flow.with_value(bound, value.callee)):
+    for owner in applied_modules(context, bound) or context.sources.originals(flow.with_value(bound, value.callee)):
         cls = flow.classes.class_of(owner)
         method = flow.classes.method(cls, "__call__") if cls is not None else None
         if method is None:

@@ -10,19 +10,32 @@ from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import callers_of, foreign, in_test
 from codemods.nnx.lint.traced import function_of
+from codemods.nnx.values import Const, Sequence
 
 _HELPERS = 3  # through how many functions a result is handed on
 _EAGER = frozenset({"vmap", "checkpoint", "remat"})
 
 
 def dropped_callbacks(context: Context) -> Iterator[tuple[CallEvent, CallEvent]]:
-    """Yield the calls in compiled code whose result nothing reads, each with the ``pure_callback`` that gives it."""
+    """Yield the calls in compiled code whose result nothing reads, each with the ``pure_callback`` that gives it.
+
+    One that gives nothing is left out wherever it stands: JAX compiles it alone, too.
+    """
     for event, name in foreign(context, "pure_callback", everywhere=True):
         if name in {"jax.pure_callback", "jax.experimental.pure_callback"}:
-            for dropped in _dropped(context, event, 0):
+            for dropped in (event,) if _gives_nothing(context, event) else _dropped(context, event, 0):
                 if dropped.scope.module in context.asked and not in_test(dropped.scope):
                     if not context.bodies.guarded(dropped.node, dropped.scope):
                         yield dropped, event
+
+
+def _gives_nothing(context: Context, event: CallEvent) -> bool:
+    """Say whether a callback is told that the function on the host gives None, or an empty tuple."""
+    given = event.value.argument(1, "result_shape_dtypes") or event.value.keyword("result_shape")
+    found = context.flow.resolve(context.flow.here(given, event.scope)).value if given is not None else None
+    if isinstance(found, Sequence):
+        return isinstance(found.node, ast.Tuple | ast.List) and not found.items
+    return isinstance(found, Const) and found.value is None
 
 
 def _dropped(context: Context, event: CallEvent, depth: int) -> Iterator[CallEvent]:

@@ -1,17 +1,24 @@
-"""NNX973: a loop of JAX whose bounds leave no round."""
+"""NNX973: a loop of JAX whose bounds or whose condition leave no round."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import math
+import operator
+from collections.abc import Callable, Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.numbers import numbers
+from codemods.nnx.lint.places import foreign, formula_of, in_test
 from codemods.nnx.lint.syntax import argument, constant
-from codemods.nnx.values import Const
+from codemods.nnx.lint.traced import free_params
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Ref, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -30,6 +37,152 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"a loop from {first} up to {behind} has no round: fori_loop only counts up",
                 f"loop over range({first - behind}) and count down in the body: {first} - i",
             )
+    for event, name in foreign(context, "while_loop"):
+        if name not in {"jax.lax.while_loop", "flax.nnx.while_loop"} or event.value.starred or in_test(event.scope):
+            continue
+        cond, init = event.value.argument(0, "cond_fun"), event.value.argument(2, "init_val")
+        asked = context.flow.calls.callables(context.flow.here(cond, event.scope)) if cond is not None else []
+        params = free_params(asked[0]) if len(asked) == 1 else []
+        condition = formula_of(context, asked[0].function) if len(params) == 1 else None
+        if init is None or condition is None:
+            continue
+        begun = context.sources.originals(context.flow.here(init, event.scope))
+        carry = asked[0].function.params[params[0]]
+        if begun and all(_Begun(context, asked[0].function, carry, one).truth(condition) is False for one in begun):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "the condition is false to begin with, and the loop has no round: while_loop goes on while it is true",
+                "let the condition say when to go on, not when to stop",
+                related=[(condition, "this is false for the first carry")]
+                if asked[0].function.scope.module is event.scope.module
+                else [],
+            )
+
+
+_Number = int | float
+_COMPARED: dict[type[ast.cmpop], Callable[[_Number, _Number], bool]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}  # fmt: skip
+_CASTS = frozenset({"array", "asarray", "int32", "int64", "float32", "float64", "bool_", "int8", "uint32", "float16"})
+_ALL, _ANY = frozenset({"logical_and"}), frozenset({"logical_or"})
+
+
+class _Begun:
+    """The condition of a loop before its first round: true, false, or not known."""
+
+    def __init__(self, context: Context, function: FunctionFacts, carry: Param, init: Bound) -> None:
+        self._context = context
+        self._function = function
+        self._carry = carry
+        self._init = init
+
+    def truth(self, node: ast.expr) -> bool | None:
+        """Return whether an expression of the condition holds; None if that is not known."""
+        if isinstance(node, ast.Compare):
+            return self._compared(node)
+        if isinstance(node, ast.BoolOp):
+            return _together([self.truth(one) for one in node.values], every=isinstance(node.op, ast.And))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+            return _together([self.truth(node.left), self.truth(node.right)], every=isinstance(node.op, ast.BitAnd))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
+            inner = self.truth(node.operand)
+            return None if inner is None else not inner
+        if isinstance(node, ast.Call) and node.args and not node.keywords:
+            word, parts = last_word(node.func), [self.truth(one) for one in node.args]
+            if word in _ALL | _ANY and len(parts) == 2:
+                return _together(parts, every=word in _ALL)
+            if word == "logical_not" and len(parts) == 1:
+                return None if parts[0] is None else not parts[0]
+            return parts[0] if word in {"any", "all", "bool"} and len(parts) == 1 else None
+        known = self._numbers(node)
+        return bool(known.pop()) if len(known) == 1 and all(isinstance(one, bool) for one in known) else None
+
+    def _compared(self, node: ast.Compare) -> bool | None:
+        compare = _COMPARED.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        if compare is None:
+            return None
+        left, right = self._numbers(node.left), self._numbers(node.comparators[0])
+        if (left == {math.inf} and compare is operator.lt) or (left == {-math.inf} and compare is operator.gt):
+            return False  # whatever the other one is
+        if (right == {math.inf} and compare is operator.gt) or (right == {-math.inf} and compare is operator.lt):
+            return False
+        found = {compare(one, two) for one in left for two in right}
+        return found.pop() if len(found) == 1 else None
+
+    def _numbers(self, node: ast.expr) -> set[_Number]:
+        """Return the numbers that an expression may be; empty if they are not known."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return {-one for one in self._numbers(node.operand)}
+        value = self._function.scope.module.values.get(node)
+        if value is None:
+            return _number_of(node.value) if isinstance(node, ast.Constant) else set()
+        begun = self._part(value)
+        if begun is not None:
+            return _made(self._context, begun, 0)
+        found = self._context.flow.resolve(self._context.flow.here(value, self._function.scope))
+        known = _made(self._context, found, 0)
+        if known or not isinstance(found.value, Param):
+            return known
+        # a limit that is an argument
+        limits = set(numbers(self._context, value, self._function.scope))
+        default = found.value.function.defaults.get(found.value.name)
+        limits = limits or (_number_of(default.value) if isinstance(default, Const) else set())
+        return limits if all(one > 0 for one in limits) else set()
+
+    def _part(self, value: Value) -> Bound | None:
+        """Return what a part of the carry is to begin with; None for what is none."""
+        if value is self._carry:
+            return self._init
+        if not isinstance(value, Item | Attr):
+            return None
+        whole = self._part(value.base)
+        if whole is None:
+            return None
+        part = Item(whole.value, value.index) if isinstance(value, Item) else Attr(whole.value, value.name)
+        return self._context.flow.resolve(self._context.flow.with_value(whole, part))
+
+
+def _together(parts: list[bool | None], every: bool) -> bool | None:
+    """Return what several truths are together: whether all hold, or whether one does."""
+    if (not every) in parts:
+        return not every
+    return None if None in parts else every
+
+
+def _number_of(value: object) -> set[_Number]:
+    return {value} if isinstance(value, int | float) else set()
+
+
+def _made(context: Context, bound: Bound, depth: int) -> set[_Number]:
+    """Return the number that a constant is, also in an array of no axes."""
+    value = bound.value
+    if isinstance(value, Const):
+        return _number_of(value.value)
+    if isinstance(value, Ref):
+        return {math.inf} if value.name in {"jax.numpy.inf", "numpy.inf", "math.inf"} else set()
+    if isinstance(value, Unknown) and isinstance(value.node, ast.UnaryOp) and isinstance(value.node.op, ast.USub):
+        operand = context.flow.follow(bound, _operand(context, value.node.operand))
+        return {-one for one in _made(context, operand, depth + 1)}
+    if not isinstance(value, Call) or value.starred or not value.args or depth > 3:
+        return set()
+    name = context.flow.calls.callee_name(bound)
+    given = context.flow.follow(bound, value.args[0])
+    if name == "builtins.float" and isinstance(given.value, Const) and isinstance(given.value.value, str):
+        text = given.value.value.strip().lower().removeprefix("+")
+        return {math.inf} if text in {"inf", "infinity"} else {-math.inf} if text in {"-inf", "-infinity"} else set()
+    if name.startswith(("jax.numpy.", "numpy.")) and last(name) in _CASTS:
+        return _made(context, given, depth + 1)
+    return set()
+
+
+def _operand(context: Context, node: ast.expr) -> Value:
+    """Return the value of an operand; an unknown one where it was not evaluated."""
+    home = context.bodies.module_scope(node)
+    value = home.module.values.get(node) if home is not None else None
+    return value if value is not None else Const(node.value) if isinstance(node, ast.Constant) else Unknown(node)
 
 
 def _number(context: Context, node: ast.expr | None, scope: Scope) -> int | None:
@@ -47,6 +200,24 @@ def _number(context: Context, node: ast.expr | None, scope: Scope) -> int | None
     return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
+_STOPPING = """\
+import jax
+import jax.numpy as jnp
+
+
+def solve(x, tol=1e-5, steps=100):
+    def cond(state):
+        i, x, error = state
+        return (error < tol) | (i >= steps)
+
+    def body(state):
+        i, x, _ = state
+        new = jnp.cos(x)
+        return i + 1, new, jnp.abs(new - x)
+
+    return jax.lax.while_loop(cond, body, (0, x, jnp.inf))
+"""
+
 _BAD = """\
 import jax
 
@@ -58,14 +229,22 @@ def back(x):
 RULE = lint_rule(
     "NNX973",
     "empty-loop",
-    "a fori_loop whose lower bound is above the upper one",
+    "a fori_loop whose lower bound is above the upper one, or a while_loop whose condition is false at first",
     why="""\
 `jax.lax.fori_loop(lower, upper, body, init)` counts up from `lower` to `upper`, which it leaves out. With the bounds
 the other way round it has no round and returns `init`, without a word.
+
+`jax.lax.while_loop(cond, body, init)` goes on while `cond` is true. One that says when to stop, as
+`(error < tol) | (i >= steps)`, is false for the first carry, where the error is infinite and no step is done, and
+`init` comes back as well. The numbers that `init` begins with are put into the condition; a limit that is an argument
+counts as what the calls give for it, or as its default.
 """,
-    source="documentation of jax.lax.fori_loop; measured: init comes back",
+    source="documentation of jax.lax.fori_loop and while_loop; measured: init comes back",
     severity="error",
     check=_check,
-    bad=(_BAD,),
-    clean=(_BAD.replace("(10, 0, lambda i,", "(0, 10, lambda i,").replace("x[i]", "x[10 - i]"),),
+    bad=(_BAD, _STOPPING),
+    clean=(
+        _BAD.replace("(10, 0, lambda i,", "(0, 10, lambda i,").replace("x[i]", "x[10 - i]"),
+        _STOPPING.replace("(error < tol) | (i >= steps)", "(error >= tol) & (i < steps)"),
+    ),
 )

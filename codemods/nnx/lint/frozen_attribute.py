@@ -38,7 +38,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
             continue
         cls = _class(context, event)
-        if cls is not None and any(one in frozen for one in context.flow.classes.mro(cls)[0]):
+        if cls is not None and _refuses(context, cls, event.node.attr, frozen):
             if context.bodies.guarded(event.node, event.scope) or "__setattr__" in cls.methods:
                 continue
             yield finding(
@@ -49,6 +49,24 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"make another one: {ast.unparse(event.node.value)} = {ast.unparse(event.node.value)}"
                 f".replace({event.node.attr}=...)",
             )
+
+
+def _refuses(context: Context, cls: ClassFacts, name: str, frozen: set[ClassFacts]) -> bool:
+    """Say whether objects of a class refuse a new value of an attribute.
+
+    What a decorator makes of a class refuses its fields to objects of classes that derive from it, and nothing else.
+    """
+    if cls in frozen:
+        return True
+    for one in context.flow.classes.mro(cls)[0]:
+        if one in frozen and (not one.decorators or name in _fields(one)):
+            return True
+    return False
+
+
+def _fields(cls: ClassFacts) -> set[str]:
+    """Return the fields of a dataclass that its own text declares."""
+    return {n.target.id for n in cls.node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
 
 
 def _train_state(context: Context, event: AttrEvent) -> bool:

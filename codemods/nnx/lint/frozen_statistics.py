@@ -15,13 +15,15 @@ from codemods.nnx.lint.model_parts import model_parts
 from codemods.nnx.lint.no_attribute import LAYER_ATTRIBUTES
 from codemods.nnx.lint.partial_split import held_besides
 from codemods.nnx.lint.path_filters import leaves_out
-from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.places import foreign, in_test, is_test
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.values import Attr, Call
 
 _OTHERWISE = (b"use_running_average", b"set_attributes", b"set_mode", b"nnx.view")
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _made_frozen(context)
     modules = context.project.modules
     if not all(any(word in m.source.data for m in modules) for word in (b"BatchNorm", b".eval(", b".train(")):
         return
@@ -50,6 +52,58 @@ def _check(context: Context) -> Iterator[Finding]:
                 related=[(told.node, "its mode was set here")] if told.scope.module is event.scope.module else [],
             )
             break
+
+
+def _made_frozen(context: Context) -> Iterator[Finding]:
+    """Yield where a model is put into training mode whose batch norm is made with ``use_running_average=True``."""
+    modules = [m for m in context.project.modules if not is_test(m)]
+    if not all(any(word in m.source.data for m in modules) for word in (b"use_running_average", b".train(")):
+        return
+    made = [
+        event
+        for event, name in foreign(context, "BatchNorm", everywhere=True)
+        if name == "flax.nnx.BatchNorm" and keyword(event.node, "use_running_average") is not None
+    ]
+    if sum(m.source.data.count(b"use_running_average") for m in modules) != len(made):
+        return  # it is set somewhere else
+    if not made or not all(constant(keyword(event.node, "use_running_average")) is True for event in made):
+        return
+    if any(word in m.source.data for m in modules for word in (b"set_attributes", b"set_mode", b"nnx.view")):
+        return
+    if any(isinstance(event.node.func, ast.Attribute) and isinstance(event.node.func.value, ast.Attribute)
+           for event in context.bodies.named("eval")):  # fmt: skip
+        return  # a part is put back into evaluation
+    frozen = {event.node for event in made}
+    for event in context.bodies.named("train"):
+        if event.scope.module not in context.asked or in_test(event.scope) or not _bare(event):
+            continue
+        classes = [context.flow.classes.class_of(one) for one in _objects(context, event)]
+        if classes and all(cls is not None and _holds(context, cls, frozen, 0) for cls in classes):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "this takes use_running_average=True back, with which a batch norm of the model was made: its "
+                "statistics become those of the new data",
+                "call eval() of that layer behind this",
+            )
+
+
+def _holds(context: Context, cls: ClassFacts, frozen: set[ast.Call], depth: int) -> bool:
+    """Say whether the instances of a class hold one of some layers."""
+    for parent in context.flow.classes.mro(cls)[0] if depth < _DEPTH else ():
+        for stores in parent.stores.values():
+            for function, value in stores:
+                made = context.flow.resolve(context.flow.here(value, function.scope))
+                if not isinstance(made.value, Call):
+                    continue
+                inner = context.flow.classes.class_of(made)
+                if made.value.node in frozen or (inner is not None and _holds(context, inner, frozen, depth + 1)):
+                    return True
+    return False
+
+
+_DEPTH = 4
 
 
 def _bare(event: CallEvent) -> bool:

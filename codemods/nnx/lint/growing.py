@@ -11,6 +11,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.grown_inside import fed_back
 from codemods.nnx.lint.names import last
+from codemods.nnx.lint.numbered_attribute import changed_numbers
 from codemods.nnx.lint.places import compiled_roots, in_test, shown
 from codemods.nnx.lint.sown import lists_growing, never_taken
 from codemods.nnx.lint.static_varies import counted
@@ -38,6 +39,15 @@ def _check(context: Context) -> Iterator[Finding]:
             event.node,
             f"every call makes `self.{name}` longer, and every length is compiled on its own",
             "keep the last value in one Variable, or return it",
+        )
+    for scope, target in changed_numbers(context):
+        yield finding(
+            RULE.code,
+            scope,
+            target,
+            f"`{ast.unparse(target)}` is a number of Python, and so a part of what is compiled: each is compiled on "
+            "its own",
+            "keep it in a Variable: nnx.Variable(jnp.asarray(...)), and change its value",
         )
     seen: set[ast.AST] = set()
     for root in compiled_roots(context):

@@ -7,6 +7,7 @@ from codemods.nnx.facts import ClassFacts, FunctionFacts, Scope
 from codemods.nnx.frames import Bound
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.ordered import OrderedSet
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Value
 
 #: Functions that give as many columns as they get.
@@ -28,15 +29,51 @@ def gives_column(context: Context, value: Value | None, scope: Scope) -> bool:
     return call.callee.name == "apply_fn" and context.shared(_states_give_column)
 
 
-def _states_give_column(context: Context) -> bool:
-    """Say whether all that the project gives states as their ``apply_fn`` are modules with one feature."""
-    given = [
+def applied_modules(context: Context, call: Bound) -> list[Bound]:
+    """Return the modules of Linen that ``net.apply(variables, x)`` or ``state.apply_fn(variables, x)`` may apply.
+
+    Args:
+        context: the analysis.
+        call: the call.
+    """
+    value = call.value
+    if not isinstance(value, Call) or not isinstance(value.callee, Attr) or len(value.args) < 2:
+        return []
+    if keyword(value.node, "method") is not None or keyword(value.node, "mutable") is not None:
+        return []
+    if value.callee.name == "apply":
+        made = context.sources.originals(context.flow.with_value(call, value.callee.base))
+    elif value.callee.name == "apply_fn":
+        given = context.shared(_given_to_states)
+        if not all(isinstance(one.value, Attr) and one.value.name == "apply" for one in given):
+            return []
+        made = OrderedSet(
+            source
+            for one in given
+            if isinstance(one.value, Attr)
+            for source in context.sources.originals(context.flow.with_value(one, one.value.base))
+        )
+    else:
+        return []
+    classes = [context.flow.classes.class_of(one) for one in made]
+    linen = [cls is not None and "flax.linen.Module" in context.flow.classes.mro(cls)[1] for cls in classes]
+    return list(made) if linen and all(linen) else []
+
+
+def _given_to_states(context: Context) -> list[Bound]:
+    """Return what the project gives states as their ``apply_fn``."""
+    return [
         context.flow.resolve(context.flow.here(value, event.scope))
         for module in context.project.modules
         if b"apply_fn" in module.source.data
         for event in module.calls
         if (value := event.value.keyword("apply_fn")) is not None
     ]
+
+
+def _states_give_column(context: Context) -> bool:
+    """Say whether all that the project gives states as their ``apply_fn`` are modules with one feature."""
+    given = context.shared(_given_to_states)
     return bool(given) and all(
         isinstance(one.value, Attr)
         and one.value.name == "apply"

@@ -233,8 +233,20 @@ def _sets_modes(context: Context, event: CallEvent) -> bool:
     return b".eval(" in text and not all(
         other.scope.module is not event.scope.module
         or (other.scope is not event.scope and _merged_here(context, other))
+        or _split_before(context, event, other)
         for other in context.bodies.named("eval")
     )
+
+
+def _split_before(context: Context, event: CallEvent, mode: CallEvent) -> bool:
+    """Say whether a model got its mode where it was split into what is merged, and behind that."""
+    if not event.value.args:
+        return False
+    graphdef = context.flow.resolve(context.flow.here(event.value.args[0], event.scope)).value
+    split = graphdef.base if isinstance(graphdef, Item) else graphdef
+    if not isinstance(split, Call) or context.bodies.home(split.node) is not mode.scope:
+        return False
+    return split.node.lineno < mode.node.lineno and not mode.loops
 
 
 def _merged_here(context: Context, event: CallEvent) -> bool:

@@ -12,7 +12,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test, resolved, written
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.values import Call, Unknown
 
 _LOSSES = frozenset({"optax.softmax_cross_entropy", "optax.softmax_cross_entropy_with_integer_labels"})
 _CASTS = frozenset({"astype", "asarray", "float32", "array"})
@@ -21,7 +21,7 @@ _CASTS = frozenset({"astype", "asarray", "float32", "array"})
 def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("mean"):
         scope = event.scope
-        if scope.module not in context.asked or b"optax" not in scope.module.source.data or in_test(scope):
+        if scope.module not in context.asked or not _speaks_of_losses(scope) or in_test(scope):
             continue
         name = context.flow.calls.name(event)
         if name not in {"", "jax.numpy.mean"} or keyword(event.node, "where") is not None:
@@ -38,6 +38,10 @@ def _check(context: Context) -> Iterator[Finding]:
                 "the loss of padding is zero, but its positions are counted: the more padding, the smaller the loss",
                 "divide by what counts: (loss * mask).sum() / mask.sum(), or jnp.mean(loss, where=mask)",
             )
+
+
+def _speaks_of_losses(scope: Scope) -> bool:
+    return any(word in scope.module.source.data for word in (b"optax", b"log_softmax"))
 
 
 def _averaged(event: CallEvent, name: str) -> ast.expr | None:
@@ -60,6 +64,10 @@ def _masked(context: Context, node: ast.expr, scope: Scope) -> tuple[ast.expr, a
 def _token_loss(context: Context, node: ast.expr, scope: Scope) -> bool:
     """Say whether an expression is the loss of every token, also as a function of the project gives it."""
     found = resolved(context, node, scope)
+    if found is not None and isinstance(found.value, Unknown) and found.frame is not None:
+        words = {last_word(n) for n in ast.walk(found.frame.function.node) if isinstance(n, ast.Name | ast.Attribute)}
+        picked = any(last_word(n) == "take_along_axis" for n in ast.walk(found.value.node))
+        return picked and "log_softmax" in words and isinstance(found.value.node, ast.UnaryOp)
     return found is not None and isinstance(found.value, Call) and context.flow.calls.callee_name(found) in _LOSSES
 
 

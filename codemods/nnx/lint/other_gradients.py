@@ -14,13 +14,14 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.applied import layers
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.narrow_gradients import narrow_gradients
-from codemods.nnx.lint.places import in_test, kinds_of
+from codemods.nnx.lint.places import foreign, in_test, kinds_of
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.values import Attr, Call, Class, Const, Item, Param, Ref, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
     yield from narrow_gradients(context, RULE.code)
+    yield from _of_arrays(context)
     for event in context.bodies.named("update"):
         model, grads = event.value.argument(0, "model"), event.value.argument(1, "grads")
         if model is None or grads is None or event.value.starred or not isinstance(event.value.callee, Attr):
@@ -52,6 +53,45 @@ def _check(context: Context) -> Iterator[Finding]:
                 else "give every optimizer the gradients of its own model",
                 related=[(call.node, "the gradients are taken here")],
             )
+
+
+def _of_arrays(context: Context) -> Iterator[Finding]:
+    """Yield the steps of optax that are applied to another argument than the one that was differentiated."""
+    for event, name in foreign(context, "apply_updates"):
+        params, updates = event.value.argument(0, "params"), event.value.argument(1, "updates")
+        made = updates.base if isinstance(updates, Item) and updates.index == Const(0) else None
+        if name != "optax.apply_updates" or params is None or not isinstance(made, Call) or in_test(event.scope):
+            continue
+        if not isinstance(made.callee, Attr) or made.callee.name != "update" or not made.args:
+            continue
+        call = _gradient_call(made.args[0])
+        if call is None or call.starred or call.keywords:
+            continue
+        place = _differentiated(context, call, event)
+        if place is None or place >= len(call.args) or _alike(context, call.args[place], params, event):
+            continue
+        given = next((i for i, arg in enumerate(call.args) if i != place and arg == params), None)
+        if given is not None:
+            text = event.scope.module.source.text
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"these gradients are those of `{text(call.node.args[place])}`, and "
+                f"`{text(_node(event, 'params', 0))}` is updated with them",
+                f"take the gradients of that argument: argnums={given}",
+                related=[(call.node, "the gradients are taken here")],
+            )
+
+
+def _alike(context: Context, one: Value, params: Value, event: CallEvent) -> bool:
+    """Say whether what was differentiated is what is updated, or may have been made of it."""
+    if _same(context, one, params, event):
+        return True
+    flow = context.flow
+    made = context.sources.originals(flow.here(one, event.scope))
+    own = {bound.value for bound in context.sources.originals(flow.here(params, event.scope))}
+    return any(bound.value in own for bound in made)
 
 
 def _node(event: CallEvent, name: str, position: int) -> ast.expr:

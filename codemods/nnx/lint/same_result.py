@@ -13,10 +13,12 @@ from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.keys import uses
 from codemods.nnx.lint.meant import same_said
-from codemods.nnx.lint.places import in_test, jit_of, kinds_of
+from codemods.nnx.lint.places import foreign, in_test, jit_of, kinds_of
+from codemods.nnx.lint.same_seed import SEEDS
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.timing import starts
 from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Const
 
 _MEASURING = re.compile(
     r"bench|time|timing|profil|warm|determin|reproduc|repeat|speed|latency|check|same|equal|(^|_)test", re.I
@@ -24,21 +26,25 @@ _MEASURING = re.compile(
 
 
 def _check(context: Context) -> Iterator[Finding]:
+    yield from _seeded_anew(context)
     for module in context.asked.modules:
         if b"jit" not in module.source.data:
             continue
         for event in module.calls:
             if not event.loops or not isinstance(event.node.func, ast.Name) or not event.node.args:
                 continue
-            if not _collected(event) or not _unchanged(event) or in_test(event.scope) or _measures(context, event):
+            given = [*event.node.args, *(k.value for k in event.node.keywords)]
+            if not _collected(event) or not _unchanged(event, given) or in_test(event.scope):
+                continue
+            if _measures(context, event):
                 continue
             roots = jit_of(context, event)
             if not roots or any(root.transform != "jax.jit" for root in roots):
                 continue
             if any(use.event.node is event.node for found in context.shared(uses).values() for use in found):
                 continue  # NNX830 tells of its key
-            given = (*event.value.args, *(value for _, value in event.value.keywords))
-            if any(Kind.MODULE in kinds_of(context, one, event.scope) for one in given):
+            values = (*event.value.args, *(value for _, value in event.value.keywords))
+            if any(Kind.MODULE in kinds_of(context, one, event.scope) for one in values):
                 continue  # what is taken apart anew at every call
             yield finding(
                 RULE.code,
@@ -47,6 +53,40 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{event.node.func.id}` is given the same arguments in every round: all results are the same",
                 "give it another key in every round, or take out of it what it changed, as the counts of streams",
             )
+
+
+def _seeded_anew(context: Context) -> Iterator[Finding]:
+    """Yield the calls that get streams or a key made of the same number in every round, and whose results are kept."""
+    for made, name in foreign(context, "Rngs", "key", "PRNGKey"):
+        numbers = (*made.value.args, *(value for _, value in made.value.keywords))
+        if name not in SEEDS or not made.loops or not numbers or not all(isinstance(one, Const) for one in numbers):
+            continue
+        for event in context.bodies.calls.get(made.scope, ()) if not in_test(made.scope) else ():
+            given = [*event.node.args, *(k.value for k in event.node.keywords)]
+            if made.node not in given or event.loops[-1:] != made.loops[-1:]:
+                continue
+            if last_word(event.node.func)[:1].isupper():
+                continue  # of an ensemble whose members begin alike another rule speaks
+            others = [one for one in given if one is not made.node]
+            if not others or not _collected(event) or not _unchanged(event, others) or _measures(context, event):
+                continue
+            if context.flow.calls.name(event).startswith(("jax.", "flax.")) or not _told_apart(event):
+                continue
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"`{ast.unparse(made.node)}` begins anew in every round, and so all results are the same",
+                "make the streams once, before the loop, or give every round a key of its own",
+            )
+
+
+def _told_apart(event: CallEvent) -> bool:
+    """Say whether the rounds of a loop only count: what they go through is given to nothing."""
+    loop = event.loops[-1]
+    if not isinstance(loop, ast.For | ast.comprehension):
+        return False
+    return isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) in {"range", "trange"}
 
 
 def _collected(event: CallEvent) -> bool:
@@ -84,9 +124,8 @@ def _is(node: ast.expr, call: ast.Call) -> bool:
     return True
 
 
-def _unchanged(event: CallEvent) -> bool:
+def _unchanged(event: CallEvent, given: list[ast.expr]) -> bool:
     """Say whether nothing in the innermost loop changes, or may change, what a call is given."""
-    given = [*event.node.args, *(k.value for k in event.node.keywords)]
     if not all(_plain(one) for one in given):
         return False
     own = set(ast.walk(event.node))

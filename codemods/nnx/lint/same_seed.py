@@ -26,7 +26,8 @@ from codemods.nnx.values import Attr, Call, Const, Free, Item, Loop, Param, Unkn
 #: Where a file speaks of these, the mode of a model may be set elsewhere
 MODES = (b".eval(", b"deterministic", b"set_attributes", b".view(")
 _KEYS = re.compile(r"(rng_?)?key|seed|rng")
-_SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
+#: What makes streams or a key of a number.
+SEEDS = frozenset({"flax.nnx.Rngs", "jax.random.key", "jax.random.PRNGKey"})
 _HELP = "split the streams: @nnx.split_rngs(splits=n) around @nnx.vmap, or jax.random.split(key, n)"
 _KEY_HELP = "map over a key for each member: jax.random.split(key, n) as an argument, with 0 for it in in_axes"
 
@@ -87,7 +88,7 @@ def _check(context: Context) -> Iterator[Finding]:
     for event, name in foreign(context, "Rngs", "key", "PRNGKey") if mapped else ():
         function = event.scope.function
         values = [*event.node.args, *(k.value for k in event.node.keywords)]
-        if name not in _SEEDS or function not in mapped or not values or _OWN & set(function.params):
+        if name not in SEEDS or function not in mapped or not values or _OWN & set(function.params):
             continue
         if any(re.search("rng|key|seed", name) for name in function.params):
             continue  # what is made inside is an example of shapes, as a rule
@@ -679,7 +680,7 @@ def _seeded(context: Context, value: Value, param: Param, function: FunctionFact
         return False
     name = context.flow.calls.callee_name(context.flow.here(value, function.scope))
     given = (*value.args, *(v for _, v in value.keywords))
-    return name in _SEEDS and all(v == param or _seeded(context, v, param, function) for v in given)
+    return name in SEEDS and all(v == param or _seeded(context, v, param, function) for v in given)
 
 
 def _noise(context: Context, key: Param, function: FunctionFacts, mapped: set[str], depth: int = 0) -> bool:

@@ -174,12 +174,16 @@ def _together(node: ast.AST, one: str, two: str) -> bool:
     )
 
 
+# functions that give an array of the same elements, or its parts, with the number of their arguments
+_WHOLE = {"array": 1, "asarray": 1, "split": 2, "array_split": 2}
+
+
 def _whole(node: ast.expr) -> ast.expr:
     """Return the array that an expression takes a part of, or turns into one of JAX."""
     while True:
         if isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node, ast.Call) and len(node.args) == 1 and last_word(node.func) in {"array", "asarray"}:
+        elif isinstance(node, ast.Call) and _WHOLE.get(last_word(node.func)) == len(node.args):
             node = node.args[0]
         else:
             return node

@@ -35,13 +35,16 @@ def _pointers(context: Context, scope: Scope) -> Iterator[Finding]:
     if not limits:
         return
     seen: set[str] = set()
+    aliases = _aliases(nodes)
     for node in nodes:
         array, place = _written(node)
+        if isinstance(place, ast.Name):
+            place = aliases.get(place.id)
         if (
             array is None
             or place is None
             or ast.unparse(place) in seen
-            or not any(_counts(one, place) for one in nodes)
+            or not any(_counts(one, place, aliases) for one in nodes)
         ):
             continue
         seen.add(ast.unparse(place))
@@ -56,6 +59,18 @@ def _pointers(context: Context, scope: Scope) -> Iterator[Finding]:
                 "is written behind the last one is dropped",
                 f"begin again at the end: ({ast.unparse(place)} + 1) % {ast.unparse(limit)}",
             )
+
+
+def _aliases(nodes: tuple[ast.AST, ...]) -> dict[str, ast.expr]:
+    """Return the attributes and entries that variables are, which are bound once: ``i = self.place``."""
+    found: dict[str, ast.expr] = {}
+    stored = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute | ast.Subscript):
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and stored.count(target.id) == 1:
+                found[target.id] = node.value
+    return found
 
 
 def _clamped(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
@@ -77,11 +92,11 @@ def _written(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
     if node.keywords or not (isinstance(item, ast.Subscript) and isinstance(item.value, ast.Attribute)):
         return None, None
     place = item.slice.elts[0] if isinstance(item.slice, ast.Tuple) and item.slice.elts else item.slice
-    known = item.value.attr == "at" and isinstance(place, ast.Attribute | ast.Subscript)
+    known = item.value.attr == "at" and isinstance(place, ast.Attribute | ast.Subscript | ast.Name)
     return (item.value.value, place) if known else (None, None)
 
 
-def _counts(node: ast.AST, place: ast.expr) -> bool:
+def _counts(node: ast.AST, place: ast.expr, aliases: dict[str, ast.expr]) -> bool:
     """Say whether a node counts a place up by one, for the place itself or for a field of its name."""
     text = ast.unparse(place)
     if isinstance(node, ast.AugAssign):
@@ -98,7 +113,8 @@ def _counts(node: ast.AST, place: ast.expr) -> bool:
         and isinstance(value, ast.BinOp)
         and isinstance(value.op, ast.Add)
         and constant(value.right) == 1
-        and ast.unparse(value.left) == text
+        and ast.unparse(aliases.get(value.left.id, value.left) if isinstance(value.left, ast.Name) else value.left)
+        == text
         for name, value in given
     )
 

@@ -326,8 +326,20 @@ def scaled(net):
 def run():
     scaled(net=model)  # NNX842
 """,
+            # a callback that gives nothing
+            "seen = []\ndef host(value):\n    seen.append(float(value))\n@jax.jit\ndef step(v):\n"
+            "    n = v.sum()\n"
+            "    jax.lax.cond(n > 0, lambda n: jax.pure_callback(host, None, n), lambda n: None, n)  # NNX842\n"
+            "    return v\n",
+            "def host(value):\n    print(value)\ndef told(v):\n    return jax.pure_callback(host, (), v)  # NNX842\n",
         ),
         clean=(
+            "from jax.experimental import io_callback\nseen = []\ndef host(value):\n    seen.append(float(value))\n"
+            "@jax.jit\ndef step(v):\n    n = v.sum()\n"
+            "    jax.lax.cond(n > 0, lambda n: io_callback(host, None, n), lambda n: None, n)\n"
+            "    jax.debug.callback(host, v.sum())\n    return v\nstep(x)\n",
+            "def step(v):\n    return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(v.shape, v.dtype), v)\n"
+            "print(step(x))\n",
             "doubled = jax.tree.map(lambda v: v * 2, {'a': x})\n",
             "jax.tree.map(lambda v: print(v), {'a': x})\n",
             "def place(m):\n    s = jax.device_put(nnx.state(m), jax.devices()[0])\n    nnx.update(m, s)\n"

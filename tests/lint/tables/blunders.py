@@ -17,8 +17,64 @@ first, last = 5, 1
 def down(x):
     return fori_loop(lower=first, upper=last, body_fun=lambda i, c: c * x, init_val=x)  # NNX973
 """,
+            # a condition that says when to stop
+            """\
+def solve(v, tol=1e-5, steps=100):
+    def cond(state):
+        i, v, error = state
+        return (error < tol) | (i >= steps)
+    def body(state):
+        i, v, _ = state
+        return i + 1, jnp.cos(v), jnp.abs(jnp.cos(v) - v).max()
+    init = (0, v, jnp.array(jnp.inf))
+    return jax.lax.while_loop(cond, body, init)  # NNX973
+""",
+            "N = 10\ndef count(v):\n"
+            "    return jax.lax.while_loop(lambda s: s[0] == N, lambda s: (s[0] + 1, s[1] * 2), (0, v))  # NNX973\n",
+            """\
+def search(v):
+    carry = {'found': jnp.array(False), 'at': jnp.int32(0)}
+    return jax.lax.while_loop(  # NNX973
+        cond_fun=lambda c: jnp.logical_and(c['found'], c['at'] < len(v)),
+        body_fun=lambda c: {'found': v[c['at']] > 3, 'at': c['at'] + 1},
+        init_val=carry,
+    )
+""",
+            """\
+from typing import NamedTuple
+class Carry(NamedTuple):
+    best: jax.Array
+    step: jax.Array
+def climb(v, steps):
+    def going(carry):
+        return (carry.step < steps) & ~(carry.best < 5.0)
+    def further(carry):
+        return Carry(carry.best + v, carry.step + 1)
+    return jax.lax.while_loop(going, further, Carry(-float('inf'), 0))  # NNX973
+""",
         ),
         clean=(
+            """\
+def solve(v, tol=1e-5, steps=100):
+    def cond(state):
+        i, v, error = state
+        return (error > tol) & (i < steps)
+    def body(state):
+        i, v, _ = state
+        return i + 1, jnp.cos(v), jnp.abs(jnp.cos(v) - v).max()
+    return jax.lax.while_loop(cond, body, (0, v, jnp.array(jnp.inf)))
+print(solve(x))
+""",
+            "def count(v, steps=0):\n"
+            "    return jax.lax.while_loop(lambda s: s[0] < steps, lambda s: (s[0] + 1, s[1] * 2), (0, v))\n"
+            "print(count(x), count(x, 3))\n",
+            "def until(v, limit):\n    done = jnp.array(False)\n"
+            "    return jax.lax.while_loop(lambda s: ~s[0] | (s[1] > limit), lambda s: (s[1] > 2, s[1] + 1),\n"
+            "                              (done, v))\n"
+            "print(until(0, 5))\n",
+            "def down(v, n):\n"
+            "    return jax.lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, s[1] * 2), (n, v))\n"
+            "print(down(x, 3))\n",
             "jax.lax.fori_loop(0, 10, lambda i, c: c + i, 0)\n",
             "jax.lax.fori_loop(0, 0, lambda i, c: c + i, 0)\n",
             "def up(n):\n    return jax.lax.fori_loop(5, n, lambda i, c: c + i, 0)\nup(9)\n",
@@ -466,6 +522,16 @@ def loss(model, tokens):
     "NNX991": Cases(
         bad=(
             """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return self.out(self.drop(v, rngs=rngs))
+def spread(net, v, n=20):
+    return jnp.stack([net(v, rngs=nnx.Rngs(dropout=7)) for _ in range(n)]).std(0)  # NNX991
+""",
+            """\
 def spread(model, x):
     graphdef, params, rest = nnx.split(model, nnx.Param, ...)
     @jax.jit
@@ -506,6 +572,20 @@ def draws(state, x, n):
 """,
         ),
         clean=(
+            """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return self.out(self.drop(v, rngs=rngs))
+def spread(net, v, n=20):
+    noise = nnx.Rngs(dropout=7)
+    return jnp.stack([net(v, rngs=noise) for _ in range(n)]).std(0)
+def by_number(net, v, n=20):
+    return jnp.stack([net(v, rngs=nnx.Rngs(dropout=i)) for i in range(n)]).std(0)
+print(spread(Dropping(nnx.Rngs(0)), x), by_number(Dropping(nnx.Rngs(0)), x))
+""",
             """\
 @jax.jit
 def sample(params, key, x):
@@ -657,6 +737,216 @@ def main(params, train_step, evaluate, ema, batches):
         eval_params = ema(eval_params, params)
         print(evaluate(eval_params, batch))
 main(1.0, lambda p, b: p + b, lambda p, b: p, lambda a, b: 0.9 * a + 0.1 * b, [1.0])
+""",
+        ),
+    ),
+    "NNX998": Cases(
+        bad=(
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), return_carry=True)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v, lengths):
+        last, _ = self.rnn(v)  # NNX998
+        return self.head(last)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.OptimizedLSTMCell(3, 4, rngs=rngs), return_carry=True)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def encode(self, v, seq_lens):
+        (_, last), _ = self.rnn(v)  # NNX998
+        return last
+    def __call__(self, v, seq_lens):
+        return self.head(self.encode(v, seq_lens))
+""",
+            """\
+class Both(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.Bidirectional(
+            nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs)), nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs)))
+    def __call__(self, v, lengths):
+        return self.rnn(v).mean(1)  # NNX998
+""",
+        ),
+        clean=(
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), return_carry=True)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v, lengths):
+        last, _ = self.rnn(v, seq_lengths=lengths)
+        return self.head(last)
+print(Reader(nnx.Rngs(0))(jnp.ones((2, 5, 3)), jnp.array([3, 5])).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), return_carry=True)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v):
+        last, _ = self.rnn(v)
+        return self.head(last)
+print(Reader(nnx.Rngs(0))(jnp.ones((2, 5, 3))).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs))
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v, lengths):
+        every = self.rnn(v)
+        seen = jnp.arange(v.shape[1]) < lengths[:, None]
+        return self.head((every * seen[..., None]).sum(1) / lengths[:, None])
+print(Reader(nnx.Rngs(0))(jnp.ones((2, 5, 3)), jnp.array([3, 5])).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs))
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, v, lengths):
+        every = self.rnn(v)
+        return self.head(jnp.take_along_axis(every, (lengths - 1)[:, None, None], axis=1)[:, 0])
+print(Reader(nnx.Rngs(0))(jnp.ones((2, 5, 3)), jnp.array([3, 5])).shape)
+""",
+        ),
+    ),
+    "NNX933": Cases(
+        bad=(
+            """\
+def noisy(key, rows):
+    key_t, key_e = jax.random.split(key)
+    t = jax.random.uniform(key_t, (rows.shape[0],))
+    noise = jax.random.normal(key_e, rows.shape)
+    mixed = (1.0 - t) * rows + t * noise  # NNX933
+    return mixed
+print(noisy(key, jnp.ones((4, 4))))
+""",
+            """\
+alpha_bar = jnp.cumprod(1.0 - jnp.linspace(1e-4, 0.02, 10))
+def q_sample(rows, t, noise):
+    kept = alpha_bar[t]
+    return jnp.sqrt(kept) * rows + jnp.sqrt(1.0 - kept) * noise  # NNX933
+def loss(key, rows):
+    key_t, key_e = jax.random.split(key)
+    t = jax.random.randint(key_t, (rows.shape[0],), 0, 10)
+    noise = jax.random.normal(key_e, rows.shape)
+    return q_sample(rows, t, noise).mean()
+print(loss(key, jnp.ones((4, 4))))
+""",
+            """\
+def mixup(key, rows):
+    share = jax.random.beta(key, 0.2, 0.2, rows.shape[:1])
+    return share * rows + (1 - share) * rows[::-1]  # NNX933
+print(mixup(key, jnp.ones((4, 4))))
+""",
+        ),
+        clean=(
+            """\
+def noisy(key, rows):
+    key_t, key_e = jax.random.split(key)
+    t = jax.random.uniform(key_t, (rows.shape[0],))
+    noise = jax.random.normal(key_e, rows.shape)
+    return (1.0 - t[:, None]) * rows + t[:, None] * noise
+print(noisy(key, jnp.ones((4, 4))))
+""",
+            """\
+def noisy(key, rows):
+    key_t, key_e = jax.random.split(key)
+    t = jax.random.uniform(key_t, (rows.shape[0], 1))
+    return (1.0 - t) * rows + t * jax.random.normal(key_e, rows.shape)
+print(noisy(key, jnp.ones((4, 4))))
+""",
+            """\
+def weighted(key, numbers):
+    w = jax.random.uniform(key, (numbers.shape[0],))
+    return (w * numbers).sum()
+print(weighted(key, jnp.ones(4)))
+""",
+            """\
+def scaled(key, rows):
+    w = jax.random.uniform(key, (rows.shape[1],))
+    return w * rows
+print(scaled(key, jnp.ones((4, 4))))
+""",
+            """\
+def one(key, row):
+    w = jax.random.uniform(key, (row.shape[0],))
+    return w * row
+print(jax.vmap(one)(jax.random.split(key, 4), jnp.ones((4, 3))))
+""",
+        ),
+    ),
+    "NNX934": Cases(
+        bad=(
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs))
+    def __call__(self, rows):
+        return self.rnn(rows)[-1]  # NNX934
+print(Reader(nnx.Rngs(0))(jnp.ones((8, 5, 3))).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs))
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+    def __call__(self, rows):
+        every = self.rnn(rows)
+        return self.head(every[-1])  # NNX934
+def loss(reader, rows):
+    return reader(rows).mean()
+def data():
+    return np.random.default_rng(0).normal(size=(8, 5, 3)).astype(np.float32), 1.0
+rows, _ = data()
+print(nnx.grad(loss)(Reader(nnx.Rngs(0)), rows))
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), time_major=False)
+    def last(self, rows):
+        return self.rnn(rows)[-1]  # NNX934
+print(Reader(nnx.Rngs(0)).last(jnp.zeros((2, 5, 3))).shape)
+""",
+        ),
+        clean=(
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs))
+    def __call__(self, rows):
+        return self.rnn(rows)[:, -1]
+print(Reader(nnx.Rngs(0))(jnp.ones((8, 5, 3))).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs), time_major=True)
+    def __call__(self, rows):
+        return self.rnn(rows)[-1]
+print(Reader(nnx.Rngs(0))(jnp.ones((8, 5, 3))).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs))
+    def __call__(self, rows):
+        return self.rnn(rows, time_major=True)[-1]
+print(Reader(nnx.Rngs(0))(jnp.ones((8, 5, 3))).shape)
+""",
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.rnn = nnx.RNN(nnx.GRUCell(3, 4, rngs=rngs))
+    def __call__(self, rows):
+        return self.rnn(rows)[-1]
+print(Reader(nnx.Rngs(0))(jnp.ones((5, 3))).shape)
 """,
         ),
     ),

@@ -15,6 +15,16 @@ CASES = {
     "NNX789": Cases(
         bad=(
             """\
+PAD = 0
+def token_nll(table, tokens):
+    logp = jax.nn.log_softmax(table[tokens[:, :-1]], axis=-1)
+    return -jnp.take_along_axis(logp, tokens[:, 1:, None], axis=-1)[..., 0]
+def loss_fn(table, tokens):
+    mask = (tokens[:, 1:] != PAD).astype(jnp.float32)
+    nll = token_nll(table, tokens) * mask
+    return jnp.mean(nll)  # NNX789
+""",
+            """\
 def loss(logits, labels):
     mask = labels != 0
     return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, labels) * mask)  # NNX789
@@ -35,6 +45,17 @@ def loss(logits, batch):
 """,
         ),
         clean=(
+            """\
+PAD = 0
+def token_nll(table, tokens):
+    logp = jax.nn.log_softmax(table[tokens[:, :-1]], axis=-1)
+    return -jnp.take_along_axis(logp, tokens[:, 1:, None], axis=-1)[..., 0]
+def loss_fn(table, tokens):
+    mask = (tokens[:, 1:] != PAD).astype(jnp.float32)
+    nll = token_nll(table, tokens) * mask
+    return jnp.sum(nll) / jnp.sum(mask)
+print(loss_fn(jnp.zeros((4, 4)), jnp.array([[1, 2, 3, 0]])))
+""",
             """\
 def loss(logits, labels):
     mask = labels != 0
@@ -552,6 +573,13 @@ same = rules(lambda v: v, lambda v: (v, None), lambda _, g: (g,))
     "NNX972": Cases(
         bad=(
             """\
+def loss(params, v):
+    return jnp.mean((v @ params["w"]) ** 2)
+def step(params, v, lr=0.1):
+    grads = jax.grad(loss)(params, v)
+    return jax.tree.map(lambda p, g: p - lr * g, grads, params)  # NNX972
+""",
+            """\
 def loss(w, x, y):
     return jnp.mean((x @ w - y) ** 2)
 @jax.jit
@@ -587,6 +615,14 @@ def update(params, x, step_size):
 """,
         ),
         clean=(
+            """\
+def loss(params, v):
+    return jnp.mean((v @ params["w"]) ** 2)
+def step(params, v, lr=0.1):
+    grads = jax.grad(loss)(params, v)
+    return jax.tree.map(lambda g, p: p - lr * g, grads, params)
+print(step({"w": jnp.ones((3, 2))}, x))
+""",
             """\
 def loss(w, x):
     return jnp.mean((x @ w) ** 2)

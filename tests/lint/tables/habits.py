@@ -40,6 +40,15 @@ class Encoder(nnx.Module):
         self.attention = nnx.MultiHeadAttention(2, 4, decode=False, rngs=rngs)
 """
 
+_PALLAS = """\
+from jax.experimental import pallas as pl
+BLOCK, WHOLE = pl.BlockSpec((8, 128), lambda i: (i, 0)), pl.BlockSpec((8, 128), lambda i: (0, 0))
+SHAPE = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+tall = jnp.ones((16, 128))
+def summed(kernel, n=1):
+    return pl.pallas_call(kernel, grid=(2,), in_specs=[BLOCK] * n, out_specs=WHOLE, out_shape=SHAPE, interpret=True)
+"""
+
 CASES: dict[str, Cases] = {
     "NNX720": Cases(
         bad=(
@@ -473,6 +482,131 @@ weights = Net().init(key, jnp.ones((2, 4, 4)))
             "nnx.dot_product_attention(q, q, q, mask=behind)  # from the end of a sequence on\n",
             "def attend(v, mask):\n    return v.at[jnp.where(mask)].set(0)\n"
             "attend(jnp.ones((4, 4)), mask=jnp.triu(jnp.ones((4, 4), bool), k=1))\n",
+        ),
+    ),
+    "NNX994": Cases(
+        bad=(
+            "rates = {'w': 2.0, 'b': None}\n"
+            "out = jax.tree.map(lambda m, g: g if m is None else m * g, rates, {'w': x, 'b': x})  # NNX994\n",
+            "def or_zero(state):\n    if state is None:\n        return 0.0\n    return state.sum()\n"
+            "def totals(tree):\n    return jax.tree_util.tree_map(or_zero, tree)  # NNX994\n",
+            "def blend(old, new):\n    if old is not None:\n        return 0.9 * old + 0.1 * new\n    return new\n"
+            "def blended(olds, news):\n    return jax.tree.map(blend, olds, news)  # NNX994\n",
+            "class Masks:\n    def fill(self, mask, value):\n        if mask is None:\n"
+            "            mask = jnp.ones_like(value)\n        return mask * value\n"
+            "    def apply(self, masks, values):\n        return jax.tree.map(self.fill, masks, values)  # NNX994\n",
+            "def given(tree):\n    return jax.tree.map(lambda leaf: leaf is not None, tree)  # NNX994\n",
+        ),
+        clean=(
+            "rates = {'w': 2.0, 'b': None}\nout = jax.tree.map(lambda m, g: g if m is None else m * g, rates,\n"
+            "                   {'w': x, 'b': x}, is_leaf=lambda leaf: leaf is None)\n",
+            # None reaches the function from the further trees
+            "rates = {'w': 2.0, 'b': None}\n"
+            "out = jax.tree.map(lambda g, m: g if m is None else m * g, {'w': x, 'b': x}, rates)\n",
+            # what gives None for None does so anyhow
+            "print(jax.tree.map(lambda leaf: None if leaf is None else leaf + 1, {'w': x, 'b': None}))\n"
+            "print(jax.tree.map(lambda a, b: a + b if a is not None else None, {'w': x, 'b': None}, "
+            "{'w': x, 'b': None}))\n",
+            # used by itself, too
+            "def or_zero(state):\n    if state is None:\n        return 0.0\n    return state.sum()\n"
+            "print(jax.tree.map(or_zero, {'w': x}), or_zero(None))\n",
+            "def guarded(leaf):\n    if leaf is None:\n        raise ValueError('no leaf')\n    return leaf + 1\n"
+            "print(jax.tree.map(guarded, {'w': x}))\n",
+            "def doubled(leaf, scale=None):\n    return 2 * leaf if scale is None else scale * leaf\n"
+            "print(jax.tree.map(doubled, {'w': x}))\n",
+            "pairs = list(map(lambda one: 0.0 if one is None else one, [1.0, None]))\nprint(pairs)\n",
+        ),
+    ),
+    "NNX995": Cases(
+        bad=(
+            _PALLAS + "def kernel(v_ref, o_ref):\n    o_ref[...] += v_ref[...]  # NNX995\nsummed(kernel)(tall)\n",
+            _PALLAS + "def kernel(v_ref, w_ref, total, *, scale):\n"
+            "    total[...] = total[...] + scale * v_ref[...] * w_ref[...]  # NNX995\n"
+            "summed(partial(kernel, scale=2.0), 2)(tall, tall)\n",
+            _PALLAS + "from jax.experimental.pallas import tpu as pltpu\n"
+            "def kernel(v_ref, out_ref, acc_ref):\n    acc_ref[...] += v_ref[...]  # NNX995\n"
+            "    @pl.when(pl.program_id(0) == 1)\n    def _():\n        out_ref[...] = acc_ref[...]\n"
+            "def scratched(v):\n    return pl.pallas_call(kernel, grid=(2,), in_specs=[BLOCK], out_specs=WHOLE,\n"
+            "                          out_shape=SHAPE, scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)])(v)\n",
+            _PALLAS + "def kernel(v_ref, o_ref):\n    def body(i, carry):\n"
+            "        o_ref[i, :] += v_ref[i, :]  # NNX995\n        return carry\n"
+            "    jax.lax.fori_loop(0, 8, body, 0)\nsummed(kernel)(tall)\n",
+        ),
+        clean=(
+            _PALLAS + "def kernel(v_ref, o_ref):\n    @pl.when(pl.program_id(0) == 0)\n    def _():\n"
+            "        o_ref[...] = jnp.zeros_like(o_ref)\n    o_ref[...] += v_ref[...]\nprint(summed(kernel)(tall))\n",
+            _PALLAS + "def kernel(v_ref, o_ref):\n    first = pl.program_id(0) == 0\n"
+            "    o_ref[...] = jnp.where(first, v_ref[...], o_ref[...] + v_ref[...])\nprint(summed(kernel)(tall))\n",
+            _PALLAS + "def kernel(v_ref, b_ref, o_ref):\n    o_ref[...] += v_ref[...]\n"
+            "print(pl.pallas_call(kernel, grid=(2,), in_specs=[BLOCK, WHOLE], out_specs=WHOLE, out_shape=SHAPE,\n"
+            "                     input_output_aliases={1: 0}, interpret=True)(tall, jnp.zeros((8, 128))))\n",
+            _PALLAS + "def kernel(v_ref, o_ref):\n    o_ref[...] = v_ref[...] * 2\n    o_ref[...] += 1.0\n"
+            "print(summed(kernel)(tall))\n",
+            _PALLAS + "def clear(ref):\n    ref[...] = jnp.zeros(ref.shape)\ndef kernel(v_ref, o_ref):\n"
+            "    @pl.when(pl.program_id(0) == 0)\n    def _():\n        clear(o_ref)\n"
+            "    o_ref[...] += v_ref[...]\nprint(summed(kernel)(tall))\n",
+        ),
+    ),
+    "NNX993": Cases(
+        bad=(
+            "def clip():\n    frames = np.empty((4, 8, 8), np.uint8)\n    for t in range(4):\n"
+            "        frames[t] = np.full((8, 8), 10 * t)\n    return frames\n"
+            "@jax.jit\ndef motion(frames):\n    diff = frames[1:] - frames[:-1]  # NNX993\n"
+            "    return jnp.abs(diff).mean()\nprint(motion(jnp.asarray(clip())))\n",
+            "def distance(a, b):\n    return jnp.sqrt(jnp.sum((a - b).astype(jnp.float32) ** 2))  # NNX993\n"
+            "print(distance(x.astype(jnp.uint16), jnp.uint16(x)))\n",
+            "rng = np.random.default_rng(0)\nimages = jnp.asarray(rng.integers(0, 255, (2, 4, 4), dtype=np.uint8))\n"
+            "one, two = images[0], images[1]\nprint((one - two).mean(), two - one > 10)  # NNX993 NNX993\n",
+            "class Pairs:\n    def __init__(self, key):\n"
+            "        self.images = jax.random.randint(key, (2, 4, 4), 0, 999, dtype='uint16')\n"
+            "    def loss(self):\n        left, right = self.images[0], self.images[1]\n"
+            "        return jnp.square(left.reshape(-1) - right.reshape(-1)).mean()  # NNX993\n"
+            "print(Pairs(key).loss())\n",
+            "times = jnp.zeros(4, dtype=jnp.uint32)\nprint(jnp.linalg.norm(times[1:] - times[:-1]))  # NNX993\n",
+        ),
+        clean=(
+            "frames = jnp.zeros((4, 8, 8), jnp.uint8)\n"
+            "print(jnp.abs(frames[1:].astype(jnp.int32) - frames[:-1].astype(jnp.int32)).mean())\n",
+            # a minuend that is never the smaller one
+            "frames = jnp.zeros((4, 8, 8), jnp.uint8)\nprint((frames - frames.min()).mean())\n"
+            "one, two = frames[0], frames[1]\nprint((jnp.maximum(one, two) - jnp.minimum(one, two)).mean())\n",
+            "starts, ends = jnp.array([0, 3], dtype=jnp.uint32), jnp.array([3, 9], dtype=jnp.uint32)\n"
+            "print((ends - starts).mean(), ends - starts > 4)\n",
+            "frames = jnp.zeros((4, 8, 8), jnp.uint16)\nprint(jnp.abs(frames / 255 - frames.mean()).sum())\n"
+            "print(jnp.any(frames[1:] - frames[:-1] != 0))\n",
+            "def mixed(bits, more):\n    bits = bits ^ (bits >> 7)\n    return jnp.square(bits - more)\n"
+            "print(mixed(jax.random.bits(key, (4,)), jnp.arange(4, dtype=jnp.uint32)))\n",
+            "def change(before, after):\n    return jnp.abs(after - before).mean()\n"
+            "print(change(x, 2 * x), change(jnp.zeros(3, jnp.uint8), x))\n",
+            "frames = jnp.zeros((4, 8, 8), jnp.uint8)\nframes = frames.astype(jnp.float32)\n"
+            "print(jnp.abs(frames[1:] - frames[:-1]).mean(), jnp.abs(x.astype(jnp.int8) - x.astype(jnp.int8)))\n",
+        ),
+    ),
+    "NNX996": Cases(
+        bad=(
+            "def local(w, v, y):\n    return jax.lax.psum(jnp.mean((v @ w - y) ** 2), 'data')  # NNX996\n"
+            "print(jax.vmap(local, (None, 0, 0), axis_name='data')(x, jnp.ones((4, 2, 3)), jnp.ones((4, 2))))\n",
+            "@partial(jax.pmap, axis_name='batch')\ndef step(w, v):\n"
+            "    def loss_fn(w):\n        return jnp.sum((v * w) ** 2)\n    error = (v - w).mean()\n"
+            "    loss = jax.lax.psum(error, axis_name='batch')  # NNX996\n"
+            "    return loss, jax.lax.pmean(jax.grad(loss_fn)(w), 'batch')\n",
+            "from jax import lax\ndef metrics(loss, hits, axis):\n"
+            "    return lax.psum((loss.mean(), hits.mean()), axis)  # NNX996\n",
+        ),
+        clean=(
+            "def local(w, v, y):\n    return jax.lax.pmean(jnp.mean((v @ w - y) ** 2), 'data')\n"
+            "print(jax.vmap(local, (None, 0, 0), axis_name='data')(x, jnp.ones((4, 2, 3)), jnp.ones((4, 2))))\n",
+            "def local(v):\n    return jax.lax.psum(jnp.mean(v), 'data') / jax.lax.psum(1, 'data')\n"
+            "print(jax.vmap(local, axis_name='data')(jnp.ones((4, 2))))\n",
+            "def local(v):\n    total = jax.lax.psum(v.mean(), 'data')\n    return 0.25 * total\n"
+            "print(jax.vmap(local, axis_name='data')(jnp.ones((4, 2))))\n",
+            "def local(v):\n    return jax.lax.psum(v.sum(), 'data'), jax.lax.psum(v.mean(axis=0), 'data')\n"
+            "print(jax.vmap(local, axis_name='data')(jnp.ones((4, 2))))\n",
+            # one loss of several, not the same one of other examples
+            "def total(v):\n    return jax.lax.psum(jnp.mean(v), 'tasks')\n"
+            "print(jax.vmap(total, axis_name='tasks')(jnp.ones((4, 2))))\n",
+            "def local(v, share):\n    return jax.lax.psum(share * jnp.mean(v), 'data')\n"
+            "print(jax.vmap(local, axis_name='data')(jnp.ones((4, 2)), jnp.full(4, 0.25)))\n",
         ),
     ),
 }

@@ -536,6 +536,25 @@ ready(four)
     ),
     "NNX880": Cases(
         bad=(
+            """\
+class Running(nnx.Module):
+    def __init__(self):
+        self.mean = nnx.BatchStat(jnp.zeros(3))
+    def __call__(self, v):
+        self.mean.value = 0.9 * self.mean.value + 0.1 * v
+        return v - self.mean.value
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = Running()
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def step(self, c, v):
+        return c, self.fc(self.norm(v))
+axes = None
+@nnx.scan(in_axes=(axes, nnx.Carry, 0), out_axes=(nnx.Carry, 0))  # NNX880
+def encode(encoder, c, v):
+    return encoder.step(c, v)
+print(encode(Encoder(nnx.Rngs(0)), 0.0, jnp.ones((4, 3))))
+""",
             _NET + "net = Net(nnx.Rngs(0))\nf = nnx.vmap(lambda m, v: m(v), in_axes=(None, 0))  # NNX880\n"
             "f(net, jnp.ones((2, 1, 3)))\n",
             "@nnx.vmap(in_axes=(None, 1))  # NNX880\ndef normed(norm, v):\n    return norm(v)\n"
@@ -544,6 +563,36 @@ ready(four)
             "    return nnx.vmap(one, in_axes=(None, 0))(Net(nnx.Rngs(0)), v)  # NNX880\n",
         ),
         clean=(
+            """\
+class Running(nnx.Module):
+    def __init__(self):
+        self.mean = nnx.BatchStat(jnp.zeros(3))
+    def __call__(self, v):
+        self.mean.value = 0.9 * self.mean.value + 0.1 * v
+        return v - self.mean.value
+class Encoder(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = Running()
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def step(self, c, v):
+        return c, self.fc(self.norm(v))
+axes = nnx.StateAxes({nnx.BatchStat: nnx.Carry, ...: None})
+@nnx.scan(in_axes=(axes, nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+def encode(encoder, c, v):
+    return encoder.step(c, v)
+print(encode(Encoder(nnx.Rngs(0)), 0.0, jnp.ones((4, 3)))[1].shape)
+""",
+            """\
+class Plain(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def step(self, c, v):
+        return c, self.fc(v)
+@nnx.scan(in_axes=(None, nnx.Carry, 0), out_axes=(nnx.Carry, 0))
+def encode(encoder, c, v):
+    return encoder.step(c, v)
+print(encode(Plain(nnx.Rngs(0)), 0.0, jnp.ones((4, 3)))[1].shape)
+""",
             _NET + "net = Net(nnx.Rngs(0))\nnet.eval()\n"
             "f = nnx.vmap(lambda m, v: m(v), in_axes=(None, 0))\nf(net, jnp.ones((2, 1, 3)))\n",
             "f = nnx.vmap(lambda m, v: m(v), in_axes=(None, 0))\nf(model, jnp.ones((2, 3)))\n",

@@ -281,6 +281,18 @@ forward({"encoder": jnp.ones((3, 3)), "output": jnp.ones((3, 3))}, x)
             "def step(v):\n    return attn(v, decode=True, is_causal=True)  # NNX712\n",
         ),
         clean=(
+            """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(2, 4, decode=False, rngs=rngs)
+    def __call__(self, h):
+        return self.attn(h, is_causal=True)
+    def step(self, h):
+        return self.attn(h, decode=True)
+block = Block(nnx.Rngs(0))
+block.attn.init_cache((1, 3, 4))
+print(block.step(jnp.ones((1, 1, 4))).shape)
+""",
             _DECODER + "    def __call__(self, v, decode=False):\n"
             "        return v + self.attn(v, decode=decode, is_causal=not decode)\n" + _DECODING,
             _DECODER + "    def __call__(self, v, decode=False):\n        if decode:\n"

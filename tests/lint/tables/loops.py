@@ -186,6 +186,16 @@ jax.lax.scan(body, jnp.float32(1), x)
     ),
     "NNX865": Cases(
         bad=(
+            """\
+def counts(seed):
+    return np.random.default_rng(seed).poisson(5.0, size=(4, 3)).astype(np.int32)
+def average(frames):
+    def body(c, frame):
+        n, mean = c
+        return (n + 1, mean + (frame - mean) / (n + 1)), None  # NNX865
+    return jax.lax.scan(body, (0, jnp.zeros_like(frames[0])), frames)
+average(jnp.asarray(counts(0)))
+""",
             _CARD + "def again(c):\n    return Card(jnp.zeros_like(c.place), jnp.zeros(()))\n"
             "card = jax.lax.cond(x[0] > 0, again, lambda c: c, card)  # NNX865\n",
             _CARD + "def stay(c):\n    return c\n"
@@ -259,6 +269,16 @@ out = jax.lax.fori_loop(0, 3, lambda i, w: w - rate * w, jnp.zeros(3, jnp.bfloat
 """,
         ),
         clean=(
+            """\
+def counts(seed):
+    return np.random.default_rng(seed).poisson(5.0, size=(4, 3)).astype(np.int32)
+def average(frames):
+    def body(c, frame):
+        n, mean = c
+        return (n + 1, mean + (frame - mean) / (n + 1)), None
+    return jax.lax.scan(body, (0, jnp.zeros(3)), frames)
+print(average(jnp.asarray(counts(0))))
+""",
             """\
 def parts(v):
     def some(w):

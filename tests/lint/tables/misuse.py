@@ -1407,6 +1407,26 @@ def total(v):
     "NNX869": Cases(
         bad=(
             """\
+chances = jnp.array([[0.9, 0.1], [0.2, 0.8]])
+def walk(z, k):
+    return jax.random.categorical(k, chances[z]), z  # NNX869
+""",
+            """\
+import flax.linen as linen
+from flax.training.train_state import TrainState
+class Classes(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        return linen.softmax(linen.Dense(3)(v))
+def start(key, v):
+    net = Classes()
+    return TrainState.create(apply_fn=net.apply, params=net.init(key, v)["params"], tx=optax.sgd(0.1))
+def loss(params, state, v, y):
+    out = state.apply_fn({"params": params}, v)
+    return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()  # NNX869
+print(jax.grad(loss)(start(key, x).params, start(key, x), x[None], jnp.array([1])))
+""",
+            """\
 def loss(net, labels):
     return optax.softmax_cross_entropy(jax.nn.softmax(net(x)), labels)  # NNX869
 """,
@@ -1434,6 +1454,32 @@ loss(Net(nnx.Rngs(0)), x)
 """,
         ),
         clean=(
+            """\
+chances = jnp.array([[0.9, 0.1], [0.2, 0.8]])
+scores = jnp.array([0.5, 0.25, 0.0])
+def walk(z, k):
+    return jax.random.categorical(k, jnp.log(chances[z])), scores
+print(walk(0, key)[0].shape)
+""",
+            """\
+scores = jnp.array([0.5, 0.25, 0.0])
+print(jax.random.categorical(key, scores).shape)
+""",
+            """\
+import flax.linen as linen
+from flax.training.train_state import TrainState
+class Classes(linen.Module):
+    @linen.compact
+    def __call__(self, v):
+        return linen.Dense(3)(v)
+def start(key, v):
+    net = Classes()
+    return TrainState.create(apply_fn=net.apply, params=net.init(key, v)["params"], tx=optax.sgd(0.1))
+def loss(params, state, v, y):
+    out = state.apply_fn({"params": params}, v)
+    return optax.softmax_cross_entropy_with_integer_labels(out, y).mean()
+print(jax.grad(loss)(start(key, x).params, start(key, x), x[None], jnp.array([1])))
+""",
             """\
 def loss(net, labels):
     logits = net(x)

@@ -1805,6 +1805,24 @@ def f(x):
     "NNX811": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(self.drop(v))
+net = Net(nnx.Rngs(0))
+graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+@jax.jit
+def gradients(params, rest, v):
+    def loss_fn(params, rest):
+        net = nnx.merge(graphdef, params, rest)  # NNX811
+        return net(v).sum(), nnx.state(net, nnx.Not(nnx.Param))
+    return jax.grad(loss_fn, has_aux=True)(params, rest)
+grads, rest = gradients(params, rest, x)
+net.eval()
+""",
+            """\
 class Norm(nnx.Module):
     def __init__(self, rngs):
         self.norm = nnx.BatchNorm(3, rngs=rngs)
@@ -1862,6 +1880,42 @@ def step(state, x, n):
 """,
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(self.drop(v))
+net = Net(nnx.Rngs(0))
+net.eval()
+graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+@jax.jit
+def gradients(params, rest, v):
+    def loss_fn(params, rest):
+        net = nnx.merge(graphdef, params, rest)
+        return net(v).sum(), nnx.state(net, nnx.Not(nnx.Param))
+    return jax.grad(loss_fn, has_aux=True)(params, rest)
+grads, rest = gradients(params, rest, x)
+""",
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(self.drop(v))
+net = Net(nnx.Rngs(0))
+graphdef, params, rest = nnx.split(net, nnx.Param, ...)
+@jax.jit
+def gradients(params, rest, v):
+    def loss_fn(params, rest):
+        net = nnx.merge(graphdef, params, nnx.clone(rest))
+        return net(v).sum(), nnx.state(net, nnx.Not(nnx.Param))
+    return jax.grad(loss_fn, has_aux=True)(params, rest)
+grads, rest = gradients(params, rest, x)
+net.eval()
+""",
             """\
 class Norm(nnx.Module):
     def __init__(self, rngs):

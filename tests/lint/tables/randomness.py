@@ -1011,6 +1011,15 @@ slopes = [nnx.grad(loss_fn)(model) for _ in range(2)]
     "NNX971": Cases(
         bad=(
             """\
+rngs = nnx.Rngs(shuffle=1)
+def epochs(features, labels, step):
+    for _ in range(3):
+        x_epoch = jax.random.permutation(rngs.shuffle(), features)
+        y_epoch = jax.random.permutation(rngs.shuffle(), labels)  # NNX971
+        for x, y in zip(jnp.split(x_epoch, 2), jnp.split(y_epoch, 2)):
+            step(x, y)
+""",
+            """\
 def epoch(key, images, labels, step):
     first, second = jax.random.split(key)
     images = jax.random.permutation(first, images)
@@ -1043,6 +1052,16 @@ def draw(key, xs, ys):
 """,
         ),
         clean=(
+            """\
+rngs = nnx.Rngs(shuffle=1)
+def epochs(features, labels, step):
+    for _ in range(3):
+        order = jax.random.permutation(rngs.shuffle(), len(features))
+        x_epoch, y_epoch = features[order], labels[order]
+        for x, y in zip(jnp.split(x_epoch, 2), jnp.split(y_epoch, 2)):
+            step(x, y)
+epochs(jnp.ones((4, 3)), jnp.ones(4), lambda x, y: None)
+""",
             """\
 def epoch(key, images, labels, step):
     images = jax.random.permutation(key, images)

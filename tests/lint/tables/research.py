@@ -77,6 +77,10 @@ CASES: dict[str, Cases] = {
             _COLUMN + "print(((one(data) > 0.5) == (goal > 0)).mean())  # NNX800\n",
             _COLUMN
             + "fake = jnp.zeros(data.shape[0])\nprint(optax.sigmoid_binary_cross_entropy(one(data), fake))  # NNX800\n",
+            _COLUMN + "rng = np.random.default_rng(0)\nlabels = (goal > np.median(goal)).astype(np.float32)\n"
+            "def bce(m, v, y):\n    return optax.sigmoid_binary_cross_entropy(m(v), y).mean()  # NNX800\n"
+            "for _ in range(2):\n    order = rng.permutation(4)\n    for picked in order.reshape(-1, 2):\n"
+            "        nnx.grad(bce)(one, data[picked], labels[picked])\n",
             _HEADS + "def loss(m, v, returns):\n    logits, values = m(v)\n"
             "    gain = jax.lax.stop_gradient(returns - values)  # NNX800\n"
             "    return (jax.nn.log_softmax(logits)[:, 0] * gain).mean() + ((returns - values) ** 2).mean()\n"
@@ -499,6 +503,56 @@ print(jax.grad(lambda c: robust(c, x, height))(2.0))
     "NNX919": Cases(
         bad=(
             """\
+class Deep(nnx.Module):
+    def __init__(self, rngs):
+        self.parts = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(2)])
+    def __call__(self, v):
+        for part in self.parts:
+            v = part(v)
+            self.sow(nnx.Intermediate, "mean", v.mean())  # NNX919
+        return v
+@nnx.jit
+def step(net, v):
+    return nnx.grad(lambda m: m(v).sum())(net)
+def run(net, v):
+    for _ in range(3):
+        step(net, v)
+""",
+            """\
+class Gumbel(nnx.Module):
+    def __init__(self, rngs, scale=1.0):
+        self.temperature = scale
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(v) / self.temperature
+@nnx.jit
+def step(net, v):
+    return net(v).sum()
+def anneal(step, steps, start=1.0):
+    return start * 0.3 ** (step / steps)
+def run(steps=5):
+    net = Gumbel(nnx.Rngs(0))
+    for i in range(steps):
+        net.temperature = anneal(i, steps)  # NNX919
+        step(net, x)  # NNX901
+""",
+            """\
+class Counted(nnx.Module):
+    def __init__(self, rngs):
+        self.calls = 0
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(v)
+@nnx.jit
+def step(net, v):
+    return net(v).sum()
+def run():
+    net = Counted(nnx.Rngs(0))
+    for v in batches:
+        net.calls += 1  # NNX919
+        step(net, v)  # NNX901
+""",
+            """\
 @jax.jit
 def step(w, cache, v):
     k = jnp.concatenate([cache, (v @ w)[None]], axis=0)
@@ -619,6 +673,35 @@ def run(caches, v):
             + _STEPS,
         ),
         clean=(
+            """\
+class Gumbel(nnx.Module):
+    def __init__(self, rngs):
+        self.temperature = nnx.Variable(jnp.asarray(1.0))
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(v) / self.temperature
+@nnx.jit
+def step(net, v):
+    return net(v).sum()
+net = Gumbel(nnx.Rngs(0))
+for i in range(3):
+    net.temperature.value = jnp.asarray(0.9**i)
+    print(step(net, x))
+""",
+            """\
+class Scaled(nnx.Module):
+    def __init__(self, rngs):
+        self.scale = 1.0
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(v) * self.scale
+@nnx.jit
+def step(net, v):
+    return net(v).sum()
+net = Scaled(nnx.Rngs(0))
+net.scale = 0.5
+print(step(net, x))
+""",
             """\
 @jax.jit
 def step(cache, v, i):

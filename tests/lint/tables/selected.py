@@ -111,6 +111,22 @@ nnx.state(Named(nnx.Rngs(0)), nnx.PathContains("head"))
     ),
     "NNX749": Cases(
         bad=(
+            """\
+class Stem(nnx.Module):
+    def __init__(self, rngs):
+        self.bn = nnx.BatchNorm(3, use_running_average=True, rngs=rngs)
+    def __call__(self, v):
+        return self.bn(v)
+class Detector(nnx.Module):
+    def __init__(self, rngs):
+        self.stem = Stem(rngs)
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.stem(v))
+detector = Detector(nnx.Rngs(0))
+detector.train()  # NNX749
+print(detector(jnp.ones((2, 3))))
+""",
             _TUNED + _RUN,
             _TUNED + _RUN.replace("wrt=HEAD", 'wrt=nnx.Not(nnx.PathContains("body"))'),
             _TUNED + _RUN.replace("wrt=HEAD", 'wrt=lambda path, leaf: "body" not in path'),
@@ -141,6 +157,39 @@ Trainer(Tuned(body=body, rngs=nnx.Rngs(1))).fit()
             + _RUN.replace("HEAD", "nnx.Param"),
         ),
         clean=(
+            """\
+class Stem(nnx.Module):
+    def __init__(self, rngs):
+        self.bn = nnx.BatchNorm(3, use_running_average=True, rngs=rngs)
+    def __call__(self, v):
+        return self.bn(v)
+class Detector(nnx.Module):
+    def __init__(self, rngs):
+        self.stem = Stem(rngs)
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.stem(v))
+detector = Detector(nnx.Rngs(0))
+detector.train()
+detector.stem.bn.eval()
+print(detector(jnp.ones((2, 3))))
+""",
+            """\
+class Stem(nnx.Module):
+    def __init__(self, rngs):
+        self.bn = nnx.BatchNorm(3, rngs=rngs)
+    def __call__(self, v):
+        return self.bn(v)
+class Detector(nnx.Module):
+    def __init__(self, rngs):
+        self.stem = Stem(rngs)
+        self.head = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        return self.head(self.stem(v))
+detector = Detector(nnx.Rngs(0))
+detector.train()
+print(detector(jnp.ones((2, 3))))
+""",
             _TUNED + _CLEAN.replace("net.train()", "net.train()\n    net.body.eval()"),
             _TUNED + _CLEAN.replace("net.train()", "net.train()\n    body.eval()"),
             _TUNED + _CLEAN.replace("net.train()", "net.head.train()\n    net.drop.train()"),

@@ -1084,7 +1084,7 @@ y = while_loop(cond_fun=lambda c: False, body_fun=lambda c: c, init=x)  # NNX829
         clean=(
             "y = jax.lax.fori_loop(lower=0, upper=3, body_fun=lambda i, c: c, init_val=x)\n",
             "y = jax.lax.fori_loop(0, 3, lambda i, c: c, x)\n",
-            "y = jax.lax.while_loop(cond_fun=lambda c: False, body_fun=lambda c: c, init_val=x)\n",
+            "y = jax.lax.while_loop(cond_fun=lambda c: c.sum() > 9, body_fun=lambda c: c, init_val=x)\n",
             "y = jax.lax.scan(f=lambda c, v: (c, v), init=0, xs=x)\n",
             "y = jax.lax.cond(True, true_fun=jnp.sin, false_fun=jnp.cos, operand=x)\n",
             "y = jax.lax.map(f=jnp.sin, xs=x)\n",

@@ -330,6 +330,19 @@ print(trainer.predict(x))
 """,
         ),
         clean=(
+            """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.out = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return self.out(self.drop(v, rngs=rngs))
+def sample_prediction(net, v, rngs):
+    return net(v, rngs)
+net, noise = Dropping(nnx.Rngs(0)), nnx.Rngs(dropout=1)
+print(nnx.grad(lambda m, noise: m(x, noise).sum())(net, noise)["out"]["bias"])
+print(sample_prediction(net, x, noise))
+""",
             _DROPPING
             + """\
 def evaluate(net, x):
@@ -364,6 +377,19 @@ print(evaluate(model, x))
     ),
     "NNX890": Cases(
         bad=(
+            """\
+def loss(state0, theta, seen):
+    return ((state0 * theta - seen) ** 2).mean()
+def fit(state0, theta, seen):
+    tx = optax.adam(1e-2)
+    opt_state = tx.init(theta)
+    both = jax.jit(jax.value_and_grad(loss))
+    for _ in range(3):
+        value, g = both(state0, theta, seen)
+        steps, opt_state = tx.update(g, opt_state)
+        theta = optax.apply_updates(theta, steps)  # NNX890
+    return theta
+""",
             _TWO
             + """\
 def step():
@@ -393,6 +419,20 @@ step(model, optimizer, x)
 """,
         ),
         clean=(
+            """\
+def loss(state0, theta, seen):
+    return ((state0 * theta - seen) ** 2).mean()
+def fit(state0, theta, seen):
+    tx = optax.adam(1e-2)
+    opt_state = tx.init(theta)
+    both = jax.jit(jax.value_and_grad(loss, argnums=1))
+    for _ in range(3):
+        value, g = both(state0, theta, seen)
+        steps, opt_state = tx.update(g, opt_state)
+        theta = optax.apply_updates(theta, steps)
+    return theta
+print(fit(x, x, 2 * x))
+""",
             _TWO
             + """\
 def step():

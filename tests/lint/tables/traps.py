@@ -711,6 +711,15 @@ fit(jnp.ones(64), lambda tx, v: None)
     ),
     "NNX771": Cases(
         bad=(
+            """\
+import flax.struct
+@flax.struct.dataclass
+class Spec:
+    rate: float = 0.1
+class Other(Spec):
+    def halve(self):
+        self.rate = 0.05  # NNX771
+""",
             "from flax import struct\n@struct.dataclass\nclass S:\n    a: jax.Array\n"
             "def f(s: S):\n    s.a = s.a + 1  # NNX771\n    return s\n",
             "from flax import struct\nclass B(struct.PyTreeNode):\n    a: jax.Array\n"
@@ -722,6 +731,16 @@ fit(jnp.ones(64), lambda tx, v: None)
             "s = TrainState.create(apply_fn=None, params={}, tx=optax.sgd(0.1))\ns.step = 1  # NNX771\n",
         ),
         clean=(
+            """\
+import flax.struct
+@flax.struct.dataclass
+class Spec:
+    rate: float = 0.1
+class Other(Spec):
+    def __init__(self):
+        self.seen = 0
+print(Other().seen)
+""",
             "from flax import struct\n@struct.dataclass\nclass S:\n    a: jax.Array\n"
             "def f(s: S):\n    return s.replace(a=s.a + 1)\n",
             "from flax import struct\n@struct.dataclass(frozen=False)\nclass S:\n    a: jax.Array\n"
@@ -897,6 +916,21 @@ z = jnp.ones(3)
     ),
     "NNX777": Cases(
         bad=(
+            """\
+from typing import NamedTuple
+CAPACITY = 4
+class Buffer(NamedTuple):
+    obs: jax.Array
+    ptr: jax.Array
+    size: jax.Array
+def make():
+    return Buffer(obs=jnp.zeros((CAPACITY, 3)), ptr=jnp.int32(0), size=jnp.int32(0))
+def add(buf, obs):
+    i = buf.ptr
+    kept = buf.obs.at[i].set(obs)  # NNX777
+    return Buffer(obs=kept, ptr=i + 1, size=jnp.minimum(buf.size + 1, CAPACITY))
+print(add(make(), x))
+""",
             _RING + "        self.data = self.data.at[self.place].set(x)  # NNX777\n        self.place += 1\n"
             "        self.size = min(self.size + 1, self.rows)\n",
             _RING + "        self.data = self.data.at[self.place, 0].set(x)  # NNX777\n"
@@ -906,6 +940,21 @@ z = jnp.ones(3)
             "    return {'data': data, 'place': s['place'] + 1, 'size': size}\n",
         ),
         clean=(
+            """\
+from typing import NamedTuple
+CAPACITY = 4
+class Buffer(NamedTuple):
+    obs: jax.Array
+    ptr: jax.Array
+    size: jax.Array
+def make():
+    return Buffer(obs=jnp.zeros((CAPACITY, 3)), ptr=jnp.int32(0), size=jnp.int32(0))
+def add(buf, obs):
+    i = buf.ptr
+    kept = buf.obs.at[i].set(obs)
+    return Buffer(obs=kept, ptr=(i + 1) % CAPACITY, size=jnp.minimum(buf.size + 1, CAPACITY))
+print(add(make(), x))
+""",
             _RING + "        self.data = self.data.at[self.place].set(x)\n"
             "        self.place = (self.place + 1) % self.rows\n"
             "        self.size = min(self.size + 1, self.rows)\n",

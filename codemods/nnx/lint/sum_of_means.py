@@ -1,0 +1,127 @@
+"""NNX996: the means of all devices added up, where the mean of all is wanted."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, in_test, written
+from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.nodes import last_word
+
+_MEANS = frozenset({"mean", "average", "nanmean"})
+# divisions by how many devices, shards or examples there are, wherever they stand
+_BY_COUNT = re.compile(
+    rb"(?:/|\bdivide\(.*,)\s*(?:[\w.]+\.)?\w*(?:dev|shard|replica|world|mesh|axis_size|process|batch)", re.I
+)
+# axes along which there is something else on each device, not other examples
+_OTHER = re.compile(
+    r"task|ensemble|member|model|expert|stage|pipe|tensor|head|feature|population|agent|^[ptem]p$", re.I
+)
+_COUNTS = frozenset({"axis_size", "device_count", "local_device_count", "process_count", "divide", "true_divide"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "psum"):
+        if name != "jax.lax.psum" or event.scope.function is None or in_test(event.scope) or not event.node.args:
+            continue
+        axis = constant(argument(event.node, 1, "axis_name"))
+        if _OTHER.search(str(axis)) or _BY_COUNT.search(event.scope.module.source.data):
+            continue
+        given = event.node.args[0]
+        summed = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
+        mean = next((one for one in summed if _mean(context, one, event.scope)), None)
+        if mean is not None and not _divided(context, event):
+            text = ast.unparse(mean)
+            shown = f"`{text}` is a mean, and psum" if len(text) < 40 else "this psum"
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                f"{shown} adds up one mean for each device: the sum grows with their number",
+                "take the mean of the means: jax.lax.pmean",
+            )
+
+
+def _mean(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is the mean of all numbers of an array."""
+    node = written(context, node, scope)
+    value = scope.module.values.get(node)
+    if not isinstance(node, ast.Call) or last_word(node.func) not in _MEANS or value is None or node.keywords:
+        return False
+    name = context.flow.calls.callee_name(context.flow.here(value, scope))
+    if name.startswith("jax.numpy.") and last(name) in _MEANS:
+        return len(node.args) == 1
+    return not name and isinstance(node.func, ast.Attribute) and node.func.attr == "mean" and not node.args
+
+
+def _divided(context: Context, event: CallEvent) -> bool:
+    """Say whether a function divides, or multiplies the sum, or counts the devices, so that the sum may be right."""
+    function = event.scope.function
+    assert function is not None
+    outer = function
+    while outer.scope.parent is not None and outer.scope.parent.function is not None:
+        outer = outer.scope.parent.function
+    summed = {event.node, *_readers(event)}
+    for node in ast.walk(outer.node):
+        if isinstance(node, ast.Name | ast.Attribute) and last_word(node) in _COUNTS:
+            return True
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            return True
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            if node.lineno >= event.node.lineno or not isinstance(constant(node.right), int | float):
+                return True
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and {node.left, node.right} & summed:
+            return True
+        if isinstance(node, ast.Call) and last_word(node.func) == "psum" and node.args:
+            if isinstance(node.args[0], ast.Constant):
+                return True
+    return False
+
+
+def _readers(event: CallEvent) -> Iterator[ast.expr]:
+    """Yield where a variable is read that gets a sum."""
+    statement = event.statement
+    if isinstance(statement, ast.Assign) and statement.value is event.node:
+        names = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        for node in ast.walk(event.scope.node):
+            if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+                yield node
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec as P
+
+
+def local_loss(w, x, y):
+    return jax.lax.psum(jnp.mean((x @ w - y) ** 2), "data")
+
+
+def loss(mesh, w, x, y):
+    return jax.shard_map(local_loss, mesh=mesh, in_specs=(P(), P("data"), P("data")), out_specs=P())(w, x, y)
+"""
+
+RULE = lint_rule(
+    "NNX996",
+    "sum-of-means",
+    "jax.lax.psum of a mean",
+    why="""\
+`jax.lax.psum` adds up what each device gives. The mean of all examples is the mean of the devices' means, which have as
+many examples each: `jax.lax.pmean`. The sum of the means is as many times as large as there are devices, and so are its
+gradients: the steps of the training get longer with every device. Functions that divide, that count the devices, or
+that sum along an axis of models or tasks are left alone.
+""",
+    source="JAX documentation on shard_map and collectives; measured: the loss on 4 devices is 4 times as large",
+    severity="warning",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("psum", "pmean"),),
+)
