@@ -22,6 +22,23 @@ from flax import nnx
 """
 
 RIGHT = {
+    "an optimizer that searches along no line, by what a helper is called with": """\
+def make(searched=None):
+    return optax.lbfgs(1e-1, linesearch=searched)
+def fit(params):
+    tx = make()
+    state = tx.init(params)
+    updates, state = tx.update(params, state, params)
+    return optax.apply_updates(params, updates)
+print(fit(x))
+""",
+    "a function with another decorator, which one test compiles with a static argument": """\
+@jax.named_call
+def lookup(table, specs):
+    return table * len(specs)
+compiled = jax.jit(lookup, static_argnums=(1,))
+print(compiled(x, ("a", "b")), lookup(x, {"a": 1}))
+""",
     "a function that a test compiles with a static argument, and others map": """\
 def mask(table, agent):
     return table[agent]

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts
 from codemods.nnx.findings import Finding, finding
-from codemods.nnx.frames import Bound, Part
+from codemods.nnx.frames import Bound
 from codemods.nnx.lint.applied import arguments, calls_of, layers, option, skipped
-from codemods.nnx.lint.arrays import Arrays
+from codemods.nnx.lint.arrays import Arrays, batched
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.mapped_trees import uneven
@@ -62,7 +62,7 @@ def _check(context: Context) -> Iterator[Finding]:
             )
             continue
         count = _length(context, axes, root) if axes is not None else None
-        if axes is None and root.transform.endswith(".vmap") and not root.decorator:
+        if axes is None and root.transform.endswith(".vmap") and len(root.function.decorators) <= int(root.decorator):
             yield from _mapped_model(context, root)
         if axes is None or count is None:
             continue
@@ -134,13 +134,20 @@ def _none(axes: ast.expr) -> bool:
     return isinstance(axes, ast.Constant) and axes.value is None
 
 
+def _class_of_all(context: Context, value: Value, event: CallEvent) -> ClassFacts | None:
+    """Return the class that all objects are of which are given as an argument."""
+    made = context.sources.originals(context.flow.here(value, event.scope))
+    classes = {context.flow.classes.class_of(one) if isinstance(one.value, Call) else None for one in made}
+    return classes.pop() if len(classes) == 1 else None
+
+
 def _mapped_model(context: Context, root: Root) -> Iterator[Finding]:
     """Yield the calls without `in_axes` that give a model beside arrays, whose weights are then mapped as well."""
     for event in calls_of(context, root):
         if event.scope.module not in context.asked or len(event.value.args) < 2 or event.value.starred:
             continue
         for place, (node, value) in enumerate(zip(event.node.args, event.value.args, strict=True)):
-            cls = owner_class(context, value, event.scope)
+            cls = owner_class(context, value, event.scope) or _class_of_all(context, value, event)
             if not plain_module(context, cls) or not _single(context, value, event):
                 continue
             if not context.bodies.guarded(event.node, event.scope):
@@ -167,8 +174,7 @@ def _single(context: Context, value: Value, event: CallEvent) -> bool:
     sources = [*context.sources.of(bound)]
     if isinstance(bound.value, Param) and _compiled(context, bound.value.function):
         # compiled code gets the model that its callers give
-        sources = [s for one in sources
-                   for s in (context.sources.of(one.value.of) if isinstance(one.value, Part) else (one,))]  # fmt: skip
+        sources = [*context.sources.originals(bound)]
     for source in sources:
         if not isinstance(source.value, Call):
             return False
@@ -183,7 +189,9 @@ def _single(context: Context, value: Value, event: CallEvent) -> bool:
 
 
 def _compiled(context: Context, function: FunctionFacts) -> bool:
-    """Say whether a function is compiled, and nothing else, so that it gets its arguments as they are."""
+    """Say whether a function is compiled or differentiated, and nothing else: it gets its arguments as they are."""
+    if any(root.function is function for root in context.traced.gradients):
+        return function not in context.shared(batched)
     tracing = context.traced.get(function)
     return tracing is not None and not tracing.sites and all(r.transform in _JITS for r in tracing.roots)
 

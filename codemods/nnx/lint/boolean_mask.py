@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import fix, traced_bodies, tried
 from codemods.nnx.lint.traced import original
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Param, Unknown, Value
+from codemods.nnx.values import Call, Loop, Param, Unknown, Value
 
 _PREDICATES = PREDICATES | {"isin"}
 _WITH_WHERE = frozenset({"mean", "sum", "max", "min", "prod", "any", "all", "std", "var"})
@@ -69,6 +69,12 @@ def _is_mask(context: Context, index: ast.expr, function: FunctionFacts) -> bool
     if isinstance(index, ast.Tuple):
         return any(_is_mask(context, part, function) for part in index.elts)
     value = function.scope.module.values.get(index)
+    if (
+        isinstance(value, Loop)
+        and value.again is not None
+        and context.shared(_kinds).of(value.before, function.scope).number == BOOL
+    ):
+        value = value.again  # the same kind of mask in every round
     if value is None or not context.taint.of(value, function.scope):
         return False
     return _boolean(context, value, function, 0) or context.shared(_kinds).of(value, function.scope).number == BOOL

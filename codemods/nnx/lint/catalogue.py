@@ -16,6 +16,8 @@ from codemods.nnx.lint import (
     attention_mode,
     attribute_state,
     axes_length,
+    bare_exponentials,
+    bare_kernel,
     baseless_lora,
     batch_shapes,
     batch_vector,
@@ -256,7 +258,8 @@ RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
         abstract_called, accumulated, added_gradient, advantage, appended, appended_array, argument_kinds,
-        array_mutator, ascending, attention_axis, attention_mode, attribute_state, axes_length, baseless_lora,
+        array_mutator, ascending, attention_axis, attention_mode, attribute_state, axes_length, bare_exponentials,
+        bare_kernel, baseless_lora,
         batch_shapes, batch_vector, begun_anew, boolean_mask, bootstrapped, bound_method, branch, cached_tracer,
         callback_shape, captured, captured_key, carry_order, carry_type, checkpoint_again, class_axis,
         clipped_objective, collection_names, concretize, ctc_padding, decay_mask, decayed_backbone,

@@ -10,6 +10,7 @@ from codemods.nnx.facts import CallEvent, ClassFacts, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind
+from codemods.nnx.lint.captured_streams import handed_streams
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.modes import flags_named, mode_set
 from codemods.nnx.lint.names import last
@@ -73,6 +74,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{root.transform}` differentiates a function that changes the captured object `{held}`",
                 f"return what it needs with has_aux=True, and change `{held}` afterwards",
             )
+    for scope, node, name in handed_streams(context):
+        yield finding(
+            RULE.code,
+            scope,
+            node,
+            f"`{name}` comes from outside of the gradient, and the model draws from it: TraceContextError",
+            f"make it an argument of the loss, and give it where the gradient is taken: `{name}`",
+        )
     for event, name in foreign(context, "eval_shape"):
         if name == "jax.eval_shape" and event.value.args:
             for callee in context.flow.calls.callables(context.flow.here(event.value.args[0], event.scope)):

@@ -35,8 +35,8 @@ def static_arguments(context: Context, receivers: bool = False) -> Iterator[tupl
             callee = context.flow.resolve(context.flow.here(event.value.callee, event.scope))
             if not function.decorators and not isinstance(callee.value, Call):
                 continue  # the function itself, not what jit made of it
-            if not root.decorator and not function.decorators and not _holds(context, callee, root):
-                continue  # another object made of the function, as by vmap
+            if not root.decorator and not _holds(context, callee, root):
+                continue  # the function under another decorator, or another object made of it, as by vmap
             if not root.partial and _bound_before(context, callee):
                 continue
             shift = 0 if root.bound or root.partial else _receiver(context, event, function)

@@ -113,6 +113,9 @@ def _needing(context: Context, bound: Bound, depth: int, needing: frozenset[str]
     if name in needing:
         if name == "optax.adafactor" and value.keywords:
             return ""
+        searched = value.keyword("linesearch")
+        if searched is not None and not isinstance(context.flow.follow(found, searched).value, Call):
+            return ""  # perhaps None, with which nothing is searched
         return last(name)
     if not name.startswith("optax.") or last(name) not in _AROUND:
         return ""

@@ -16,6 +16,7 @@ from codemods.nnx.lint.loop_bodies import bodies
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.origins import made, origin, own_stores
 from codemods.nnx.lint.places import each, foreign, in_test, shown
+from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.lint.variable_condition import variable_conditions
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Const, Item, Sequence, Unknown, Value
@@ -140,6 +141,10 @@ def _found(scope: Scope, node: ast.AST, word: str, what: str) -> Finding:
     )
 
 
+# functions that take one axis away
+_ALONG = frozenset(f"jax.numpy.{word}" for word in ("mean", "sum", "max", "min"))
+
+
 def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Value, Array]) -> int:
     """Return how many axes an expression has at least."""
     if isinstance(node, ast.BinOp):
@@ -155,12 +160,22 @@ def least_axes(context: Context, node: ast.expr, scope: Scope, given: Mapping[Va
         return max(least_axes(context, part, scope, given) for part in parts)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         return least_axes(context, node.operand, scope, given)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+        parts_ = node.slice.elts
+        new = sum(isinstance(part, ast.Constant) and part.value is None for part in parts_)
+        if new:  # what is sliced is an axis, too
+            return new + sum(isinstance(part, ast.Slice) for part in parts_)
     value = scope.module.values.get(node)
+    if isinstance(node, ast.Name) and isinstance(value, Unknown) and isinstance(value.node, ast.BinOp):
+        return max(least_axes(context, value.node, scope, given), Arrays(context, dict(given)).axes(value, scope))
     if isinstance(node, ast.Call) and value is not None:
         name = context.flow.calls.callee_name(context.flow.here(value, scope))
         word = last_word(node.func)
         if word in _ELEMENTWISE and name.startswith(("jax.numpy.", "jax.nn.")) and not node.keywords:
             return max((least_axes(context, part, scope, given) for part in node.args), default=0)
+        axis = keyword(node, "axis")
+        if name in _ALONG and len(node.args) == 1 and len(node.keywords) == 1 and type(constant(axis)) is int:
+            return max(least_axes(context, node.args[0], scope, given) - 1, 0)
         if name.startswith("optax.") and word in ELEMENTWISE_LOSSES:
             named = [keyword.value for keyword in node.keywords if keyword.arg in COMPARED]
             return max((least_axes(context, part, scope, given) for part in (*node.args[:2], *named)), default=0)

@@ -950,4 +950,103 @@ print(Reader(nnx.Rngs(0))(jnp.ones((5, 3))).shape)
 """,
         ),
     ),
+    "NNX935": Cases(
+        bad=(
+            """\
+def rbf(one, two, scale=0.3):
+    return jnp.exp(-0.5 * (one[:, None] - two[None, :]) ** 2 / scale**2)
+def sample(key, points):
+    factor = jnp.linalg.cholesky(rbf(points, points))  # NNX935
+    return factor @ jax.random.normal(key, points.shape)
+""",
+            """\
+def rbf(one, two, scale=0.3):
+    return jnp.exp(-0.5 * (one[:, None] - two[None, :]) ** 2 / scale**2)
+def prior(key, points, scale=0.3):
+    gram = rbf(points, points, scale)
+    lower = jnp.linalg.cholesky(gram)  # NNX935
+    return lower @ jax.random.normal(key, points.shape)
+""",
+            """\
+def rbf(one, two, scale=0.3):
+    return jnp.exp(-0.5 * (one[:, None] - two[None, :]) ** 2 / scale**2)
+def solve(points, y):
+    factor = jax.scipy.linalg.cho_factor(rbf(points, points))  # NNX935
+    return jax.scipy.linalg.cho_solve(factor, y)
+""",
+        ),
+        clean=(
+            """\
+def rbf(one, two, scale=0.3):
+    return jnp.exp(-0.5 * (one[:, None] - two[None, :]) ** 2 / scale**2)
+def sample(key, points):
+    factor = jnp.linalg.cholesky(rbf(points, points) + 1e-5 * jnp.eye(points.shape[0]))
+    return factor @ jax.random.normal(key, points.shape)
+print(sample(key, x).shape)
+""",
+            """\
+def rbf(one, two, scale=0.3):
+    return jnp.exp(-0.5 * (one[:, None] - two[None, :]) ** 2 / scale**2)
+def posterior(points, y, noise=0.1):
+    gram = rbf(points, points)
+    gram = gram + noise**2 * jnp.eye(points.shape[0])
+    return jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(gram), y)
+print(posterior(x, x).shape)
+""",
+            """\
+def rbf(one, two, jitter=1e-5):
+    gram = jnp.exp(-0.5 * (one[:, None] - two[None, :]) ** 2)
+    return gram + jitter * (one[:, None] == two[None, :])
+print(jnp.linalg.cholesky(rbf(x, x)).shape)
+""",
+            """\
+def rough(one, two):
+    return jnp.exp(-jnp.abs(one[:, None] - two[None, :]))
+print(jnp.linalg.cholesky(rough(jnp.arange(3.0), jnp.arange(3.0))).shape)
+""",
+        ),
+    ),
+    "NNX936": Cases(
+        bad=(
+            """\
+def evidence(log_joint, log_proposal):
+    log_w = log_joint - log_proposal
+    return jnp.log(jnp.mean(jnp.exp(log_w)))  # NNX936
+""",
+            """\
+def mixture(log_probs):
+    total = jnp.sum(jnp.exp(log_probs), axis=-1)
+    return jnp.log(total)  # NNX936
+""",
+            """\
+def marginal(log_p):
+    return jnp.log(jnp.exp(log_p).sum())  # NNX936
+""",
+        ),
+        clean=(
+            """\
+def evidence(log_joint, log_proposal):
+    log_w = log_joint - log_proposal
+    return jax.nn.logsumexp(log_w) - jnp.log(log_w.shape[0])
+print(evidence(x, x))
+""",
+            """\
+def evidence(log_w):
+    most = log_w.max()
+    return most + jnp.log(jnp.mean(jnp.exp(log_w - most)))
+print(evidence(x))
+""",
+            """\
+def evidence(log_all):
+    log_w = log_all - jnp.max(log_all)
+    return jnp.log(jnp.mean(jnp.exp(log_w)))
+print(evidence(x))
+""",
+            """\
+def contrast(similarity):
+    return jnp.log(jnp.sum(jnp.exp(similarity / 0.5)))
+print(contrast(x))
+""",
+        ),
+    ),
 }

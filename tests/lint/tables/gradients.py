@@ -287,6 +287,13 @@ Trainer().step(x)
     ),
     "NNX853": Cases(
         bad=(
+            """\
+def pinball(params, v, y, taus):
+    pred = v @ params["w"]
+    diff = y[:, None] - pred
+    return jnp.mean(jnp.maximum(taus * diff, (taus - 1.0) * diff), axis=0)  # NNX853
+both = jax.value_and_grad(pinball)
+""",
             "def loss(m, x, y):\n    return (m(x) - y) ** 2  # NNX853\ng = nnx.grad(loss)(model, x, x)\n",
             "g = nnx.grad(lambda m: jnp.square(m(x) - 1))(model)  # NNX853\n",
             "def loss(m, v, n):\n    return optax.softmax_cross_entropy_with_integer_labels(m(v), n)  # NNX853\n"
@@ -302,6 +309,13 @@ Trainer().step(x)
             "spin = Spin()\nstep = jax.jit(jax.value_and_grad(lambda t: spin.energy(t)))  # NNX853\n",
         ),
         clean=(
+            """\
+def pinball(params, v, y, taus):
+    pred = v @ params["w"]
+    diff = y[:, None] - pred
+    return jnp.mean(jnp.maximum(taus * diff, (taus - 1.0) * diff))
+print(jax.value_and_grad(pinball)({"w": jnp.ones((3, 2))}, jnp.ones((4, 3)), jnp.ones(4), jnp.array([0.1, 0.9])))
+""",
             "H = jnp.eye(2, dtype=jnp.complex64)\ndef energy(t):\n    psi = jnp.array([jnp.cos(t), jnp.sin(t)])\n"
             "    return jnp.vdot(psi, H @ psi).real\ng = jax.grad(energy)(0.3)\n",
             "def power(w):\n    return jnp.sum(jnp.abs(jnp.fft.fft(w)) ** 2)\ng = jax.grad(power)(jnp.ones(4))\n",

@@ -395,6 +395,25 @@ jax.lax.while_loop(done, lambda s: s, (0, 3))  # NNX866
     "NNX867": Cases(
         bad=(
             """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(3, 8, rngs=rngs)
+        self.out = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(nnx.relu(self.inner(v)))
+@nnx.vmap
+def energies(net, v):
+    return net(v)
+def loss_fn(net, rows):
+    return energies(net, rows).mean()  # NNX867
+@nnx.jit
+def step(net, optimizer, rows):
+    optimizer.update(net, nnx.grad(loss_fn)(net, rows))
+def main():
+    net = Net(nnx.Rngs(0))
+    step(net, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param), jnp.ones((5, 3)))
+""",
+            """\
 def f(a, b, c):
     return a + b + c
 y = jax.vmap(f, in_axes=(0, None))(x, 1.0, 2.0)  # NNX867
@@ -428,6 +447,26 @@ y = g(x, b=1.0)  # NNX867
             "def run(p, v):\n    return g(p, v)  # NNX867\nrun(make(3, 2), jnp.ones((4, 3)))\n",
         ),
         clean=(
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.inner = nnx.Linear(3, 8, rngs=rngs)
+        self.out = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.out(nnx.relu(self.inner(v)))
+@nnx.vmap(in_axes=(None, 0))
+def energies(net, v):
+    return net(v)
+def loss_fn(net, rows):
+    return energies(net, rows).mean()
+@nnx.jit
+def step(net, optimizer, rows):
+    optimizer.update(net, nnx.grad(loss_fn)(net, rows))
+def main():
+    net = Net(nnx.Rngs(0))
+    step(net, nnx.Optimizer(net, optax.sgd(0.1), wrt=nnx.Param), jnp.ones((5, 3)))
+main()
+""",
             "def f(v):\n    return v * 2\nv = np.arange(4.0)\ny = jax.jit(jax.vmap(f))(jnp.array(v[[1]]))\n",
             """\
 class Grid:

@@ -1578,6 +1578,17 @@ class Plain:
     ),
     "NNX809": Cases(
         bad=(
+            """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return self.fc(self.drop(v, rngs=rngs))
+def train(v):
+    net, noise = Dropping(nnx.Rngs(0)), nnx.Rngs(dropout=1)
+    return nnx.grad(lambda net: net(v, noise).sum())(net)  # NNX809
+""",
             _NET
             + """\
     def __call__(self, x):
@@ -1637,6 +1648,18 @@ main()
 """,
         ),
         clean=(
+            """\
+class Dropping(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 1, rngs=rngs)
+        self.drop = nnx.Dropout(0.5)
+    def __call__(self, v, rngs):
+        return self.fc(self.drop(v, rngs=rngs))
+def train(v):
+    net, noise = Dropping(nnx.Rngs(0)), nnx.Rngs(dropout=1)
+    return nnx.grad(lambda net, noise: net(v, noise).sum())(net, noise)
+print(train(x)["fc"]["bias"])
+""",
             "y = jax.vmap(lambda v: model(v))(jnp.ones((4, 3)))\n",
             """\
 norm = nnx.BatchNorm(3, use_running_average=True, rngs=nnx.Rngs(0))

@@ -616,6 +616,14 @@ def f(key, x):
     "NNX824": Cases(
         bad=(
             """\
+@jax.jit
+def clipped(flux, n=3.0):
+    keep = jnp.ones(flux.shape, dtype=bool)
+    for _ in range(3):
+        keep = jnp.abs(flux - jnp.where(keep, flux, 0.0).mean()) < n
+    return jnp.mean(flux[keep])  # NNX824
+""",
+            """\
 def negatives(v):
     return v[v < 0]  # NNX824
 try:
@@ -657,6 +665,15 @@ def f(x):
 """,
         ),
         clean=(
+            """\
+@jax.jit
+def clipped(flux, n=3.0):
+    keep = jnp.ones(flux.shape, dtype=bool)
+    for _ in range(3):
+        keep = jnp.abs(flux - jnp.where(keep, flux, 0.0).mean()) < n
+    return jnp.mean(flux, where=keep)
+print(clipped(x))
+""",
             """\
 def negatives(v):
     return v[v < 0]
