@@ -22,6 +22,34 @@ from flax import nnx
 """
 
 RIGHT = {
+    "the graph definition of a model that compiled code gets the values of": """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(3, 3, rngs=rngs)
+    def __call__(self, v):
+        return self.fc(v)
+    def run(self, v):
+        @jax.jit
+        def forward(state, v):
+            return nnx.merge(nnx.graphdef(self), state)(v)
+        return forward(nnx.state(self), v)
+net = Net(nnx.Rngs(0))
+print(net.run(x))
+""",
+    "a constructor that is not called, and what it alone would call": """\
+class Base(nnx.Module):
+    def __init__(self, rngs):
+        self.width = 3
+        self.fc = self._made(rngs)
+    def _made(self, rngs):
+        return nnx.Linear(self.width, 3, rngs=rngs)
+class Around(Base):
+    def __init__(self, inner):
+        self.inner = inner
+    def __call__(self, v):
+        return self.inner.fc(v)
+print(Around(Base(nnx.Rngs(0)))(x))
+""",
     "an optimizer that searches along no line, by what a helper is called with": """\
 def make(searched=None):
     return optax.lbfgs(1e-1, linesearch=searched)

@@ -64,7 +64,11 @@ def _check(context: Context) -> Iterator[Finding]:
                         f"pass `{text}` as an argument",
                     )
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
-                if _captured(context, function, node) and not _misgiven(context, function, node):
+                if (
+                    _captured(context, function, node)
+                    and not _misgiven(context, function, node)
+                    and not _structure(context, function, node.id)
+                ):
                     seen.add(node.id)
                     names.append(node)
         if names:
@@ -82,6 +86,17 @@ def _check(context: Context) -> Iterator[Finding]:
                 help += _refused(context, function, names)
             related = [(name, "captured here") for name in names[1:]]
             yield finding(RULE.code, function.scope, names[0], message, help, related=related)
+
+
+def _structure(context: Context, function: FunctionFacts, name: str) -> bool:
+    """Say whether a function asks an object for its graph definition alone, which holds no values."""
+    asked = {
+        node.args[0]
+        for node in context.bodies.nodes(function.scope)
+        if isinstance(node, ast.Call) and last_word(node.func) == "graphdef" and len(node.args) == 1
+    }
+    uses = (n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name)
+    return bool(asked) and all(use in asked for use in uses)
 
 
 def _misgiven(context: Context, function: FunctionFacts, node: ast.Name) -> bool:

@@ -65,19 +65,31 @@ def _missing(
         for name in (*parent.scope.env, *parent.fields):
             stored.setdefault(name, []).append(cls.methods["__init__"])
     readers: dict[str, FunctionFacts] = {}
+    constructors = {parent.methods.get("__init__"): parent for parent in parents[1:]}
     for method in _methods(parents):
+        if _of_constructors(context, method, constructors):
+            continue
         for node in context.bodies.nodes(method.scope):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _READING_BY_NAME:
                 return None
         for read in own_reads(context, method):
             readers.setdefault(read.attr, method)
-    constructors = {parent.methods.get("__init__"): parent for parent in parents[1:]}
     for name, reader in readers.items():
         makers = stored.get(name, [])
         if makers and all(maker in constructors for maker in makers):
             if not any(True for _ in context.flow.fields.stores_from_outside(cls, name)):
                 return name, constructors[makers[0]], reader
     return None
+
+
+def _of_constructors(
+    context: Context, method: FunctionFacts, constructors: dict[FunctionFacts | None, ClassFacts]
+) -> bool:
+    """Say whether a private method is called by constructors alone, which do not run."""
+    if not method.name.startswith("_") or method.name.startswith("__"):
+        return False
+    callers = [event.scope.function for event in context.flow.sites.callers(method)]
+    return bool(callers) and all(one in constructors for one in callers)
 
 
 def _methods(parents: tuple[ClassFacts, ...]) -> Iterator[FunctionFacts]:
