@@ -119,13 +119,19 @@ class Classes:
             known = self.flow.answers.classes.find(bound)
             if known is not None:
                 return known.value
+            if self.flow.questions.tired():  # ways within ways within ways, as of a long chain of conditions
+                return None
             with self.flow.questions.asking(key) as question:
                 if isinstance(value, Indexed | Round):
                     ways = list(self.flow.containers.elements(self.flow.with_value(bound, value.base)))
                 else:
                     options = value.options if isinstance(value, Choice) else (value.before,)
                     ways = [self.flow.with_value(bound, o) for o in options if not is_none(o)]
-                classes = {self.class_of(self.flow.resolve(w)) for w in ways}
+                classes: set[ClassFacts | None] = set()
+                for way in ways:
+                    classes.add(self.class_of(self.flow.resolve(way)))
+                    if len(classes) > 1:
+                        break
             cls = classes.pop() if len(classes) == 1 else None
             if question.stands_on is not None:
                 self.flow.answers.classes.keep(bound, cls, question.stands_on)

@@ -30,9 +30,11 @@ _LEAST, _DEPTH = 0.5, 6  # discounts that are written as a number
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope, target in each(context, ast.BinOp):
-        if not isinstance(target.op, ast.Add) or scope.function is None or in_test(scope):
-            continue
+    sums = [(scope, node) for scope, node in each(context, ast.BinOp) if isinstance(node.op, ast.Add)]
+    inner = {side for _, node in sums for side in (node.left, node.right)}
+    for scope, target in sums:
+        if target in inner or scope.function is None or in_test(scope):
+            continue  # each sum is looked at once, with all its terms
         terms = operands(target, ast.Add)
         if not any(_is_reward(term) for term in terms):
             continue

@@ -41,6 +41,8 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _target(node: ast.BinOp) -> bool:
     """Say whether a sum is one of a reward and a discounted value."""
+    if any(isinstance(side, ast.BinOp) and isinstance(side.op, ast.Add) for side in (node.left, node.right)):
+        return False  # of more terms, perhaps of thousands
     terms = operands(node, ast.Add)
     if len(terms) != 2:
         return False

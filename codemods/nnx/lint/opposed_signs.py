@@ -85,13 +85,15 @@ def _sums(context: Context) -> Iterator[tuple[Scope, list[tuple[ast.expr, int]]]
 
 def _terms(node: ast.expr, sign: int) -> Iterator[tuple[ast.expr, int]]:
     """Yield the terms of a sum with their signs."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        yield from _terms(node.left, sign)
-        yield from _terms(node.right, sign if isinstance(node.op, ast.Add) else -sign)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield from _terms(node.operand, -sign)
-    else:
-        yield node, sign
+    waiting = [(node, sign)]
+    while waiting:  # thousands of terms are as many levels
+        one, sign = waiting.pop()
+        if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Add | ast.Sub):
+            waiting += [(one.right, sign if isinstance(one.op, ast.Add) else -sign), (one.left, sign)]
+        elif isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub):
+            waiting.append((one.operand, -sign))
+        else:
+            yield one, sign
 
 
 def _part(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Part | None:

@@ -213,9 +213,15 @@ def operands(node: ast.expr, kind: type[ast.operator]) -> list[ast.expr]:
         node: the expression.
         kind: ``ast.Add`` or ``ast.Mult``.
     """
-    if isinstance(node, ast.BinOp) and isinstance(node.op, kind):
-        return [*operands(node.left, kind), *operands(node.right, kind)]
-    return [node]
+    found: list[ast.expr] = []
+    waiting = [node]
+    while waiting:  # thousands of terms are as many levels
+        one = waiting.pop()
+        if isinstance(one, ast.BinOp) and isinstance(one.op, kind):
+            waiting += [one.right, one.left]
+        else:
+            found.append(one)
+    return found
 
 
 def inside(node: ast.AST, outer: ast.AST) -> bool:
