@@ -121,6 +121,12 @@ _FIRST = (
     "21 projects were read by a fourteenth reader on the same day, none with NNX code: 118 findings, 87 right, 25 of",
     "no use (12 of them NNX804, globals of one project that each compilation binds before it reads them, and 11 in a",
     "book that shows the mistakes on purpose), 6 false. None of the 6 is made any more, nor are the 12.",
+    "",
+    "30 projects with NNX code were read by a fifteenth reader then: 80 findings, 32 right, 10 of no use (8 of them",
+    "NNX735 in one file), 38 false (33 of them NNX771 in one file, whose classes derive from a frozen one and set",
+    "attributes of their own). One of the 38 is still made, and one of the 10. Of two large projects only the part that",
+    "speaks of JAX was read, since the whole was not done within ten minutes; one of them was held up by a search through",
+    "chains of conditions, which is mended.",
 )
 
 
