@@ -124,9 +124,9 @@ _FIRST = (
     "",
     "30 projects with NNX code were read by a fifteenth reader then: 80 findings, 32 right, 10 of no use (8 of them",
     "NNX735 in one file), 38 false (33 of them NNX771 in one file, whose classes derive from a frozen one and set",
-    "attributes of their own). One of the 38 is still made, and one of the 10. Of two large projects only the part that",
-    "speaks of JAX was read, since the whole was not done within ten minutes; one of them was held up by a search through",
-    "chains of conditions, which is mended.",
+    "attributes of their own). One of the 38 is still made, and one of the 10. Of two large projects only the part",
+    "was read that speaks of JAX, since the whole was not done within ten minutes; one of them was held up by a search",
+    "through chains of conditions, which is mended.",
 )
 
 
