@@ -232,7 +232,7 @@ def motion(frames):
     return jnp.abs(frames[1:] - frames[:-1]).mean()
 
 
-clip = np.zeros((8, 32, 32), np.uint8)
+clip = np.zeros((8, 32, 32), np.uint16)
 print(motion(jnp.asarray(clip)))
 """
 
