@@ -97,8 +97,10 @@ def analyse(
     if asked is not None:
         found = [finding for finding in found if finding.path in asked]
     # a place that several classes or callers lead to is told of once
-    found = list({(f.path, f.start, f.end, f.code, f.message): f for f in reversed(found)}.values())
-    result.findings = sorted(worth_telling(found[::-1], modules, options), key=lambda f: (f.path, f.start, f.code))
+    told: dict[tuple[object, ...], Finding] = {}
+    for finding in found:
+        told.setdefault((finding.path, finding.start, finding.end, finding.code, finding.message), finding)
+    result.findings = sorted(worth_telling([*told.values()], modules, options), key=lambda f: (f.path, f.start, f.code))
     return result
 
 

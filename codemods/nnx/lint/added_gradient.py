@@ -119,6 +119,19 @@ def _times_rate(step: ast.expr) -> ast.expr | None:
 
 def _mapped(context: Context, scope: Scope, call: ast.Call) -> str | None:
     """Return the loss of ``tree.map(lambda p, g: p + rate * g, params, grads)``."""
+    mapped = _operation(context, scope, call)
+    if mapped is None or not isinstance(mapped[0].op, ast.Add):
+        return None
+    body, one, two = mapped
+    for kept, step in ((body.left, body.right), (body.right, body.left)):
+        added = _times_rate(step)
+        if isinstance(kept, ast.Name) and kept.id == one and isinstance(added, ast.Name) and added.id == two:
+            return _loss(context, scope, call.args[1], call.args[2])
+    return None
+
+
+def _operation(context: Context, scope: Scope, call: ast.Call) -> tuple[ast.BinOp, str, str] | None:
+    """Return the operation that a map over two trees makes of its leaves, with their names in it."""
     if last_word(call.func) not in {"map", "tree_map"}:
         return None
     value = scope.module.values.get(call)
@@ -127,24 +140,16 @@ def _mapped(context: Context, scope: Scope, call: ast.Call) -> str | None:
     function = call.args[0]
     if not isinstance(function, ast.Lambda) or len(function.args.args) != 2 or not isinstance(function.body, ast.BinOp):
         return None
-    body, (one, two) = function.body, (argument.arg for argument in function.args.args)
-    if not isinstance(body.op, ast.Add):
-        return None
-    for kept, step in ((body.left, body.right), (body.right, body.left)):
-        added = _times_rate(step)
-        if isinstance(kept, ast.Name) and kept.id == one and isinstance(added, ast.Name) and added.id == two:
-            return _loss(context, scope, call.args[1], call.args[2])
-    return None
+    one, two = (argument.arg for argument in function.args.args)
+    return function.body, one, two
 
 
 def _taken_from(context: Context, scope: Scope, call: ast.Call) -> str | None:
     """Return the loss of ``tree.map(lambda p, g: p - rate * g, grads, params)``."""
-    if len(call.args) != 3 or call.keywords or last_word(call.func) not in {"map", "tree_map"}:
+    mapped = _operation(context, scope, call) if len(call.args) == 3 and not call.keywords else None
+    if mapped is None:
         return None
-    function = call.args[0]
-    if not isinstance(function, ast.Lambda) or len(function.args.args) != 2 or not isinstance(function.body, ast.BinOp):
-        return None
-    body, (one, two) = function.body, (argument.arg for argument in function.args.args)
+    body, one, two = mapped
     step = _times_rate(body.right) if isinstance(body.op, ast.Sub) else None
     if not isinstance(body.left, ast.Name) or body.left.id != one or not isinstance(step, ast.Name) or step.id != two:
         return None

@@ -28,16 +28,17 @@ _Given = dict[Param, tuple[ast.expr, Scope]]
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    shaped = {m for m in context.project.modules if b".shape[0]" in m.source.data or b".shape[:1]" in m.source.data
-              or b"len(" in m.source.data}  # fmt: skip
-    if not shaped:
+    words = (b".shape[0]", b".shape[:1]", b"len(")
+    if not any(word in m.source.data for m in context.project.modules for word in words):
         return
     sides = _Sides(context)
     told: set[Scope] = set()
     for scope, node in each(context, ast.BinOp):
         if not isinstance(node.op, ast.Mult) or scope in told or scope.function is None or in_test(scope):
             continue
-        if scope.function in context.shared(batched) or not sides.may_be(node, scope):
+        if constant(node.left) is not None or constant(node.right) is not None:
+            continue
+        if scope.function in context.shared(batched):
             continue
         if sides.crossed(node, scope):
             told.add(scope)
@@ -55,10 +56,6 @@ class _Sides:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-
-    def may_be(self, node: ast.BinOp, scope: Scope) -> bool:
-        """Say at a glance whether a product may be one of such a vector: both sides are no constants."""
-        return constant(node.left) is None and constant(node.right) is None
 
     def crossed(self, node: ast.BinOp, scope: Scope) -> bool:
         """Say whether one side has a number for each example of the other, which has several axes."""
