@@ -41,18 +41,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         given = next((i for i, arg in enumerate(call.args) if i != place and _same(context, arg, model, event)), None)
         if given is not None or (_two_models(context, own, model, event) and not _made_for(context, event, own)):
-            text = event.scope.module.source.text
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"these gradients are those of `{text(call.node.args[place])}`, "
-                f"and `{text(_node(event, 'model', 0))}` is updated with them",
-                f"take the gradients of that argument: argnums={given}"
-                if given is not None
-                else "give every optimizer the gradients of its own model",
-                related=[(call.node, "the gradients are taken here")],
-            )
+            yield _told(event, "model", call, place, given)
 
 
 def _of_arrays(context: Context) -> Iterator[Finding]:
@@ -72,16 +61,31 @@ def _of_arrays(context: Context) -> Iterator[Finding]:
             continue
         given = next((i for i, arg in enumerate(call.args) if i != place and arg == params), None)
         if given is not None:
-            text = event.scope.module.source.text
-            yield finding(
-                RULE.code,
-                event.scope,
-                event.node,
-                f"these gradients are those of `{text(call.node.args[place])}`, and "
-                f"`{text(_node(event, 'params', 0))}` is updated with them",
-                f"take the gradients of that argument: argnums={given}",
-                related=[(call.node, "the gradients are taken here")],
-            )
+            yield _told(event, "params", call, place, given)
+
+
+def _told(event: CallEvent, updated: str, call: Call, place: int, given: int | None) -> Finding:
+    """Return what is said of an update with the gradients of another argument.
+
+    Args:
+        event: the update.
+        updated: the name of its first parameter.
+        call: what gave the gradients.
+        place: the argument of that which was differentiated.
+        given: the argument that is updated; None if it is none of them.
+    """
+    text = event.scope.module.source.text
+    return finding(
+        RULE.code,
+        event.scope,
+        event.node,
+        f"these gradients are those of `{text(call.node.args[place])}`, "
+        f"and `{text(_node(event, updated, 0))}` is updated with them",
+        f"take the gradients of that argument: argnums={given}"
+        if given is not None
+        else "give every optimizer the gradients of its own model",
+        related=[(call.node, "the gradients are taken here")],
+    )
 
 
 def _alike(context: Context, one: Value, params: Value, event: CallEvent) -> bool:

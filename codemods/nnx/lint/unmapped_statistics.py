@@ -99,7 +99,7 @@ def counts(context: Context, made: Bound, method: str, depth: int = 0) -> bool:
 
 def _written(context: Context, function: FunctionFacts) -> set[str]:
     """Return the attributes of ``self`` into whose value a method writes: ``self.x[...] = …``, ``self.x.value = …``."""
-    found = set()
+    found, own = set(), function.self_param.name if function.self_param is not None else None
     for node in context.bodies.nodes(function.scope):
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
@@ -108,7 +108,7 @@ def _written(context: Context, function: FunctionFacts) -> set[str]:
             held = target.value if isinstance(target, ast.Subscript | ast.Attribute) else None
             if isinstance(target, ast.Attribute) and target.attr not in {"value", "raw_value"}:
                 continue
-            if isinstance(held, ast.Attribute) and isinstance(held.value, ast.Name) and held.value.id == "self":
+            if isinstance(held, ast.Attribute) and isinstance(held.value, ast.Name) and held.value.id == own:
                 found.add(held.attr)
     return found
 
