@@ -34,7 +34,7 @@ class Net(nnx.Module):
             return nnx.merge(nnx.graphdef(self), state)(v)
         return forward(nnx.state(self), v)
 net = Net(nnx.Rngs(0))
-print(net.run(x))
+print(net.run(jnp.ones(3)))
 """,
     "a constructor that is not called, and what it alone would call": """\
 class Base(nnx.Module):
@@ -48,9 +48,11 @@ class Around(Base):
         self.inner = inner
     def __call__(self, v):
         return self.inner.fc(v)
-print(Around(Base(nnx.Rngs(0)))(x))
+print(Around(Base(nnx.Rngs(0)))(jnp.ones(3)))
 """,
     "an optimizer that searches along no line, by what a helper is called with": """\
+import optax
+
 def make(searched=None):
     return optax.lbfgs(1e-1, linesearch=searched)
 def fit(params):
@@ -58,14 +60,14 @@ def fit(params):
     state = tx.init(params)
     updates, state = tx.update(params, state, params)
     return optax.apply_updates(params, updates)
-print(fit(x))
+print(fit(jnp.ones(3)))
 """,
     "a function with another decorator, which one test compiles with a static argument": """\
 @jax.named_call
 def lookup(table, specs):
     return table * len(specs)
 compiled = jax.jit(lookup, static_argnums=(1,))
-print(compiled(x, ("a", "b")), lookup(x, {"a": 1}))
+print(compiled(jnp.ones(3), ("a", "b")), lookup(jnp.ones(3), {"a": 1}))
 """,
     "a function that a test compiles with a static argument, and others map": """\
 def mask(table, agent):
