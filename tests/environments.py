@@ -2,15 +2,17 @@
 
 ``python -m tests.environments`` makes all of them, ``python -m tests.environments 0.11 PROGRAM`` runs a program in one.
 They are made with uv on first use, below ``NNXMIGRATE_ENVS`` or ``~/.cache/nnxmigrate/envs``, and are made again when
-their pins change.
+their pins change. What XLA compiles for the programs is kept beside them, for the next time: every program still runs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import math
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -107,7 +109,7 @@ def execute(
     """
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
     environment.pop("PYTHONPATH", None)
-    environment |= settings or {}
+    environment |= _compiled() | dict(settings or {})
     done = subprocess.run(
         [str(python(version)), main.name, *arguments],
         cwd=main.parent,
@@ -145,6 +147,22 @@ def _base() -> Path:
     base = Path(os.environ.get("NNXMIGRATE_ENVS") or Path.home() / ".cache" / "nnxmigrate" / "envs")
     base.mkdir(parents=True, exist_ok=True)
     return base
+
+
+@functools.cache
+def _compiled() -> dict[str, str]:
+    """Return settings by which JAX keeps what XLA compiled for this processor: that takes most of the tests' time."""
+    try:
+        described = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        described = platform.processor()
+    features = re.findall(r"(?m)^(?:flags|Features)\s*:.*", described)[:1] or described
+    digest = hashlib.sha256(f"{platform.machine()} {features}".encode()).hexdigest()[:12]
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(_base() / f"compiled-{digest}"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
 
 
 def _uv(*arguments: str) -> None:

@@ -44,3 +44,19 @@ def test_failures_are_told(tmp_path: Path) -> None:
     main.write_text("import sys\nprint(sys.argv[1])\nraise ValueError('no')\n")
     output = execute("0.11", main, "x")
     assert (output.code, output.out, output.last_error) == (1, "x\n", "ValueError: no")
+
+
+@pytest.mark.parametrize("version", PINS)
+def test_what_was_compiled_is_kept(tmp_path: Path, version: str) -> None:
+    """The second run of a program compiles nothing, and prints the same."""
+    main = tmp_path / "main.py"
+    main.write_text(
+        "import jax, jax.numpy as jnp\n"
+        "print(jax.jit(lambda x: jnp.cumsum(x) * 3)(jnp.arange(7.0)))\n"
+        "from pathlib import Path\n"
+        f"print(len(list(Path({str(tmp_path)!r}).glob('kept/*-cache'))))\n"
+    )
+    settings = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "kept")}
+    first, second = (execute(version, main, settings=settings) for _ in range(2))
+    assert first.out == second.out, first.err + second.err
+    assert int(first.out.split()[-1]) > 0

@@ -155,8 +155,11 @@ class Call(Value):
         return next((value for key, value in self.keywords if key == name), None)
 
     def argument(self, position: int, name: str) -> Value | None:
-        """Return the argument at a 0-based position or under a name; None if it is missing or unpacked."""
-        if position < len(self.args):
+        """Return the argument at a 0-based position or under a name; None if it is missing or unpacked.
+
+        The object of a method is at position -1, which no call passes.
+        """
+        if 0 <= position < len(self.args):
             unpacked = any(isinstance(a, Star) for a in self.args[: position + 1])
             return None if unpacked else self.args[position]
         return self.keyword(name)
