@@ -179,8 +179,8 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """Return the argument that a call passes at a 0-based position or by name."""
-    return call.args[position] if position < len(call.args) else keyword(call, name)
+    """Return the argument that a call passes at a 0-based position or by name; the object of a method is at none."""
+    return call.args[position] if 0 <= position < len(call.args) else keyword(call, name)
 
 
 def root_of(node: ast.expr) -> ast.expr:
