@@ -14,6 +14,7 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound
 from codemods.nnx.may.may import Made
 from codemods.nnx.optimizer.origins import Constructor, Origins
+from codemods.nnx.optimizer.version_switch import for_old_releases
 from codemods.nnx.values import Attr, Call, Changed, Class, Const, Free, Loop, Param, Ref, Value
 
 Member = Constructor | Param | ClassFacts
@@ -124,6 +125,7 @@ class Groups:
         self._parent: dict[Member, Member] = {}
         self._groups: dict[Member, Group] = {}
         self._uses: list[tuple[set[Member], object]] = []
+        self._old_forms: dict[ModuleFacts, frozenset[ast.Call]] = {}  # what stands beside the form of later releases
         self.unanswered: dict[ModuleFacts, ast.AST] = {}  # modules with places whose values could not be followed
 
     def collect(self) -> list[Group]:
@@ -232,6 +234,8 @@ class Groups:
                 self.unanswered.setdefault(place.scope.module, place.node)
 
     def _update(self, event: CallEvent, callee: Attr) -> None:
+        if event.node in self._for_old(event.scope.module):
+            return
         base = self.flow.here(callee.base, event.scope)
         assert isinstance(event.node.func, ast.Attribute)
         cls = self._inside(callee.base, event.scope)
@@ -242,6 +246,12 @@ class Groups:
         self._use(members, Update(event, event.node.func.value, callee.base))
         if not members and event.value.args and self.origins.may.may_hold(event.value.args[0]):
             self._unbound(event, base)
+
+    def _for_old(self, module: ModuleFacts) -> frozenset[ast.Call]:
+        known = self._old_forms.get(module)
+        if known is None:
+            known = self._old_forms[module] = for_old_releases(module)
+        return known
 
     def _unbound(self, event: CallEvent, base: Bound) -> None:
         """Note ``type(optimizer).update(optimizer, grads)`` and the like."""

@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.optimizer.gradients import Gradient, gradient
 from codemods.nnx.optimizer.groups import Update
+from codemods.nnx.optimizer.version_switch import for_old_releases
 from codemods.nnx.sources import Sources
 from codemods.nnx.values import Attr, Call, Choice, Item, Loop, Mapping, Param, Ref
 
@@ -28,6 +29,7 @@ def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Itera
         sources: where they may come from.
         linked: updates of which it is known.
     """
+    switched: dict[ModuleFacts, frozenset[ast.Call]] = {}
     for event in flow.project.calls():
         callee, node = event.value.callee, event.node.func
         if event in linked or not isinstance(callee, Attr) or callee.name != "update":
@@ -37,6 +39,11 @@ def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Itera
         call = event.value
         grads = call.args[0] if len(call.args) == 1 else call.keyword("grads") if not call.args else None
         if grads is None or call.starred or call.keyword("model") is not None:
+            continue
+        module = event.scope.module
+        if module not in switched:
+            switched[module] = for_old_releases(module)
+        if event.node in switched[module]:
             continue
         base = flow.here(callee.base, event.scope)
         promised = isinstance(callee.base, Param) and _promised(flow, callee.base)

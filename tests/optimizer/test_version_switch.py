@@ -1,0 +1,71 @@
+"""Two branches that update an optimizer as 0.10 and as later releases want it: both stay, and the rest is migrated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.batch import execute_all
+from tests.environments import agree
+from tests.migration import look, migrated, options
+
+HEAD = """\
+import flax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+OLD = tuple(map(int, flax.__version__.split(".")[:2])) < (0, 11)
+"""
+TAIL = """\
+model = nnx.Linear(2, 1, rngs=nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.sgd(0.1))
+for _ in range(3):
+    loss, grads = nnx.value_and_grad(lambda m: jnp.mean(m(jnp.ones((4, 2))) ** 2))(model)
+    apply(optimizer, model, grads)
+    print(loss)
+"""
+APPLY = {
+    "if": "    if OLD:\n        optimizer.update(grads)\n    else:\n        optimizer.update(model, grads)\n",
+    "turned": "    if not OLD:\n        optimizer.update(model, grads)\n    else:\n        optimizer.update(grads)\n",
+    "elif": "    if grads is None:\n        return\n    elif OLD:\n        optimizer.update(grads)\n"
+    "    else:\n        optimizer.update(model, grads)\n",
+    "try": "    try:\n        optimizer.update(model, grads)\n    except TypeError:\n        optimizer.update(grads)\n",
+}
+
+
+def _program(name: str) -> str:
+    return f"{HEAD}def apply(optimizer, model, grads):\n{APPLY[name]}{TAIL}"
+
+
+@pytest.mark.parametrize("name", APPLY)
+def test_both_stay(name: str) -> None:
+    text = _program(name)
+    files, left = migrated(text, options("0.11", "0.12"))
+    assert files["main.py"] == text.replace("optax.sgd(0.1))", "optax.sgd(0.1), wrt=nnx.Param)")
+    assert not left
+
+
+@pytest.mark.parametrize("version", ["0.11", "0.12"])
+def test_the_same_is_printed(version: str, tmp_path: Path) -> None:
+    before = {name: _program(name) for name in APPLY}
+    after = {name: migrated(text, options("0.11", "0.12"))[0]["main.py"] for name, text in before.items()}
+    old = execute_all("0.10", before, tmp_path / "old")
+    new = execute_all(version, after, tmp_path / "new")
+    assert {name: output.err for name, output in (old | new).items() if output.code} == {}
+    assert all(agree(old[name].out, new[name].out) for name in before)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    optimizer.update(grads)\n    optimizer.update(model, grads)\n",
+        "    if OLD:\n        optimizer.update(grads)\n    optimizer.update(model, grads)\n",
+        "    if OLD:\n        optimizer.update(grads)\n    else:\n        optimizer.apply(model, grads)\n",
+    ],
+)
+def test_no_switch(body: str) -> None:
+    """Of other code the update without the model is told of, or changed."""
+    text = f"{HEAD}def apply(optimizer, model, grads):\n{body}{TAIL}"
+    assert {"NNX102"} <= {finding.code for finding in look(text, options("0.11")).findings}
