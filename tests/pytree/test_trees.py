@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.migration import codes, migrate_text, options
+from tests.migration import codes, look, migrate_text, options
 
 HEAD = """\
 import jax
@@ -186,3 +186,14 @@ def test_masks_in_variables(made: str, uses: str, becomes: str, used: str) -> No
 def test_nothing_is_an_object_from_0_12_on(text: str, found: bool) -> None:
     assert ("NNX307" in codes(HEAD + text, options("0.12"))) == found
     assert "NNX307" not in codes(HEAD + text, options("0.11"))
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_registration_that_may_fail(guarded: bool) -> None:
+    """Where the error is caught, the project is prepared for both."""
+    call = "jax.tree_util.register_pytree_node(Held, lambda h: ((), None), lambda _, parts: Held())\n"
+    if guarded:
+        call = f"try:\n    {call}except ValueError:\n    pass\n"
+    text = f"import jax\nfrom flax import nnx\n\n\nclass Held(nnx.Module):\n    pass\n\n\n{call}"
+    found = [finding.code for finding in look(text, options("0.11")).findings]
+    assert found == ([] if guarded else ["NNX306"])

@@ -388,6 +388,8 @@ SILENT: dict[str, list[str]] = {
         "weight.__class__ = nnx.BatchStat; print(weight[0])",
         "net.tag = 1; print(net.tag)",
         "v = nnx.Param(1, tag=[]); v.tag.append(1); print(v.tag)",
+        "class Own(nnx.Param):\n    @property\n    def tag(self):\n        return 3\n    @tag.setter\n"
+        "    def tag(self, new):\n        pass\nv = Own(jnp.ones(2)); v.tag = 1; print(v.tag)",
     ],
     "NNX609": [
         "class Own(nnx.Linear):\n    def __init__(self, init):\n        super().__init__(2, 2, rngs=rngs)\n"

@@ -66,7 +66,9 @@ def _called(context: Context) -> Iterator[ClassFacts]:
     """Yield the classes that are handed to a registering function."""
     flow = context.flow
     for event in context.project.calls():
-        if event.value.args and flow.calls.name(event) in _REGISTER:
+        if not event.value.args or flow.calls.name(event) not in _REGISTER:
+            continue
+        if not context.bodies.guarded(event.node, event.scope):  # else the project is prepared for the error
             first = flow.resolve(flow.here(event.value.args[0], event.scope)).value
             if isinstance(first, Class):
                 yield first.facts

@@ -32,6 +32,8 @@ def check(context: Context) -> Iterator[Finding]:
             if not asked_variable(context, event.node.value, event.scope):
                 continue
         name = event.node.attr
+        if _handled(context, event, name):
+            continue
         verb = "deleting" if event.context == "del" else "setting"
         method = f"del_metadata({name!r})" if event.context == "del" else f"set_metadata({name}=...)"
         yield finding(
@@ -44,6 +46,18 @@ def check(context: Context) -> Iterator[Finding]:
         )
 
     yield from _by_name(context, variables)
+
+
+def _handled(context: Context, event: AttrEvent, name: str) -> bool:
+    """Say whether a class of the project has a property of that name, or sets attributes in a way of its own."""
+    flow = context.flow
+    cls = flow.classes.class_of(flow.resolve(flow.here(event.base, event.scope)))
+    if cls is None:
+        return False
+    classes = flow.classes.mro(cls)[0]
+    if any(name in one.methods or "__setattr__" in one.methods for one in classes):
+        return True
+    return any(one.scope.module.source.mentions(b".__setattr__ =") for one in classes)
 
 
 def _by_name(context: Context, variables: Variables) -> Iterator[Finding]:
