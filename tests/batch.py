@@ -10,7 +10,10 @@ from pathlib import Path
 from tests.environments import Output, execute
 
 # to optimize programs as small as these takes longer than to run them as they are
-_SETTINGS = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
+_SETTINGS = {
+    "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    " --xla_cpu_use_fusion_emitters=false"
+}
 _AT_A_TIME = 300  # what JAX compiles for one program stays in memory until its process ends
 
 _DRIVER = """

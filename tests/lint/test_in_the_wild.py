@@ -963,6 +963,175 @@ net = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
 for epoch in range(2):
     print(sample_pictures(net, [1, 2]))
 """,
+    "what is guarded for the metrics that a loss gives beside its number": """\
+def ratio(hits, count):
+    return jnp.where(count > 0, jnp.sum(hits) / count, 0.0)
+def loss(params, x, roles):
+    errors = (params * x - 1.0) ** 2
+    attacker = 0.0
+    if roles is not None:
+        count = jnp.sum(x * roles)
+        attacker = jnp.where(count > 0, jnp.sum(errors * roles) / count, 0.0)
+    metrics = {"attacker": attacker}
+    metrics["share"] = ratio(errors, jnp.sum(x))
+    return jnp.mean(errors), metrics
+grads, metrics = jax.grad(loss, has_aux=True)(1.0, jnp.arange(3.0), jnp.ones(3))
+print(grads, metrics["attacker"], metrics["share"])
+""",
+    "a mask that is drawn once and handed on": """\
+def composed(images, others, key, masks):
+    def one(image, other, mask):
+        if mask is None:
+            mask = jax.random.bernoulli(key, 0.5, (3,))
+        return jnp.where(mask, image, other), mask
+    return jax.vmap(one)(images, others, masks)
+def cut(key, images, labels):
+    images, masks = composed(images, images[::-1], key, None)
+    labels, _ = composed(labels, labels[::-1], key, masks)
+    return images, labels
+def dropped(x, key, mask=None):
+    mask = mask if mask is not None else jax.random.bernoulli(key, 0.5, x.shape)
+    return x * mask, mask
+def pair(key, x, y):
+    x, mask = dropped(x, key)
+    y, _ = dropped(y * 2, key, mask)
+    return x + y
+print(cut(jax.random.key(0), jnp.ones((2, 3)), jnp.ones((2, 3))), pair(jax.random.key(1), jnp.ones(3), jnp.ones(3)))
+""",
+    "a key for what is loaded, and for what begins anew": """\
+def train(key, latest):
+    start = 0
+    state = jnp.zeros(3)
+    if latest:
+        start = int(latest) + 1
+        state = state + jax.random.normal(key, (3,))
+    if start == 0:
+        key, subkey = jax.random.split(key)
+        state = state + jax.random.uniform(subkey, (3,))
+    return state
+print(train(jax.random.key(0), ""), train(jax.random.key(0), "3"))
+""",
+    "an abstract function that is mapped as those of the classes below": """\
+import abc
+
+class World(abc.ABC):
+    @staticmethod
+    @abc.abstractmethod
+    def problem():
+        raise NotImplementedError
+    def shape(self):
+        raise NotImplementedError
+class Plane(World):
+    @staticmethod
+    def problem(key, size):
+        return jax.random.normal(key, (2,)) * size
+    def shape(self, x, y):
+        return x + y
+def problems(world: World, key):
+    return jax.vmap(world.problem, in_axes=(0, None))(jax.random.split(key, 3), 2.0)
+def shapes(world: World, x):
+    return jax.vmap(world.shape, in_axes=(0, None))(x, 1.0)
+print(problems(Plane(), jax.random.key(0)), shapes(Plane(), jnp.ones(3)))
+""",
+    "an estimator of the gradient whose value is a label as well": """\
+def loss(weights, x):
+    encoded = x @ weights
+    rounded = jnp.round(encoded)
+    code = encoded + jax.lax.stop_gradient(rounded - encoded)
+    predicted = jax.nn.log_softmax(jnp.tanh(code))
+    return jnp.mean(code**2) - jnp.sum(jax.lax.stop_gradient(code) * predicted)
+print(jax.grad(loss)(jnp.ones((3, 2)) * 0.3, jnp.ones((4, 3))))
+""",
+    "one key for the weights of all devices": """\
+count = jax.local_device_count()
+def begin(common, own):
+    return jax.random.normal(common, (3,)), own
+def states(key):
+    common, own = jax.random.split(key)
+    commons = jnp.repeat(common[None], count, axis=0)
+    return jax.pmap(begin)(commons, jax.random.split(own, count))
+def init_params(key):
+    return jax.random.normal(key, (3,))
+def replicated(key):
+    return jax.pmap(init_params)(jnp.stack([key for _ in range(count)]))
+print(states(jax.random.PRNGKey(0)), replicated(jax.random.PRNGKey(1)))
+""",
+    "names for the nodes of a graph that compiled code makes": """\
+import uuid
+
+class Graph:
+    def __init__(self):
+        self.nodes = {}
+    def add(self, name, what):
+        self.nodes[name] = what
+    def total(self):
+        return sum(self.nodes.values())
+@jax.jit
+def spread(x):
+    node = str(uuid.uuid4())
+    graph = Graph()
+    graph.add(node, x)
+    other = f"second {uuid.uuid4()}"
+    table = {}
+    table[other] = 2 * x
+    return graph.total() + sum(table.values())
+print(spread(jnp.ones(2)))
+""",
+    "a static module whose parameters are arguments": """\
+class Spectrum(nnx.Module):
+    def __init__(self, rngs):
+        self.fc = nnx.Linear(2, 2, rngs=rngs)
+    def flux(self, v):
+        return self.fc(v)
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(self, params, v):
+        graphdef, state, rest = nnx.split(self, nnx.Param, ...)
+        state = jax.tree.map(lambda old, new: new, state, params)
+        return nnx.merge(graphdef, state, rest).flux(v)
+net = Spectrum(nnx.Rngs(0))
+print(net.run(nnx.state(net, nnx.Param), jnp.ones(2)))
+""",
+    "a module without weights of its own, in a project that trains none": """\
+class Posterior(nnx.Module):
+    def __init__(self, prior):
+        self.prior = prior
+    def log_prob(self, p):
+        return -self.prior * jnp.sum(p**2)
+    @functools.cached_property
+    def compiled(self):
+        @jax.jit
+        def run(p):
+            return self.log_prob(p)
+        return run
+posterior = Posterior(2.0)
+@jax.jit
+def log_prob(p):
+    return posterior.log_prob(p)
+print(log_prob(jnp.ones(3)), Posterior(3.0).compiled(jnp.ones(3)))
+""",
+    "a first call whose time is shown as that of compiling": """\
+import time
+
+@jax.jit
+def square(x):
+    return x @ x
+def measured(x):
+    start = time.time()
+    y = square(x)
+    first = time.time() - start
+    print(f"first call: {first:.2f} s (includes compilation)")
+    begun = time.time()
+    z = square(x)
+    z.block_until_ready()
+    print("second call:", time.time() - begun)
+    return y
+def warmed(x):
+    start = time.time()
+    y = square(x)
+    compile_time = time.time() - start
+    return y, compile_time
+print(measured(jnp.ones((2, 2))), warmed(jnp.ones((2, 2)))[0])
+""",
 }
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.owners import owner_class
@@ -25,7 +25,7 @@ def _check(context: Context) -> Iterator[Finding]:
     made = [
         event
         for event, name in foreign(context, "MultiHeadAttention")
-        if name == _ATTENTION and keyword(event.node, "decode") is None and not event.value.starred
+        if name == ATTENTION and keyword(event.node, "decode") is None and not event.value.starred
     ]
     if not made or any(word in m.source.data for m in context.project.modules for word in _ELSEWHERE):
         return
@@ -71,9 +71,9 @@ def _causal(context: Context) -> Iterator[Finding]:
     if not calls or not any(module.source.mentions(b"init_cache") for module in context.project.modules):
         return
     for event in calls:
-        if in_test(event.scope) or owner_class(context, event.value.callee, event.scope) != _ATTENTION:
+        if in_test(event.scope) or owner_class(context, event.value.callee, event.scope) != ATTENTION:
             continue
-        if _decodes(context, event) and not _asked(context, event):
+        if _decodes(context, event) and not reached_in_mode(context, event.node, event.scope):
             yield finding(
                 RULE.code,
                 event.scope,
@@ -88,17 +88,17 @@ def _decodes(context: Context, event: CallEvent) -> bool:
     """Say whether a call of attention may decode: as it says itself, or as its layer is made or switched."""
     mode = keyword(event.node, "decode")
     if mode is not None and not isinstance(mode, ast.Constant):
-        return context.shared(_told)
+        return context.shared(told)
     if mode is not None:
         return constant(mode) is True
     made = context.sources.originals(context.flow.here(event.value.callee, event.scope))
     calls = [one.value for one in made if isinstance(one.value, Call)]
     if calls and all(call.keyword("decode") == Const(False) for call in calls) and not context.shared(_switched):
         return False
-    return context.shared(_told) or any(call.keyword("decode") == Const(True) for call in calls)
+    return context.shared(told) or any(call.keyword("decode") == Const(True) for call in calls)
 
 
-def _told(context: Context) -> bool:
+def told(context: Context) -> bool:
     """Say whether the project tells a model to decode: ``model(x, decode=True)``, ``model.set_attributes(...)``."""
     return any(
         constant(keyword(event.node, "decode")) is True and not last_word(event.node.func)[:1].isupper()
@@ -112,14 +112,15 @@ def _switched(context: Context) -> bool:
     return any(word in m.source.data for m in context.project.modules for word in _ELSEWHERE)
 
 
-def _asked(context: Context, event: CallEvent) -> bool:
-    """Say whether a call is reached only if something about decoding holds."""
-    blocks = [block for block, arm in context.bodies.paths(event.scope).get(event.node, ()) if arm != "test"]
-    tests = [b.test for b in (*blocks, *context.bodies.behind(event.node, event.scope)) if hasattr(b, "test")]
+def reached_in_mode(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is reached only if something about decoding holds."""
+    blocks = [block for block, arm in context.bodies.paths(scope).get(node, ()) if arm != "test"]
+    tests = [b.test for b in (*blocks, *context.bodies.behind(node, scope)) if hasattr(b, "test")]
     return any(_MODES.search(name) for test in tests for name in (ast.unparse(test),))
 
 
-_ATTENTION = "flax.nnx.MultiHeadAttention"
+#: The name of the layer of attention with a cache.
+ATTENTION = "flax.nnx.MultiHeadAttention"
 _MODES = re.compile(r"decod|cache|step|train|prefill", re.I)
 
 

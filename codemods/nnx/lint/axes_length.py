@@ -15,7 +15,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.literal_shape import shape_of
 from codemods.nnx.lint.mapped_trees import uneven
 from codemods.nnx.lint.names import COMPILING
-from codemods.nnx.lint.owners import owner_class, plain_module
+from codemods.nnx.lint.owners import left_to_heirs, owner_class, plain_module
 from codemods.nnx.lint.places import resolved, shown
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
@@ -96,13 +96,13 @@ def _overridden(context: Context, root: Root, count: int) -> bool:
     """Say whether the function is a method that a class below it has with enough parameters, as those of abstract
     classes."""
     function = root.function
-    if function.owner is None or not root.bound:
+    if function.owner is None or not (root.bound or function.binding == "static"):
         return False
     found = {context.flow.classes.method(heir, function.name) for heir in context.flow.classes.heirs(function.owner)}
-    return any(
-        one is not None and one is not function and (one.vararg is not None or count <= one.positional - skipped(root))
-        for one in found
-    )
+    below = [one for one in found if one is not None and one is not function]
+    if not below:
+        return left_to_heirs(function)  # classes that the project does not have
+    return any(one.vararg is not None or count <= one.positional - skipped(root) for one in below)
 
 
 def _left_over(context: Context, root: Root) -> bool:

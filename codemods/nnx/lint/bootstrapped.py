@@ -15,11 +15,12 @@ from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import factors, graded, made_by, model_call, stops_gradients
 from codemods.nnx.lint.syntax import constant, entry_word, names_in, operands
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call
+from codemods.nnx.values import Attr, Call, Const, Item, Param, Sequence
 
 _DISCOUNT = re.compile(r"(^|_)(gammas?|discounts?|disc)(_|$)", re.I)
 _REWARD = re.compile(r"(^|_)(r|rs|rew|rews|rewards?|costs?)(_|\d|$)", re.I)
 _NEXT = re.compile(r"next|succ|(^|_)(s2|sp|obs2|nobs|ns)$|_(tp1|t1|prime|2)$", re.I)
+_ADVANTAGE = re.compile(r"(^|_)(adv|advs|advantages?|deltas?|td|td_errors?)(_|$)", re.I)
 _LOSSES = frozenset({"l2_loss", "huber_loss", "squared_error", "mse_loss", "smooth_l1_loss", "mse"})
 # what gives one of several numbers, or the same ones in another shape
 _REDUCING = frozenset(
@@ -41,15 +42,76 @@ def _check(context: Context) -> Iterator[Finding]:
         found = next((call for term in terms if (call := _discounted(context, term, scope)) is not None), None)
         if found is None or _stops(context, scope) or "residual" in scope.function.name:
             continue
-        name = _name(context, target, scope)
-        if name is not None and _compared(context, name, found, scope):
+        name = _used(context, target, found, scope)
+        if name is not None:
+            help = "take the target of a second model, or stop the gradient: jax.lax.stop_gradient(...)"
             yield finding(
                 RULE.code,
                 scope,
                 target,
                 f"the target moves with the prediction: the gradient goes through `{ast.unparse(found)}` as well",
-                f"stop it: {name} = jax.lax.stop_gradient(...), or take the target of a second model",
+                f"stop it: {name} = jax.lax.stop_gradient(...), or take the target of a second model" if name else help,
             )
+
+
+def _used(context: Context, target: ast.BinOp, found: ast.Call, scope: Scope) -> str | None:
+    """Return the name of a target that a loss compares with a prediction; empty if it has none, None if none does."""
+    name = _name(context, target, scope)
+    if name is not None and _compared(context, name, found, scope):
+        read = (n for n in context.bodies.names(scope).get(name, ()) if isinstance(n.ctx, ast.Load))
+        return name if not _mentions_stop(context, scope) or any(_differs(context, n, scope) for n in read) else None
+    if name is None and _predicted(context, found, scope) and _differs(context, target, scope):
+        return ""
+    function = scope.function
+    if function is None or not _given_back(context, target, name, scope):
+        return None
+    for caller in context.flow.sites.callers(function):
+        if caller.scope is scope or _stops(context, caller.scope):
+            continue
+        if not any(isinstance(n, ast.Name) and graded(context, n, caller.scope) for n in ast.walk(caller.node)):
+            continue
+        theirs = _name(context, caller.node, caller.scope)
+        if theirs is not None and _compared(context, theirs, found, caller.scope, anywhere=True):
+            return theirs
+        if theirs is None and _differs(context, caller.node, caller.scope):
+            return ""
+    return None
+
+
+def _given_back(context: Context, target: ast.BinOp, name: str | None, scope: Scope) -> bool:
+    """Say whether a function gives a target to its caller."""
+    if isinstance(around(context, scope).get(target), ast.Return | ast.Lambda):
+        return True
+    returned = (n.value for n in context.bodies.nodes(scope) if isinstance(n, ast.Return))
+    return name is not None and any(isinstance(one, ast.Name) and one.id == name for one in returned)
+
+
+def _differs(context: Context, target: ast.expr, scope: Scope) -> bool:
+    """Say whether a loss squares the difference of a target, where it stands, to something."""
+    outer = around(context, scope).get(target)
+    if isinstance(outer, ast.Call) and last_word(outer.func) in _LOSSES:
+        return True
+    if not isinstance(outer, ast.BinOp) or not isinstance(outer.op, ast.Sub):
+        return False
+    name = _name(context, outer, scope)
+    if name is None:
+        above = around(context, scope).get(outer)
+        return above is not None and _squares(above, outer)
+    return any(
+        isinstance(one, ast.Name) and one.id == name and _squares(node, one)
+        for node in context.bodies.nodes(scope)
+        if isinstance(node, ast.BinOp | ast.Call)
+        for one in ast.iter_child_nodes(node)
+    )
+
+
+def _squares(node: ast.AST, part: ast.expr) -> bool:
+    """Say whether an expression is the square of its part, or another loss of it."""
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Pow):
+            return node.left is part and constant(node.right) == 2
+        return isinstance(node.op, ast.Mult) and ast.dump(node.left) == ast.dump(node.right)
+    return isinstance(node, ast.Call) and last_word(node.func) in _LOSSES | {"square", "huber", "abs"}
 
 
 def _is_reward(node: ast.expr) -> bool:
@@ -74,7 +136,7 @@ def _of_next(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.
     if depth > _DEPTH:
         return None
     if isinstance(node, ast.Name):
-        made = made_by(context, node, scope)
+        made = made_by(context, node, scope) or _unpacked(node, scope)
         return _of_next(context, made, scope, depth + 1) if made is not None else None
     if isinstance(node, ast.Subscript):
         return _of_next(context, node.value, scope, depth + 1)
@@ -92,6 +154,18 @@ def _of_next(context: Context, node: ast.expr, scope: Scope, depth: int) -> ast.
     return node if context.bodies.home(node) is scope and _differentiated(context, node, scope) else None
 
 
+def _unpacked(node: ast.Name, scope: Scope) -> ast.expr | None:
+    """Return the call of which a variable is a part of the result: ``_, value = model(x)``."""
+    value = scope.module.values.get(node)
+    while isinstance(value, Item):
+        place = value.index.value if isinstance(value.index, Const) else None
+        if isinstance(value.base, Sequence) and isinstance(place, int) and place < len(value.base.items):
+            value = value.base.items[place]
+        else:
+            value = value.base
+    return value.node if isinstance(value, Call) else None
+
+
 def _differentiated(context: Context, node: ast.Call, scope: Scope) -> bool:
     """Say whether a call is one of a model, or with parameters, of which the derivative is taken."""
     if model_call(context, node, scope):
@@ -100,37 +174,60 @@ def _differentiated(context: Context, node: ast.Call, scope: Scope) -> bool:
     if not isinstance(call, Call) or not isinstance(params, ast.Name) or not graded(context, params, scope):
         return False
     called = [callee.function for callee, _ in context.flow.calls.invoked(context.flow.here(call, scope))]
-    return bool(called) and not any(map(stops_gradients, called))
+    if not called:
+        given = isinstance(call.callee, Param) or (
+            isinstance(call.callee, Attr) and isinstance(call.callee.base, Param)
+        )
+        return given and not any(b"stop_gradient" in module.source.data for module in context.project.modules)
+    return not any(map(stops_gradients, called))
+
+
+def _mentions_stop(context: Context, scope: Scope) -> bool:
+    nodes = context.bodies.nodes(scope)
+    return any(isinstance(n, ast.Name | ast.Attribute) and last_word(n) == "stop_gradient" for n in nodes)
 
 
 def _stops(context: Context, scope: Scope) -> bool:
-    """Say whether a function stops a gradient somewhere."""
-    return any(
-        isinstance(node, ast.Name | ast.Attribute) and last_word(node) == "stop_gradient"
-        for node in context.bodies.nodes(scope)
-    )
+    """Say whether a function stops a gradient somewhere, but for the advantages in the loss of a policy."""
+    above = around(context, scope)
+    for node in context.bodies.nodes(scope):
+        if not isinstance(node, ast.Name | ast.Attribute) or last_word(node) != "stop_gradient":
+            continue
+        call = above.get(node)
+        if not isinstance(call, ast.Call) or call.func is not node or len(call.args) != 1:
+            return True
+        factor = isinstance(outer := above.get(call), ast.BinOp) and isinstance(outer.op, ast.Mult)
+        if not factor or not isinstance(call.args[0], ast.Name) or not _ADVANTAGE.search(call.args[0].id):
+            return True
+    return False
 
 
-def _name(context: Context, target: ast.BinOp, scope: Scope) -> str | None:
+def _name(context: Context, target: ast.expr, scope: Scope) -> str | None:
     """Return the variable that a target is given to."""
     outer = around(context, scope).get(target)
     targets = outer.targets if isinstance(outer, ast.Assign) else []
     return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
 
 
-def _compared(context: Context, name: str, after: ast.Call, scope: Scope) -> bool:
-    """Say whether a loss compares a variable with what the same model says of the state before."""
+def _predicted(context: Context, after: ast.Call, scope: Scope, anywhere: bool = False) -> bool:
+    """Say whether the same model is asked for the state before."""
     func, params = ast.dump(after.func), [ast.dump(one) for one in after.args[:-1]]
-    nodes = context.bodies.nodes(scope)
-    if not any(
+    word = last_word(after.func)
+    return any(
         isinstance(node, ast.Call)
         and node.args
-        and ast.dump(node.func) == func
-        and [ast.dump(one) for one in node.args[:-1]] == params
+        and (last_word(node.func) == word if anywhere else ast.dump(node.func) == func)
+        and (anywhere or [ast.dump(one) for one in node.args[:-1]] == params)
         and not any(_NEXT.search(entry_word(one)) for one in node.args)
-        for node in nodes
-    ):
+        for node in context.bodies.nodes(scope)
+    )
+
+
+def _compared(context: Context, name: str, after: ast.Call, scope: Scope, anywhere: bool = False) -> bool:
+    """Say whether a loss compares a variable with what the same model says of the state before."""
+    if not _predicted(context, after, scope, anywhere):
         return False
+    nodes = context.bodies.nodes(scope)
     return any(
         (
             isinstance(node, ast.BinOp)

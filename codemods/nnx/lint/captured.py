@@ -28,6 +28,7 @@ from codemods.nnx.lint.places import (
 )
 from codemods.nnx.lint.syntax import names_in
 from codemods.nnx.lint.traced import COMPILED
+from codemods.nnx.lint.unchanging import set_once, weightless
 from codemods.nnx.nodes import last_word
 from codemods.nnx.rule import Example, Kind, Rule
 from codemods.nnx.values import Attr, Call, Free, Param, Value
@@ -218,7 +219,9 @@ def _captured(context: Context, function: FunctionFacts, node: ast.Name) -> bool
         return False
     if _only_now(context, function, value):
         return False
-    if kinds_of(context, value, function.scope) == {Object.MODULE} and _stays(context, value, function.scope):
+    if kinds_of(context, value, function.scope) == {Object.MODULE} and (
+        _stays(context, value, function.scope) or _never_changed(context, value, function.scope)
+    ):
         return False
     if not kinds_of(context, value, function.scope) & NNX_OBJECTS or not _used(context, function, node):
         return False
@@ -250,6 +253,18 @@ def _stays(context: Context, value: Free, scope: Scope) -> bool:
     known = {context.flow.resolve(bound), *context.sources.originals(bound)}
     made = any(isinstance(one.value, Call) for one in known)
     return bool(changed) and made and not changed & known
+
+
+def _never_changed(context: Context, value: Free, scope: Scope) -> bool:
+    """Say whether a module makes no weights and gets all it has in its constructor, in a project that changes none."""
+    if context.shared(_every_changed):
+        return False
+    bound = context.flow.here(value, scope)
+    sources = [*context.sources.originals(bound)] or [context.flow.resolve(bound)]
+    classes = {context.flow.classes.class_of(one) for one in sources}
+    return bool(classes) and all(
+        cls is not None and set_once(context, cls) and weightless(context, cls) for cls in classes
+    )
 
 
 def _every_changed(context: Context) -> frozenset[Bound]:

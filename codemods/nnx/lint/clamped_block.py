@@ -30,7 +30,7 @@ def clamped_blocks(context: Context) -> Iterator[CallEvent]:
     for event, name in foreign(context, "dynamic_slice_in_dim", "dynamic_slice"):
         if not name.startswith("jax.lax.") or event.value.starred or in_test(event.scope):
             continue
-        for axis, start, size in _blocks(context, event, last(name)):
+        for axis, start, size in blocks(context, event, last(name)):
             counter = _of_counter(context, start, size)
             if counter is None:
                 continue
@@ -39,11 +39,11 @@ def clamped_blocks(context: Context) -> Iterator[CallEvent]:
                 context, rounds, size, context.flow.here(event.value.args[0], event.scope), axis
             ):
                 continue
-            if not any(_CARED_FOR.search(text) for text in _texts(event.scope, counter, rounds)):
+            if not any(_CARED_FOR.search(text) for text in texts(event.scope, counter, rounds)):
                 yield event
 
 
-def _blocks(context: Context, event: CallEvent, word: str) -> Iterator[tuple[int, Bound, Bound]]:
+def blocks(context: Context, event: CallEvent, word: str) -> Iterator[tuple[int, Bound, Bound]]:
     """Yield the axes along which an array is sliced, with where the slice begins and its size."""
     call = context.flow.here(event.value, event.scope)
     if word == "dynamic_slice_in_dim":
@@ -123,8 +123,8 @@ def _needed(context: Context, rounds: Bound, size: Bound, sliced: Bound, axis: i
     quotient = _rounded_up(context, rounds)
     if quotient is None or not same_number(context, quotient[1], size):
         return False
-    measured = _measured(context, quotient[0], axis)
-    return measured is not None and _origins(context, measured) == _origins(context, sliced)
+    whole = measured(context, quotient[0], axis)
+    return whole is not None and origins(context, whole) == origins(context, sliced)
 
 
 def _rounded_up(context: Context, bound: Bound, depth: int = 0) -> tuple[Bound, Bound] | None:
@@ -164,7 +164,7 @@ def _rounded_up(context: Context, bound: Bound, depth: int = 0) -> tuple[Bound, 
     return None
 
 
-def _measured(context: Context, bound: Bound, axis: int) -> Bound | None:
+def measured(context: Context, bound: Bound, axis: int) -> Bound | None:
     """Return the array of which a number is the length along an axis."""
     found = context.flow.resolve(bound)
     value = found.value
@@ -179,7 +179,7 @@ def _measured(context: Context, bound: Bound, axis: int) -> Bound | None:
     return None
 
 
-def _origins(context: Context, bound: Bound) -> frozenset[Bound]:
+def origins(context: Context, bound: Bound) -> frozenset[Bound]:
     """Return where an array comes from, of as many elements as it has."""
     found: set[Bound] = set()
     pending = [(bound, 0)]
@@ -201,7 +201,7 @@ def _origins(context: Context, bound: Bound) -> frozenset[Bound]:
     return frozenset(found)
 
 
-def _texts(scope: Scope, *bounds: Bound) -> Iterator[str]:
+def texts(scope: Scope, *bounds: Bound) -> Iterator[str]:
     """Yield the texts of the functions in which blocks are counted and read."""
     scopes = [scope, *(bound.frame.function.scope for bound in bounds if bound.frame is not None)]
     for one in scopes:

@@ -237,3 +237,44 @@ def _rebound(one: _Asked, two: _Asked, body: ast.AST) -> bool:
                 if names_in(node.value) & names and not isinstance(one.node, ast.Name):
                     return True
     return False
+
+
+def told_by_value(one: Path, two: Path, body: ast.AST) -> bool:
+    """Say whether a place stands under a condition on a variable that a block around an earlier place gave another
+    value, and nothing else since the constant that it began with, for which the condition holds.
+
+    So it is with ``if resume: start = load(); use(key)`` and ``if start == 0: use(key)`` behind ``start = 0``.
+
+    Args:
+        one: the blocks around the place that is reached first.
+        two: those around the other place.
+        body: what both stand in.
+    """
+    asked = [one for one in _asked(two) if isinstance(one.node, ast.Name)]
+    return any(_begun_and_given(each, one, body) for each in asked)
+
+
+def _begun_and_given(asked: _Asked, path: Path, body: ast.AST) -> bool:
+    """Say whether a variable has its last value from the blocks of a path wherever they are run, and before them a
+    constant that a condition holds for."""
+    name = names_in(asked.node)
+    own = {statement for block, arm in path for statement in _statements(block, arm)}
+    nodes = [n for n in own_nodes(body) if getattr(n, "lineno", asked.place) < asked.place]  # type: ignore[arg-type]
+    stores = [n for n in nodes if isinstance(n, ast.Name) and n.id in name and not isinstance(n.ctx, ast.Load)]
+    bound = [n for n in nodes if isinstance(n, ast.Assign) and any(one in stores for one in n.targets)]
+    given = [n.lineno for n in bound if n in own and not _holds(asked, n.value)]
+    begun = [n.lineno for n in bound if n not in own and _holds(asked, n.value)]
+    if not given or not begun or len(given) + len(begun) != len(stores):
+        return False
+    return max(begun) < min(given)
+
+
+def _holds(asked: _Asked, node: ast.expr) -> bool:
+    """Say whether an expression is a constant that a condition holds for."""
+    found = _constant(node)
+    return bool(found) and asked.holds(found[0])
+
+
+def _statements(block: ast.AST, arm: str) -> list[ast.stmt]:
+    """Return the statements of a branch that is not run in every case."""
+    return getattr(block, arm, []) if isinstance(block, ast.If) and arm in {"body", "orelse"} else []

@@ -10,10 +10,11 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Bound, Part
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.distributions import probabilities
 from codemods.nnx.lint.linen_outputs import applied_modules
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import foreign
-from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.lint.places import each, foreign, resolved
+from codemods.nnx.lint.syntax import argument, entry_word
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Choice, Item, Param, Ref, Sequence, Unknown, Value
 
@@ -52,17 +53,11 @@ def _check(context: Context) -> Iterator[Finding]:
                 f"`{last(name)}` takes logits, and gets what `{found}` made of them",
                 "give it the logits; use the probabilities for predictions only",
             )
-
-    for event, name in foreign(context, "categorical"):
-        logits = argument(event.node, 1, "logits")
-        if name == "jax.random.categorical" and logits is not None and _distribution(context, logits, event.scope):
-            yield finding(
-                RULE.code,
-                event.scope,
-                logits,
-                "`categorical` takes logits, and gets probabilities that sum to one",
-                f"give it their logarithms: jnp.log({ast.unparse(logits)})",
-            )
+        elif place and probabilities(context, context.flow.here(given, event.scope)):
+            node = argument(event.node, place, "logits") or event.node
+            yield finding(RULE.code, event.scope, node, _TOLD, _logarithm(node))
+    yield from _mapped(context)
+    yield from _logits_for_chances(context)
     for event, name in foreign(context, "choice"):
         given = event.value.argument(4, "p") if name == "jax.random.choice" else None
         found = ""
@@ -78,27 +73,70 @@ def _check(context: Context) -> Iterator[Finding]:
             )
 
 
-def _distribution(context: Context, node: ast.expr, scope: Scope) -> bool:
-    """Say whether an expression is, or is a row of, an array of probabilities that are written out."""
-    value = scope.module.values.get(node)
-    while isinstance(value, Item):
-        value = value.base
-    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
-    if not isinstance(found, Call) or last_word(found.node.func) not in {"array", "asarray"} or not found.node.args:
-        return False
-    written = constant(found.node.args[0])
-    rows = written if isinstance(written, list | tuple) else []
-    rows = rows if rows and all(isinstance(row, list | tuple) for row in rows) else [rows]
-    return all(
-        len(row) > 1
-        and all(isinstance(one, int | float) and 0 <= one <= 1 for one in row)
-        and abs(sum(row) - 1) < _ROUNDING
-        and any(0 < one < 1 for one in row)
-        for row in rows
-    )
+_TOLD = "`categorical` takes logits, and gets probabilities that sum to one"
 
 
-_ROUNDING = 1e-6
+def _mapped(context: Context) -> Iterator[Finding]:
+    """Yield the calls of a mapped ``jax.random.categorical`` that are given probabilities."""
+    if not any(b"categorical)" in m.source.data or b"categorical," in m.source.data for m in context.project.modules):
+        return
+    for scope, node in each(context, ast.Call):
+        func = node.func
+        value = scope.module.values.get(node)
+        if not isinstance(func, ast.Call) or last_word(func.func) != "vmap" or not func.args or len(node.args) != 2:
+            continue
+        if last_word(func.args[0]) != "categorical" or not isinstance(value, Call) or value.starred:
+            continue
+        drawing = resolved(context, func.args[0], scope)
+        if drawing is None or getattr(drawing.value, "name", "") != "jax.random.categorical":
+            continue
+        if probabilities(context, context.flow.here(value.args[1], scope)):
+            yield finding(RULE.code, scope, node.args[1], _TOLD, _logarithm(node.args[1]))
+
+
+def _logarithm(node: ast.expr) -> str:
+    """Return what to give instead of probabilities."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "exp" and len(node.args) == 1:
+        return f"give it their logarithms: {ast.unparse(node.args[0])}"
+    return f"give it their logarithms: jnp.log({ast.unparse(node)})"
+
+
+def _logits_for_chances(context: Context) -> Iterator[Finding]:
+    """Yield the calls of ``jax.random.bernoulli`` and ``choice`` that are given what is called logits."""
+    for event, name in foreign(context, "bernoulli", "choice"):
+        place = {"jax.random.bernoulli": 1, "jax.random.choice": 4}.get(name, 0)
+        node = argument(event.node, place, "p") if place else None
+        given = event.value.argument(place, "p")
+        if node is None or given is None or not _called_logits(node):
+            continue
+        bound = context.flow.here(given, event.scope)
+        if last(name) == "choice" and squashed(context, bound, event.scope, _LOGARITHMS, 0):
+            continue
+        if not all(_linear(context, source) for source in context.sources.originals(bound)):
+            continue
+        made = "sigmoid" if last(name) == "bernoulli" else "softmax"
+        yield finding(
+            RULE.code,
+            event.scope,
+            node,
+            f"`{last(name)}` takes probabilities, and gets logits",
+            f"give it jax.nn.{made}({ast.unparse(node)})",
+        )
+
+
+def _called_logits(node: ast.expr) -> bool:
+    return entry_word(node).lower().endswith("logits")
+
+
+def _linear(context: Context, source: Bound) -> bool:
+    """Say whether nothing is known of a value, or that it is a sum, a product or what a layer gives."""
+    value = source.value
+    if isinstance(value, Param):
+        return not value.function.defaults.get(value.name)
+    if isinstance(value, Unknown):
+        return isinstance(value.node, ast.BinOp) and isinstance(value.node.op, ast.Add | ast.Sub | ast.MatMult)
+    name = context.flow.calls.callee_name(source) if isinstance(value, Call) else ""
+    return name in {"jax.numpy.dot", "jax.numpy.matmul", "jax.numpy.array", "jax.numpy.log", "jax.random.normal"}
 
 
 def squashed(context: Context, bound: Bound, scope: Scope, words: frozenset[str], depth: int) -> str:
@@ -203,6 +241,8 @@ RULE = lint_rule(
     why="""\
 `optax.softmax_cross_entropy` and its relatives apply softmax (or sigmoid) themselves. Given probabilities they apply it
 twice: the loss cannot come near zero, gradients are small, and training is slow and ends worse, without an error.
+`jax.random.categorical` takes logits too, and draws nearly evenly if it gets probabilities; `bernoulli` and `choice`
+take probabilities, and no logits.
 """,
     source="NVIDIA/DeepLearningExamples issue 468, with TensorFlow; measured: another loss, which cannot reach zero",
     check=_check,

@@ -13,7 +13,7 @@ from codemods.nnx.known import GRADIENTS
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import ARRAY_METHODS, last
 from codemods.nnx.lint.places import foreign, in_test, kinds_of, shown
-from codemods.nnx.lint.straight_through import blocked
+from codemods.nnx.lint.straight_through import blocked, cancelled
 from codemods.nnx.lint.syntax import constant, keyword
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Param
@@ -34,6 +34,8 @@ NONE, STEP, SMOOTH = 0, 1, 2
 def _check(context: Context) -> Iterator[Finding]:
     yield from _latents(context)
     for scope, node, what, way in blocked(context, lambda part, home: _stepping(context, part, home)):
+        yield finding(RULE.code, scope, node, what, way)
+    for scope, node, what, way in cancelled(context):
         yield finding(RULE.code, scope, node, what, way)
     seen: set[FunctionFacts] = set()
     for event, name in foreign(context, "grad", "value_and_grad"):

@@ -22,6 +22,16 @@ _STEPPING = {"lr": "learning_rate", "betas": "b1 and b2", "params": "", "beta1":
 #: The names of NumPy's `random` that people look for in `jax.random`, with what there is.
 _OF_NUMPY = {"seed": "jax.random.key, which gives a key for the functions that draw", "rand": "jax.random.uniform",
              "randn": "jax.random.normal"}  # fmt: skip
+# those of them that `jax.numpy` has no `random` for either, as far as they go by other names in `jax.random`
+_RANDOM = {
+    **_OF_NUMPY, "random": "jax.random.uniform", "random_sample": "jax.random.uniform", "ranf": "jax.random.uniform",
+    "sample": "jax.random.uniform", "standard_normal": "jax.random.normal", "integers": "jax.random.randint",
+    "random_integers": "jax.random.randint", "shuffle": "jax.random.permutation", "bytes": "jax.random.bits",
+    "standard_exponential": "jax.random.exponential", "standard_gamma": "jax.random.gamma",
+    "standard_cauchy": "jax.random.cauchy", "standard_t": "jax.random.t", "weibull": "jax.random.weibull_min",
+    "default_rng": "jax.random.key, which gives a key for the functions that draw",
+    "RandomState": "jax.random.key, which gives a key for the functions that draw",
+}  # fmt: skip
 #: What `jax.random` has beside the functions of `STAGED_RESULTS`.
 _DRAWING = frozenset({"PRNGKey", "ball", "fold_in", "generalized_normal", "key", "multinomial", "multivariate_normal",
                       "orthogonal", "randint", "t", "triangular", "wrap_key_data"})  # fmt: skip
@@ -66,7 +76,7 @@ def _check(context: Context) -> Iterator[Finding]:
         name = context.flow.calls.name(event)
         home, _, word = name.rpartition(".")
         if (home == "jax.numpy" and word in _NAMES) or home == "jax.numpy.random":
-            there = f"jax.random.{word}, which takes a key" if home == "jax.numpy.random" else _NAMES[word]
+            there = _drawing(word) if home == "jax.numpy.random" else _NAMES[word]
             if not context.bodies.guarded(event.node, event.scope):
                 what = f"there is no `{name.replace('jax.numpy', 'jnp')}`"
                 found.setdefault((event.scope.module, what, f"use {there}"), []).append((event.scope, event.node))
@@ -89,6 +99,14 @@ def _check(context: Context) -> Iterator[Finding]:
                 break
     for (_, what, instead), places in found.items():
         yield from once(RULE.code, places, what, instead)
+
+
+def _drawing(word: str) -> str:
+    """Return what draws numbers in JAX as a function of NumPy's `random` does."""
+    if word in _RANDOM:
+        return _RANDOM[word] if " " in _RANDOM[word] else f"{_RANDOM[word]}, which takes a key"
+    known = word in _DRAWING or f"jax.random.{word}" in STAGED_RESULTS
+    return f"jax.random.{word}, which takes a key" if known else "a function of jax.random, which takes a key"
 
 
 def _foreign(home: str, word: str) -> dict[str, str]:

@@ -46,9 +46,24 @@ def _check(context: Context) -> Iterator[Finding]:
                 event.scope,
                 event.node,
                 f"objects of `{cls.name}` are frozen: this assignment raises an error",
-                f"make another one: {ast.unparse(event.node.value)} = {ast.unparse(event.node.value)}"
-                f".replace({event.node.attr}=...)",
+                _instead(context, cls, event),
             )
+
+
+def _instead(context: Context, cls: ClassFacts, event: AttrEvent) -> str:
+    """Return how to give an object another value: a method of some classes does, others are left to a function."""
+    text, name = ast.unparse(event.node.value), event.node.attr
+    function = event.scope.function
+    own = function is not None and event.base == function.self_param
+    if own and function is not None and function.name in {"__init__", "__post_init__", "__new__"}:
+        return f'set it past the class: object.__setattr__({text}, "{name}", ...)'
+    made = {home for one in context.flow.classes.mro(cls)[0] for home in _homes(context, one)}
+    other = f"{text}.replace({name}=...)"
+    if made and made <= {"dataclasses.dataclass"}:
+        other = f"dataclasses.replace({text}, {name}=...)"
+    elif made and made <= {"typing.NamedTuple"}:
+        other = f"{text}._replace({name}=...)"
+    return f"return another one: {other}" if own else f"make another one: {text} = {other}"
 
 
 def _refuses(context: Context, cls: ClassFacts, name: str, frozen: set[ClassFacts]) -> bool:
@@ -93,6 +108,18 @@ def _class(context: Context, event: AttrEvent) -> ClassFacts | None:
     classes = {context.flow.classes.class_of(one) for one in sources if one.value is not value}
     classes.discard(None)
     return classes.pop() if len(classes) == 1 else None
+
+
+def _homes(context: Context, cls: ClassFacts) -> set[str]:
+    """Return the full names of what freezes a class: decorators and bases."""
+    outer = cls.scope.parent
+    given = (*cls.decorators, *cls.bases) if outer is not None else ()
+    found = [context.flow.resolve(context.flow.here(one, outer)) for one in given if outer is not None]
+    names = {
+        context.flow.calls.callee_name(one) if isinstance(one.value, Call) else getattr(one.value, "name", "")
+        for one in found
+    }
+    return names & (_FROZEN | _CHOSEN | _BASES)
 
 
 def _is_frozen(context: Context, cls: ClassFacts) -> bool:

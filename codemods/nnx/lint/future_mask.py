@@ -1,4 +1,4 @@
-"""NNX732: an attention mask that is True for what must not be seen: the positions behind, or padding."""
+"""NNX732: an attention mask that is True for what must not be seen, or that lies over the queries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.mask_meaning import BEHIND, Meaning, meaning
+from codemods.nnx.lint.mask_meaning import BEHIND, OVER_QUERIES, Meaning, meaning, over_queries
 from codemods.nnx.lint.owners import owner_class
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import argument, keyword
@@ -35,6 +35,10 @@ def _check(context: Context) -> Iterator[Finding]:
             if given is None or value is None or in_test(event.scope) or not _attends(context, event):
                 continue
             masks = context.sources.originals(context.flow.here(value, event.scope))
+            alone = keyword(event.node, "bias") is None
+            if alone and masks and all(over_queries(context, one, event.scope) for one in masks):
+                yield finding(RULE.code, event.scope, given, *OVER_QUERIES)
+                continue
             found = [meaning(context, one, event.scope) for one in masks if one.value != Const(None)]
             known = [one for one in found if one is not None and not one.seen]
             if known and len(known) == len(found):
@@ -69,12 +73,13 @@ def _attends(context: Context, event: CallEvent) -> bool:
 RULE = lint_rule(
     "NNX732",
     "future-mask",
-    "an attention mask in PyTorch's form, which is True for what must not be seen",
+    "an attention mask that is True for what must not be seen, or that lies over the queries",
     why="""\
 `nnx.MultiHeadAttention`, `nnx.dot_product_attention` and `jax.nn.dot_product_attention` take a mask that is True where
 a position may be attended to. A mask of `jnp.triu(..., k=1)`, as PyTorch takes it, shows each position only what comes
 behind it. The same holds for masks that are added to the scores, zero where something may be seen and -inf elsewhere:
-as truths, they are the other way round.
+as truths, they are the other way round. The last axis of a mask is that of the keys: a mask of padding as
+`keep[:, None, :, None]` leaves out queries, of which nobody reads the result, and lets all others see the padding.
 """,
     source="docstring of flax.nnx.dot_product_attention; measured: outputs that change with later tokens",
     check=_check,

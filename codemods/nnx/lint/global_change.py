@@ -156,6 +156,7 @@ def _once(context: Context, node: ast.stmt, name: str, scope: Scope) -> bool:
 def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
     """Yield the assignments to attributes of objects that are no arguments of the compiled code."""
     found: dict[str, list[tuple[ast.stmt, str]]] = {}
+    alike: dict[str, list[tuple[ast.stmt, str]]] = {}  # what is told of beside others alone
     for node in context.bodies.nodes(function.scope):
         if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             continue
@@ -163,9 +164,12 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
             if not isinstance(target, ast.Attribute) or target.attr in {"value", "raw_value"}:
                 continue
             tainted = _tainted(context, node, function.scope)
-            if not tainted and (not _own(node, target) or in_test(function.scope)):
+            if not tainted and not _own(node, target):
                 continue  # a constant, such as a mark that the function was compiled
             if not tainted and _counts(target.attr):
+                continue
+            if not tainted and in_test(function.scope):
+                alike.setdefault(ast.unparse(target.value), []).append((node, ast.unparse(target)))
                 continue
             if _read_behind(node, target.value, function) or _variable(context, node, target, function.scope):
                 continue  # what reads it runs within the same compilation, or the object keeps its state itself
@@ -182,16 +186,23 @@ def _attributes(context: Context, function: FunctionFacts) -> Iterator[Finding]:
         names = [name for _, name in changes]
         if any(names.count(name) > 1 for name in names) and _tries(context, function):
             continue  # what is put in for a call, and put back
-        changes.sort(key=lambda change: (change[0].lineno, change[0].col_offset))
-        node, name = changes[0]
+        node, name = min(changes, key=_first)
         yield finding(
             RULE.code,
             function.scope,
             node,
             f"`{name}` changes once per compilation and not at every call of {shown(function)}",
             f"return the new value of `{name}`, and assign it where the compiled function is called",
-            related=[(other, f"and so does `{text}`") for other, text in changes[1:]],
+            related=[
+                (other, f"and so does `{text}`")
+                for other, text in sorted((*changes, *alike.get(base, ())), key=_first)
+                if other is not node
+            ],
         )
+
+
+def _first(change: tuple[ast.stmt, str]) -> tuple[int, int]:
+    return change[0].lineno, change[0].col_offset
 
 
 def _of_no_matter(context: Context, node: ast.stmt, target: ast.Attribute, function: FunctionFacts) -> bool:

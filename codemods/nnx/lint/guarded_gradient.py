@@ -9,6 +9,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.asked_before import asked_before
+from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.names import last
 from codemods.nnx.lint.places import foreign, in_test, written
@@ -51,7 +52,7 @@ def _check(context: Context) -> Iterator[Finding]:
             if event.node not in seen and mentions(sharp, names):
                 if _masked(context, sharp, event, names):
                     continue
-                if _only_compared(context, event) or _beside(context, event):
+                if _only_compared(context, event) or beside_loss(context, function, event.node):
                     continue
                 if sharp is not event.node and asked_before(context, function, event):
                     continue
@@ -109,33 +110,14 @@ def _only_compared(context: Context, event: CallEvent) -> bool:
     return bool(loads) and loads <= compared
 
 
-def _beside(context: Context, event: CallEvent) -> bool:
-    """Say whether a function that is differentiated gives what is guarded beside its loss alone, without a gradient."""
-    statement, function = event.statement, event.scope.function
-    if function is None or not isinstance(statement, ast.Assign) or statement.value is not event.node:
-        return False
-    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
-        return False
-    if all(root.function is not function for root in context.traced.gradients):
-        return False
-    name = statement.targets[0].id
-    loads = {n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name} - {statement.targets[0]}
-    given = [n.value for n in context.bodies.nodes(event.scope) if isinstance(n, ast.Return)]
-    beside = {
-        node
-        for value in given
-        if isinstance(value, ast.Tuple) and len(value.elts) == 2
-        for node in ast.walk(value.elts[1])
-    }
-    return bool(loads) and loads <= beside
-
-
 def _epsilons(context: Context, behind: dict[FunctionFacts, list[tuple[CallEvent, ast.expr]]]) -> Iterator[Finding]:
     """Yield the divisors in which a small number is added to a root, and not within it."""
     seen: set[ast.AST] = set()
     for function, names in Reach(context, behind).functions():
         for event, divisor in behind.get(function, ()):
             if event.node not in seen and mentions(event.node.args[0], names):
+                if beside_loss(context, function, event.node):
+                    continue
                 seen.add(event.node)
                 yield finding(
                     RULE.code,

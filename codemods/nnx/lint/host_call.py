@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -50,7 +51,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue  # a file that is made where it cannot be read
         if name in _OPENING and not _compiled_itself(context, event.scope):
             continue  # a file that is written deep within calls: whoever got there had values
-        if _goes_on(context, event) or _seeded(context, event, name):
+        if _goes_on(context, event) or _seeded(context, event, name) or _labels(context, event):
             continue
         if context.taint.never(event.node, event.scope) or _unused(context, event):
             continue
@@ -183,6 +184,50 @@ def _names(event: CallEvent) -> bool:
     """Say whether a random number is part of a text, as the name of something that is compiled."""
     parts = (node for node in ast.walk(event.statement) if isinstance(node, ast.FormattedValue))
     return any(inside(event.node, part) for part in parts)
+
+
+_TEXTS = frozenset({"str", "repr", "strftime", "isoformat", "hexdigest", "format"})
+_TELLING = re.compile(r"print|log|write|save|dump|send|text|scalar|record|info|debug|warn|open|call")
+
+
+def _labels(context: Context, event: CallEvent) -> bool:
+    """Say whether a call becomes a text that only names parts of what its function makes of the host, as the nodes of a
+    graph: no array comes of it."""
+    statement, scope = event.statement, event.scope
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not _text_of(statement.value, event):
+        return False
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or scope.function is None:
+        return False
+    reads = {n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == target.id and n is not target}
+    made = {
+        one.id
+        for n in context.bodies.nodes(scope)
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call | ast.Dict | ast.List | ast.Set)
+        for one in n.targets
+        if isinstance(one, ast.Name)
+    }
+    names: set[ast.AST] = set()
+    for node in context.bodies.nodes(scope):
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and last_word(call.func.value) in made:
+            if isinstance(call.func.value, ast.Name) and not _TELLING.search(call.func.attr):
+                names |= {*call.args}
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in made:
+            names.add(node.slice)
+    return bool(reads) and reads <= names
+
+
+def _text_of(node: ast.expr, event: CallEvent) -> bool:
+    """Say whether an expression is a text that is made of what a call gives."""
+    if isinstance(node, ast.JoinedStr):
+        return any(inside(event.node, part) for part in node.values)
+    if isinstance(node, ast.Attribute):
+        return node.attr == "hex" and node.value is event.node
+    if not isinstance(node, ast.Call) or last_word(node.func) not in _TEXTS:
+        return False
+    parts = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
+    return any(part is event.node or _text_of(part, event) for part in parts)
 
 
 def _other_way(context: Context, event: CallEvent) -> bool:

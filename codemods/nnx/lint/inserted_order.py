@@ -13,12 +13,13 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import foreign, in_test, written
 from codemods.nnx.lint.syntax import argument
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Call, Const, Item, Mapping, Value
+from codemods.nnx.values import Call, Const, Item, Mapping, Sequence, Value
 
 _LEAVES = frozenset({"jax.tree.leaves", "jax.tree_util.tree_leaves"})
 _FLATTEN = frozenset({"jax.tree.flatten", "jax.tree_util.tree_flatten"})
 _STRUCTURE = frozenset({"jax.tree.structure", "jax.tree_util.tree_structure"})
 _UNFLATTEN = frozenset({"jax.tree.unflatten", "jax.tree_util.tree_unflatten"})
+_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map"})
 _SAVING = frozenset({"numpy.savez", "numpy.savez_compressed", "jax.numpy.savez"})
 _VIEWS = frozenset({"keys", "values", "items"})
 _COPYING = frozenset({"list", "tuple", "iter", "enumerate"})
@@ -85,7 +86,20 @@ def _inserted(context: Context, node: ast.expr, scope: Scope, depth: int, whole:
         return _inserted(context, node.args[0], scope, depth + 1, whole=True)
     if isinstance(node, ast.ListComp | ast.GeneratorExp) and _plain(node.generators):
         return _inserted(context, node.generators[0].iter, scope, depth + 1, whole=True)
+    names = _names(context, node, scope)
+    if names is not None:
+        return names if whole and list(names) != sorted(names) else None
     return _unsorted(context, node, scope, depth) if whole else None
+
+
+def _names(context: Context, node: ast.expr, scope: Scope) -> _Keys | None:
+    """Return the strings that a list or tuple is written of; None if it is another value."""
+    value = scope.module.values.get(node)
+    found = context.flow.resolve(context.flow.here(value, scope)).value if value is not None else None
+    if not isinstance(found, Sequence) or len(found.items) < 2:
+        return None
+    names = [one.value for one in found.items if isinstance(one, Const) and isinstance(one.value, str)]
+    return tuple(names) if len(names) == len(found.items) else None
 
 
 def _written(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
@@ -124,12 +138,19 @@ def _keys(context: Context, node: ast.expr, scope: Scope) -> _Keys | None:
     return _keys_of(context, context.flow.here(value, scope)) if value is not None else None
 
 
-def _keys_of(context: Context, bound: Bound) -> _Keys | None:
+def _keys_of(context: Context, bound: Bound, built: bool = False) -> _Keys | None:
+    """Return the keys of a dict that is written as one.
+
+    Args:
+        context: the analysis.
+        bound: the dict.
+        built: whether one counts that a transformation may have rebuilt, with its keys sorted.
+    """
     found: set[_Keys] = set()
     for source in context.sources.originals(bound):
         if not isinstance(source.value, Mapping):
             return None
-        if source.frame is not None and context.traced.get(source.frame.function) is not None:
+        if not built and source.frame is not None and context.traced.get(source.frame.function) is not None:
             return None  # what jit gives back has its keys sorted
         keys = [key.value for key, _ in source.value.items if isinstance(key, Const) and isinstance(key.value, str)]
         if len(keys) != len(source.value.items):
@@ -159,7 +180,59 @@ def _leafwise(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Ke
     assert isinstance(found.value, Call)
     if len(found.value.args) != 1 or found.value.keywords:
         return None
-    return _keys_of(context, context.flow.with_value(found, found.value.args[0]))
+    return _leaf_keys(context, context.flow.with_value(found, found.value.args[0]), set())
+
+
+def _leaf_keys(context: Context, bound: Bound, seen: set[Bound]) -> _Keys | None:
+    """Return the sorted keys of a dict, also of one that is made like another one, as in the rounds of a loop.
+
+    Args:
+        context: the analysis.
+        bound: the dict.
+        seen: those that are asked about already, which are made like it.
+    """
+    found: set[_Keys] = set()
+    for source in context.sources.originals(bound):
+        if source in seen:
+            continue
+        seen.add(source)
+        keys = _keys_of(context, source, built=True) if isinstance(source.value, Mapping) else None
+        if keys is None:
+            like = _like(context, source)
+            if like is None:
+                return None
+            keys = _leaf_keys(context, like, seen)
+            if keys is None and not (context.sources.originals(like) <= seen):
+                return None
+        if keys is not None:
+            found.add(tuple(sorted(keys)))
+    return found.pop() if len(found) == 1 else None
+
+
+def _like(context: Context, source: Bound) -> Bound | None:
+    """Return the tree after whose structure another one is made: by a map, an update, or as its gradient."""
+    flow = context.flow
+    whole = _part(source, 1)
+    made = whole if whole is not None else source
+    if not isinstance(made.value, Call) or made.value.starred or not made.value.args:
+        return None
+    call, name = made.value, flow.calls.callee_name(made)
+    if name in _UNFLATTEN and whole is None:
+        treedef = flow.follow(made, call.args[0])
+        pair = _part(treedef, 1)
+        inner = pair if pair is not None and _called(context, pair, _FLATTEN) else treedef
+        known = pair is inner or _called(context, inner, _STRUCTURE)
+        args = inner.value.args if isinstance(inner.value, Call) and known else ()
+        return flow.with_value(inner, args[0]) if args else None
+    if name in _MAPS and whole is None and len(call.args) > 1:
+        return flow.with_value(made, call.args[1])
+    if name == "optax.apply_updates" and whole is None:
+        return flow.with_value(made, call.args[0])
+    gradient = flow.follow(made, call.callee)
+    if not isinstance(gradient.value, Call) or len(gradient.value.args) != 1 or gradient.value.keywords:
+        return None
+    of = "jax.grad" if whole is None else "jax.value_and_grad"
+    return flow.with_value(made, call.args[0]) if flow.calls.callee_name(gradient) == of else None
 
 
 def _part(found: Bound, place: int) -> Bound | None:

@@ -15,7 +15,7 @@ from codemods.nnx.findings import Finding, finding
 from codemods.nnx.frames import Indexed
 from codemods.nnx.lint.carried_dict import changed_in_place
 from codemods.nnx.lint.compared_draws import harmless_pair, meant_pair, warmed_up, weak_round
-from codemods.nnx.lint.conditions import apart, opposed
+from codemods.nnx.lint.conditions import apart, opposed, told_by_value
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.key_of_state import kept_in_states
 from codemods.nnx.lint.keys import SAME, Use, binds, kept, uses, varies
@@ -499,7 +499,7 @@ def _together(context: Context, one: Use, two: Use, paths: dict[ast.AST, tuple[t
     if one.event is two.event:  # a call of one of several functions
         return False
     body = one.event.scope.node
-    if apart(first, second, body):
+    if apart(first, second, body) or told_by_value(first, second, body):
         return False
     if any(
         opposed(first, ((guard, "orelse"),), body) for guard in context.bodies.behind(two.event.node, two.event.scope)

@@ -159,7 +159,12 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
         and key.function.scope is scope
         and not all(_for_want(context, use, key) for use in users)
     ]
-    consuming += [param for _, key in found if (param := _captured(key)) is not None]
+    consuming += [
+        param
+        for (scope, key), users in found.items()
+        if (param := _captured(key)) is not None
+        and not all(_for_want_within(context, use, scope.function) for use in users)
+    ]
     done: set[Param] = set()
     while consuming:
         param = consuming.pop()
@@ -181,7 +186,7 @@ def _through_helpers(context: Context, found: dict[tuple[Scope, Value], list[Use
             users.sort(key=_place)
             if isinstance(key, Param) and not _for_want(context, use, key):
                 consuming.append(key)
-            elif (outer := _captured(key)) is not None:
+            elif (outer := _captured(key)) is not None and not _for_want_within(context, use, event.scope.function):
                 consuming.append(outer)
 
 
@@ -205,6 +210,22 @@ def _for_want(context: Context, use: Use, key: Param) -> bool:
         and block.test.left.id in key.function.params
         for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
     )
+
+
+def _for_want_within(context: Context, use: Use, inner: FunctionFacts | None) -> bool:
+    """Say whether an inner function draws only where it gets no value for a parameter, and some of its calls, also of
+    what a transform makes of it, give one."""
+    asked = {
+        block.test.left.id
+        for block, arm in context.bodies.paths(use.event.scope).get(use.event.node, ())
+        if isinstance(block, ast.If | ast.IfExp) and arm == "body" and isinstance(block.test, ast.Compare)
+        if isinstance(block.test.ops[0], ast.Is) and isinstance(block.test.left, ast.Name)
+    }
+    if inner is None or not asked:
+        return False
+    frames = context.flow.sites.entries(inner)
+    given = [context.flow.argument(frame, name) for name in asked & set(inner.params) for frame in frames]
+    return any(one is not None and not (isinstance(one.value, Const) and one.value.value is None) for one in given)
 
 
 def _switched_off(context: Context, use: Use, event: CallEvent, param: Param) -> bool:
@@ -275,6 +296,9 @@ def _holds(context: Context, test: ast.expr, scope: Scope, event: CallEvent, fun
             return None
         asked = scope.module.values.get(test.left)
         found = _held(context, asked, event, function) if isinstance(asked, Attr) else []
+        if isinstance(asked, Param) and asked.function is function and isinstance(test.left, ast.Name):
+            one = _given(context, event, asked)
+            found = [one] if isinstance(one, Const | Call | Item | Sequence | Mapping) else []
         if not found:
             return None
         nothing = {isinstance(one, Const) and one.value is None for one in found}

@@ -38,9 +38,9 @@ def _check(context: Context) -> Iterator[Finding]:
                 RULE.code,
                 body.event.scope,
                 _place(body),
-                f"{shown(body.function)} takes {len(needed) or 'no'} argument{'' if len(needed) == 1 else 's'}, "
-                f"and {word} gives it {_GIVEN[word]}",
-                _help(word),
+                f"{shown(body.function)} takes {len(needed) or 'no'} argument{'' if len(needed) == 1 else 's'}"
+                f"{' by place' if _by_name(body) else ''}, and {word} gives it {_GIVEN[word]}",
+                _named(body) or _help(word),
             )
         elif word == "fori_loop" and len(free) >= 2 and swapped(body, free):
             yield finding(
@@ -124,6 +124,27 @@ def _place(body: Body) -> ast.expr:
     if position < len(args):
         return args[position]
     return next((k.value for k in body.event.node.keywords if k.arg == body.role), body.event.node)
+
+
+def _by_name(body: Body) -> list[str]:
+    """Return the parameters that a body takes by name alone, has no default for, and nothing was bound to before."""
+    function = body.function
+    bound = {name for name, _ in body.callee.keywords}
+    behind = [*function.params][function.positional :]
+    return [one for one in behind if one not in bound and one not in function.defaults and one != function.kwarg]
+
+
+def _named(body: Body) -> str:
+    """Return the lambda that gives a body by name what the loop gives by place; empty if it takes another number."""
+    names = _by_name(body)
+    if body.free or len(names) != body.count:
+        return ""
+    args = body.event.node.args
+    node = _place(body)
+    text = ast.unparse(node) if node in args or isinstance(node, ast.Name | ast.Attribute) else body.function.name
+    letters = ["s"] if body.count == 1 else ["i", "s"] if last(body.loop) == "fori_loop" else ["a", "b"]
+    given = ", ".join(f"{name}={letter}" for name, letter in zip(names, letters, strict=True))
+    return f"give the argument by its name: lambda {', '.join(letters)}: {text}({given})"
 
 
 def _help(word: str) -> str:

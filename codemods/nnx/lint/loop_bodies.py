@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, FunctionFacts
 from codemods.nnx.flow import Callee
+from codemods.nnx.lint.owners import left_to_heirs
 from codemods.nnx.lint.places import foreign
 from codemods.nnx.values import Call, Value
 
@@ -53,7 +54,7 @@ class Body:
     def free(self) -> list[str] | None:
         """The parameters that the loop fills, in order; None if they are not all known."""
         function, callee = self.function, self.callee
-        if function.vararg is not None or callee.gradient:
+        if function.vararg is not None or callee.gradient or left_to_heirs(function):
             return None
         params = list(function.params)[: function.positional]
         skip = len(callee.args) + int(callee.receiver is not None and function.binding in {"instance", "class"})

@@ -11,7 +11,7 @@ from codemods.nnx.frames import Bound, Indexed
 from codemods.nnx.lint.padding_test import compared_padding
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import Attr, Call, Changed, Const, Item, Unknown
+from codemods.nnx.values import Attr, Call, Changed, Const, Item, Sequence, Unknown
 
 _SAME = frozenset({"array", "asarray", "astype", "bool_", "broadcast_to", "expand_dims", "rearrange", "repeat"}
                   | {"reshape", "squeeze", "swapaxes", "tile", "transpose"})  # fmt: skip
@@ -60,6 +60,29 @@ def meaning(context: Context, mask: Bound, scope: Scope, depth: int = 0) -> Mean
     if isinstance(value.callee, Attr) and value.callee.name in _SAME:
         return _of_all(context, flow.with_value(mask, value.callee.base), scope, depth)
     return None
+
+
+def over_queries(context: Context, mask: Bound, scope: Scope) -> bool:
+    """Say whether a mask of padding has its axis where the queries are, as ``keep[:, None, :, None]``."""
+    value = mask.value
+    if not isinstance(value, Item | Indexed):
+        return False
+    index = value.index.value if isinstance(value, Indexed) else value.index
+    written = index.node if isinstance(index, Sequence) else None
+    parts = written.elts if isinstance(written, ast.Tuple) else []
+    last_two = [isinstance(part, ast.Constant) and part.value is None for part in parts[-2:]]
+    newaxis = [last_word(part) == "newaxis" for part in parts[-2:]]
+    if [one or other for one, other in zip(last_two, newaxis, strict=True)] != [False, True] or len(parts) < 3:
+        return False
+    found = meaning(context, mask, scope)
+    return found is not None and found.hides == PADDING
+
+
+#: What is wrong with a mask that :func:`over_queries` tells of, and the way out.
+OVER_QUERIES = (
+    "the mask of padding has its axis where the queries are: no key is hidden, and all attend to the padding",
+    "put it where the keys are: keep[:, None, None, :]",
+)
 
 
 def _of_all(context: Context, mask: Bound, scope: Scope, depth: int) -> Meaning | None:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.mask_meaning import Meaning, meaning
+from codemods.nnx.lint.mask_meaning import OVER_QUERIES, Meaning, meaning, over_queries
 from codemods.nnx.lint.names import SOFTMAX
 from codemods.nnx.lint.places import foreign, in_test, written
-from codemods.nnx.lint.syntax import constant, operands
+from codemods.nnx.lint.syntax import argument, constant, operands
 from codemods.nnx.nodes import last_word
 
 _MASK = re.compile(r"(\w+_)?mask")
@@ -25,7 +25,8 @@ def _check(context: Context) -> Iterator[Finding]:
         if name not in SOFTMAX or in_test(event.scope) or not event.node.args or event.value.keyword("where"):
             continue
         scores = written(context, event.node.args[0], event.scope)
-        found = _of_where(context, event.scope, scores) or _of_sum(context, event.scope, scores)
+        found = _of_where(context, event.scope, scores) or _over_queries(context, event, scores)
+        found = found or _of_sum(context, event.scope, scores)
         found = found or _of_product(context, event.scope, scores)
         if found is not None:
             yield finding(RULE.code, event.scope, scores, *found)
@@ -40,6 +41,21 @@ def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, st
     if mask is None or far[0] is far[1] or mask.seen is not far[0]:
         return None
     return _hidden(mask), "take the other branch where the mask is true"
+
+
+def _over_queries(context: Context, event: CallEvent, scores: ast.expr) -> tuple[str, str] | None:
+    """Say what is wrong with ``softmax(jnp.where(keep[:, None, :, None], scores, -1e9))``."""
+    axis = argument(event.node, 1, "axis")
+    if axis is not None and constant(axis) != -1:
+        return None
+    if not isinstance(scores, ast.Call) or last_word(scores.func) != "where" or len(scores.args) != 3:
+        return None
+    others = [written(context, one, event.scope) for one in scores.args[1:] if not _far(one)]
+    if any(isinstance(n, ast.Call) and last_word(n.func) == "where" for one in others for n in ast.walk(one)):
+        return None  # another mask hides the keys
+    mask = event.scope.module.values.get(scores.args[0]) if any(map(_far, scores.args[1:])) else None
+    masks = context.sources.originals(context.flow.here(mask, event.scope)) if mask is not None else []
+    return OVER_QUERIES if masks and all(over_queries(context, one, event.scope) for one in masks) else None
 
 
 def _of_sum(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.clamped_block import clamped_blocks
+from codemods.nnx.lint.clamped_window import clamped_windows
 from codemods.nnx.lint.counted import past_in_rounds
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.drawn_branch import past_branches
@@ -39,6 +40,14 @@ def _check(context: Context) -> Iterator[Finding]:
             event.node,
             "the last block may go past the end: JAX lets it begin earlier, and its first elements count twice",
             "pad the array to whole blocks first, or mask what the last one repeats",
+        )
+    for event in clamped_windows(context):
+        yield finding(
+            RULE.code,
+            event.scope,
+            event.node,
+            "the last windows would go past the end: JAX lets them begin earlier, and gives the very last one again",
+            "let the starts end with the last whole window: jnp.arange(n - size + 1)",
         )
     for event, count in past_branches(context):
         if not in_test(event.scope):
@@ -212,7 +221,7 @@ RULE = lint_rule(
 JAX raises no IndexError: reading gives the last element, and a value that is written there is dropped. With
 `mode="drop"` and `mode="fill"` too a negative index counts from the end: padding of -1 writes to the last element. A
 dynamic slice that would go past the end begins earlier: the last of `ceil(n / size)` blocks has elements of the one
-before it again.
+before it again, and windows that begin up to the very end are all the last one.
 """,
     source="JAX tutorial; jax issues 14095 and 10063; measured on JAX 0.6.2, 0.7.2 and 0.10.2",
     check=_check,

@@ -13,6 +13,7 @@ from codemods.nnx.kinds import Kind, class_kind, result_kind
 from codemods.nnx.lint.names import ARRAY_METHODS
 from codemods.nnx.lint.places import kinds_of
 from codemods.nnx.may.may import Made
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Call, Changed, Choice, Const, Item, Loop, Param, Ref, Unknown, Value
 
 KNOWN_BASES = frozenset({"flax.nnx.Module", "flax.nnx.Pytree", "typing.Generic", "abc.ABC"})
@@ -269,3 +270,18 @@ def of_other_library(context: Context, value: Value | None, scope: Scope, depth:
         break
     home = name.partition(".")[0]
     return bool(home) and home not in _NUMBERS and home not in sys.stdlib_module_names
+
+
+def left_to_heirs(function: FunctionFacts) -> bool:
+    """Say whether a method only stands for those of the classes below, which may take other arguments: it is abstract,
+    or does nothing but raise NotImplementedError."""
+    if function.owner is None or isinstance(function.node, ast.Lambda):
+        return False
+    if any(last_word(one) == "abstractmethod" for one in function.node.decorator_list):
+        return True
+    body = [n for n in function.node.body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
+    error = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
+    return error is not None and last_word(error.func if isinstance(error, ast.Call) else error) == _UNFINISHED
+
+
+_UNFINISHED = "NotImplementedError"

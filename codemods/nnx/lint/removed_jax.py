@@ -73,7 +73,15 @@ def _check(context: Context) -> Iterator[Finding]:
                     if _gone(context, name, module.scope) and not _tried(context, statement, module.scope):
                         found.setdefault((module, name), []).append((module.scope, statement))
     for (_, name), places in found.items():
-        yield from once(RULE.code, places, f"JAX has no {name} any more", f"write {_GONE[name][1]}")
+        yield from once(RULE.code, places, f"JAX has no {name} any more", f"write {_instead(name, places)}")
+
+
+def _instead(name: str, places: list[tuple[Scope, ast.AST]]) -> str:
+    """Return what to write for a name; of a module that is no module any more, how it is imported."""
+    if name != "jax.config.config" or not any(isinstance(node, ast.ImportFrom) for _, node in places):
+        return _GONE[name][1]
+    alias = next(a for _, node in places if isinstance(node, ast.ImportFrom) for a in node.names if a.name == "config")
+    return "from jax import config" + (f" as {alias.asname}" if alias.asname else "")
 
 
 def _gone(context: Context, name: str, scope: Scope) -> bool:

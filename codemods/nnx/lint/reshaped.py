@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent
 from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.axis_order import HEADS, PART, AxisOrder
+from codemods.nnx.lint.axis_order import sizes as sizes_given
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
 from codemods.nnx.lint.syntax import constant, names_in
-from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Attr, Item, Unknown, Value
 
 
@@ -19,33 +20,14 @@ def _check(context: Context) -> Iterator[Finding]:
     for event in context.bodies.named("reshape"):
         if event.scope.module not in context.asked or in_test(event.scope):
             continue
-        found = _reshaped(event)
+        found = sizes_given(event.value)
         if found is None:
             continue
         whole, sizes = found
         axes = [_axis(event, size, whole) for size in sizes]
-        moved = _moved(axes) or _split_off(event, sizes, axes, whole)
+        moved = _moved(axes) or _split_off(event, sizes, axes, whole) or _merged(context, event, whole, sizes)
         if moved:
             yield finding(RULE.code, event.scope, event.node, moved, "change the order of the axes by jnp.transpose")
-
-
-def _reshaped(event: CallEvent) -> tuple[Value, list[ast.expr]] | None:
-    """Return what is reshaped, and to which sizes, as ``x.reshape(a, b)`` or ``jnp.reshape(x, (a, b))``."""
-    call, callee = event.node, event.value.callee
-    if event.value.starred or call.keywords:
-        return None
-    function = isinstance(call.func, ast.Attribute) and last_word(call.func.value) in {"jnp", "np", "numpy"}
-    if function or not isinstance(call.func, ast.Attribute):
-        if len(call.args) != 2:
-            return None
-        whole, given = event.value.args[0], call.args[1:]
-    elif isinstance(callee, Attr):
-        whole, given = callee.base, call.args
-    else:
-        return None
-    if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List):
-        given = given[0].elts
-    return (whole, list(given)) if len(given) > 1 else None
 
 
 def _axis(event: CallEvent, size: ast.expr, whole: Value) -> int | None:
@@ -84,6 +66,16 @@ def _split_off(event: CallEvent, sizes: list[ast.expr], axes: list[int | None], 
                 "a reshape does not move axes"
             )
     return ""
+
+
+def _merged(context: Context, event: CallEvent, whole: Value, sizes: list[ast.expr]) -> str:
+    """Say what is wrong with ``x.reshape(batch, length, width)`` of an array whose heads stand before the length."""
+    order = AxisOrder(context)
+    if len(sizes) != 3 or order.of(whole, event.scope) != (0, HEADS, 1, PART):
+        return ""
+    if [order.axis(size, event.scope) for size in sizes[:2]] != [0, 1]:
+        return ""
+    return "the heads stand before the positions here, and a reshape does not move axes: positions and heads are mixed"
 
 
 def _unpacked(event: CallEvent, whole: Value) -> frozenset[str]:

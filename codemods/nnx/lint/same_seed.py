@@ -351,6 +351,8 @@ def _copied_keys(context: Context) -> Iterator[Finding]:
         for event in calls_of(context, root) if len(parts) == len(params) else ():
             if event.scope.module not in context.asked or event.value.starred or in_test(event.scope):
                 continue
+            if (root.transform == "jax.pmap" and _INIT.search(function.name)) or _own_keys(context, event):
+                continue
             for place, param in enumerate(params):
                 given = _argument(root, event, place, param)
                 if parts[place] is not None and constant(parts[place]) != 0:
@@ -365,6 +367,21 @@ def _copied_keys(context: Context) -> Iterator[Finding]:
                         f"all keys for `{param.name}` are copies of one, so that all members draw the same numbers",
                         "give every member a key of its own: jax.random.split(key, n)",
                     )
+
+
+# what begins with the same weights on all devices
+_INIT = re.compile(r"(^|_)(init\w*|setup|(create|make|build|new)_(\w+_)?(state|params|model|variables|weights))(_|$)")
+
+
+def _own_keys(context: Context, event: CallEvent) -> bool:
+    """Say whether a call gives the members keys of their own too: what is the same for all is meant to be."""
+    given = (*event.value.args, *(value for _, value in event.value.keywords))
+    return any(
+        context.flow.calls.callee_name(source) == "jax.random.split"
+        for value in given
+        for source in context.sources.originals(context.flow.here(value, event.scope))
+        if isinstance(source.value, Call)
+    )
 
 
 def _argument(root: Root, event: CallEvent, place: int, param: Param) -> Value | None:

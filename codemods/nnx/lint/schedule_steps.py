@@ -118,6 +118,7 @@ _DEPTH = 4
 _EPOCHS = re.compile(r"(^|_)(num_)?epochs?$|(^|_)n_epochs$")
 _BATCHES = re.compile(r"(^|_)(batches|steps|iters|iterations)_(per|in)_epoch$|^(num|n)_batches$")
 _SMALL = re.compile(r"(^|_)micro_?(batches|steps)$")
+_ROUNDS = re.compile(r"^((num|total|max|n|train|training)_)*(steps|iters|iterations)$")
 _LARGE = re.compile(r"accum|update|macro|effective|optim")
 
 
@@ -125,6 +126,8 @@ def _per_batch(context: Context, node: ast.expr, every: str, scope: Scope) -> bo
     """Say whether a number is that of all batches of all epochs, undivided, and a loop takes these singly."""
     if isinstance(node, ast.Name | ast.Attribute) and _SMALL.search(last_word(node).lower()):
         return last_word(node) != every and _taken_singly(context, last_word(node))
+    if isinstance(node, ast.Name | ast.Attribute):
+        return bool(_ROUNDS.search(last_word(node).lower())) and _rounds(context, last_word(node), every)
     nodes = [*ast.walk(node)]
     if any(isinstance(n, ast.Div | ast.FloorDiv) for n in nodes) or not any(isinstance(n, ast.Mult) for n in nodes):
         return False
@@ -137,6 +140,27 @@ def _per_batch(context: Context, node: ast.expr, every: str, scope: Scope) -> bo
     if any(_taken_singly(context, last_word(one)) for one in counted):
         return True
     return any(steps_of_loop(context, one, scope) for one in counted)
+
+
+def _rounds(context: Context, steps: str, every: str) -> bool:
+    """Say whether a loop of as many rounds takes one step in each, and none takes the batches of an update together."""
+    loops = [loop for module in context.project.modules for loop in module.source.of_type(ast.For)]
+    counts = [
+        (loop, loop.iter.args[-1])
+        for loop in loops
+        if isinstance(loop.iter, ast.Call) and last_word(loop.iter.func) in {"range", "trange"} and loop.iter.args
+    ]
+    inner = {n for loop in loops for s in loop.body for n in ast.walk(s) if isinstance(n, ast.For)}
+    if any(last_word(count) == every or (isinstance(count, ast.Constant) and loop in inner) for loop, count in counts):
+        return False
+    return any(
+        isinstance(count, ast.Name | ast.Attribute)
+        and last_word(count) == steps
+        and loop not in inner
+        and not any(isinstance(n, ast.For | ast.While) for s in loop.body for n in ast.walk(s))
+        and any(isinstance(n, ast.Call) and _STEP.search(last_word(n.func)) for s in loop.body for n in ast.walk(s))
+        for loop, count in counts
+    )
 
 
 def _taken_singly(context: Context, name: str) -> bool:

@@ -15,8 +15,8 @@ from codemods.nnx.lint.columns import Columns, may_be_column
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.linen_outputs import ELEMENTWISE
 from codemods.nnx.lint.names import last
-from codemods.nnx.lint.places import each, foreign, in_test, position
-from codemods.nnx.lint.syntax import argument, constant, names_in
+from codemods.nnx.lint.places import each, foreign, in_test, position, written
+from codemods.nnx.lint.syntax import argument, constant, keyword, names_in
 from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Call, Const, Each, Item, Param, Sequence, Unknown, Value
 
@@ -58,12 +58,18 @@ def _check(context: Context) -> Iterator[Finding]:
 def _operations(context: Context) -> Iterator[Finding]:
     """Yield the operations of a column and a vector: the first of the same variables, since one change mends all."""
     told: set[tuple[Scope, frozenset[str]]] = set()
+    found: set[ast.expr] = set()
     for scope, node in each(context, ast.BinOp, ast.Compare):
         sides = _sides(node)
         if sides is None or not any(may_be_column(scope.module, side) for side in sides):
             continue
-        if in_test(scope) or not _column_against_vector(context, *sides, scope):
+        if in_test(scope):
             continue
+        if not _column_against_vector(context, *sides, scope):
+            error = _error_against_vector(context, *sides, scope)
+            if error is None or error in found:
+                continue
+        found.add(node)
         key = scope, frozenset(names_in(node))
         if key not in told:
             told.add(key)
@@ -366,6 +372,49 @@ def _column_against_vector(context: Context, one: ast.expr, two: ast.expr, scope
         if columns.is_column(left, scope) and Arrays(context, {}).written(right, scope).axes == 1:
             return True
     return False
+
+
+def _error_against_vector(context: Context, one: ast.expr, two: ast.expr, scope: Scope) -> ast.BinOp | None:
+    """Return the error of a column that a vector is multiplied by: ``log_probs * (returns - values)``.
+
+    Whether what the column is taken from has one axis or two, the product is a matrix.
+    """
+    columns = context.shared(Columns)
+    for left, right in ((one, two), (two, one)):
+        stopped = isinstance(right, ast.Call) and last_word(right.func) == "stop_gradient" and bool(right.args)
+        inner = right.args[0] if isinstance(right, ast.Call) and stopped else right
+        value = scope.module.values.get(inner)
+        error = value.node if isinstance(value, Unknown) else inner
+        if not isinstance(error, ast.BinOp) or not isinstance(error.op, ast.Sub):
+            continue
+        for column, other in ((error.left, error.right), (error.right, error.left)):
+            if _FOR_EACH & set(_words(other)) and columns.is_column(column, scope):
+                if Arrays(context, {}).written(left, scope).axes == 1 or _one_for_each(context, left, scope):
+                    return error
+    return None
+
+
+def _one_for_each(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether there is a number for each example: a sum over the classes, or what one of them was chosen from."""
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
+    value = scope.module.values.get(node)
+    if isinstance(value, Item) and isinstance(value.index, Sequence):
+        first = value.index.items[-1] == Const(0) if value.index.items else False
+        return first and isinstance(value.base, Call) and _chosen(value.base.node)
+    node = written(context, node, scope)
+    if not isinstance(node, ast.Call):
+        return False
+    word = last_word(node.func)
+    if word == "squeeze":
+        return any(map(_chosen, (*node.args[:1], getattr(node.func, "value", None))))
+    if word == "sum":
+        return constant(argument(node, 1, "axis")) == -1 and keyword(node, "keepdims") is None
+    return word in {"softmax_cross_entropy_with_integer_labels", "softmax_cross_entropy"}
+
+
+def _chosen(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Call) and last_word(node.func) == "take_along_axis"
 
 
 RULE = lint_rule(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
@@ -13,6 +11,7 @@ from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.fresh import always_new
 from codemods.nnx.lint.places import NNX_OBJECTS, compiled_roots, kinds_of, shown
 from codemods.nnx.lint.syntax import keyword
+from codemods.nnx.lint.unchanging import refilled, set_once, weightless
 from codemods.nnx.values import Param
 
 
@@ -30,6 +29,8 @@ def _check(context: Context) -> Iterator[Finding]:
             if param is not None and kinds_of(context, param, root.function.scope) & NNX_OBJECTS:
                 if _without_weights(context, param) or always_new(context, param):
                     continue
+                if refilled(context, root.function, name):
+                    continue
                 yield finding(
                     RULE.code,
                     root.scope,
@@ -39,35 +40,20 @@ def _check(context: Context) -> Iterator[Finding]:
                 )
 
 
-_WEIGHTS = re.compile(r"\b(Param|BatchStat|Rngs|rngs|Optimizer|ModelAndOptimizer)\b")
-
-
 def _without_weights(context: Context, param: Param) -> bool:
     """Say whether all objects that a parameter gets are modules which make nothing to be trained, as solvers do."""
     originals = context.sources.originals(context.flow.here(param, param.function.scope))
     classes = {context.flow.classes.class_of(one) for one in originals}
-    if not classes or any(cls is None or not _set_once(context, cls) for cls in classes):
-        return False
-    related = {one for cls in classes if cls is not None for one in context.flow.classes.mro(cls)[0]}
-    return not any(_WEIGHTS.search(ast.unparse(cls.node)) for cls in related)
+    return bool(classes) and all(
+        cls is not None and set_once(context, cls) and weightless(context, cls) for cls in classes
+    )
 
 
 def _fixed(context: Context, cls: ClassFacts | None) -> bool:
     """Say whether objects of a class are no modules, and only their constructors give them anything."""
     if cls is None:
         return False
-    return "flax.nnx.Pytree" in context.flow.classes.mro(cls)[1] and _set_once(context, cls)
-
-
-def _set_once(context: Context, cls: ClassFacts) -> bool:
-    related = [*context.flow.classes.mro(cls)[0], *context.flow.classes.heirs(cls)]
-    stores = context.flow.fields.stores()
-    return not any(
-        event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"}
-        for name in {name for one in related for name in (*one.stores, *one.fields)}
-        for event in stores.get(name, ())
-        if event.scope.function is None or event.scope.function.owner in related
-    )
+    return "flax.nnx.Pytree" in context.flow.classes.mro(cls)[1] and set_once(context, cls)
 
 
 RULE = lint_rule(

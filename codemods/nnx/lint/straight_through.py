@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import Scope
+from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.lint.beside_loss import beside_loss
 from codemods.nnx.lint.origins import bound_once
-from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.places import each, in_test, written
+from codemods.nnx.nodes import last_word
 from codemods.nnx.values import Ref
 
 _STOP = "jax.lax.stop_gradient"
@@ -55,6 +58,8 @@ def blocked(context: Context, flat: Callable[[ast.expr, Scope], bool]) -> Iterat
         stops = scope.module.source.mentions(b"stop_gradient")
         if isinstance(node, ast.Call) and not (stops and len(node.args) == 1 and not node.keywords):
             continue
+        if isinstance(node, ast.Call) and _aimed_at(context, scope, node):
+            continue
         terms = _terms(context, scope, node, inner)
         if len(terms) > 2:
             found.append((scope, node, terms))
@@ -64,6 +69,108 @@ def blocked(context: Context, flat: Callable[[ast.expr, Scope], bool]) -> Iterat
         told = _wrong(context, scope, terms, flat)
         if told is not None:
             yield (scope, node, *told)
+
+
+_TARGETS = frozenset({"labels", "label", "targets", "target", "y_true"})
+_LOSS = re.compile(r"(^|_)(loss|l2|mse|mae|huber|entropy|error|divergence)(_|$)")
+
+
+def _aimed_at(context: Context, scope: Scope, stop: ast.Call) -> bool:
+    """Say whether what is stopped is a variable that others read with its gradient, or the target of a loss: it may be
+    an estimator, and is meant to give its value alone here."""
+    name = stop.args[0]
+    if not isinstance(name, ast.Name) or not _stops(context, scope, stop):
+        return False
+    nodes = context.bodies.nodes(scope)
+    within = {n for one in nodes if isinstance(one, ast.Call) and _stops(context, scope, one) for n in ast.walk(one)}
+    reads = [n for n in ast.walk(scope.node) if isinstance(n, ast.Name) and n.id == name.id]
+    if any(isinstance(n.ctx, ast.Load) and n not in within for n in reads):
+        return True
+    return any(
+        stop in one.args[1:] or any(k.value is stop and (k.arg or "") in _TARGETS for k in one.keywords)
+        for one in nodes
+        if isinstance(one, ast.Call) and _LOSS.search(last_word(one.func))
+    )
+
+
+def cancelled(context: Context) -> Iterator[tuple[Scope, ast.expr, str, str]]:
+    """Yield the losses of the difference between ``x`` and ``x + stop_gradient(q - x)``, with what is wrong and the way
+    out: the gradients of the two are the same.
+
+    Args:
+        context: the analysis.
+    """
+    for event in context.bodies.named("square", "mean", "sum", "norm", "abs", "l2_loss", "squared_error", "mse_loss"):
+        scope = event.scope
+        if scope.function is None or not scope.module.source.mentions(b"stop_gradient") or in_test(scope):
+            continue
+        if not _lost(event) or any(event.node in call.args for call in _stopping(context, scope)):
+            continue
+        pair = _compared(context, event)
+        for estimate, x in (pair, pair[::-1]) if pair is not None else ():
+            q = _put_through(context, scope, estimate, x)
+            if q and not beside_loss(context, scope.function, event.node):
+                text, name = ast.unparse(x), ast.unparse(estimate)
+                yield (
+                    scope,
+                    event.node,
+                    f"`{name}` is `{text}` with another value: the gradients of the two cancel, and this loss has none",
+                    f"compare `{text}` with what was put into it: {text} - jax.lax.stop_gradient({q})",
+                )
+                break
+
+
+def _stopping(context: Context, scope: Scope) -> list[ast.Call]:
+    calls = (n for n in context.bodies.nodes(scope) if isinstance(n, ast.Call))
+    return [call for call in calls if _stops(context, scope, call)]
+
+
+def _lost(event: CallEvent) -> bool:
+    """Say whether a call is a part of what is called a loss: a variable, or the function that gives it."""
+    statement, function = event.statement, event.scope.function
+    if isinstance(statement, ast.Return):
+        return function is not None and _LOSS.search(function.name) is not None
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return any(isinstance(one, ast.expr) and _CALLED.search(last_word(one)) is not None for one in targets)
+
+
+_CALLED = re.compile(r"loss|commit")
+
+
+def _compared(context: Context, event: CallEvent) -> tuple[ast.expr, ast.expr] | None:
+    """Return the two that a distance is taken of, as in ``jnp.mean((x - y) ** 2)`` or ``optax.l2_loss(x, y)``."""
+    call = event.node
+    word = last_word(call.func)
+    if word in {"l2_loss", "squared_error", "mse_loss"}:
+        return (call.args[0], call.args[1]) if len(call.args) == 2 else None
+    node = call.args[0] if call.args else getattr(call.func, "value", None)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        node = node.left
+    elif word in {"mean", "sum"}:
+        return None  # of a square, which is another call
+    node = written(context, node, event.scope) if isinstance(node, ast.Name) else node
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return node.left, node.right
+    return None
+
+
+def _put_through(context: Context, scope: Scope, estimate: ast.expr, x: ast.expr) -> str:
+    """Return ``q`` of an expression that is ``x + stop_gradient(q - x)``, by a variable too; empty if it is none."""
+    made = written(context, estimate, scope)
+    if not _is_sum(made) or not isinstance(x, ast.Name | ast.Attribute | ast.Subscript):
+        return ""
+    terms, text = _terms(context, scope, made, set()), ast.unparse(x)
+    own = sorted((one.sign, one.stopped) for one in terms if one.text == text)
+    rest = [one for one in terms if one.text != text]
+    if own != [(-1, True), (1, False)] or len(rest) != 1 or not rest[0].stopped or rest[0].sign < 0:
+        return ""
+    return rest[0].text if not isinstance(x, ast.Name) or _unchanged(context, scope, x, made) else ""
+
+
+def _unchanged(context: Context, scope: Scope, x: ast.Name, made: ast.expr) -> bool:
+    """Say whether a variable is not bound between an expression that reads it and another one."""
+    names = context.bodies.names(scope).get(x.id, ())
+    return not any(isinstance(n.ctx, ast.Store) and made.lineno <= n.lineno < x.lineno for n in names)
 
 
 def _terms(context: Context, scope: Scope, sum_: ast.expr, inner: set[ast.AST]) -> list[_Term]:

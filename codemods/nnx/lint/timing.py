@@ -25,13 +25,14 @@ _WAITING = frozenset(
 
 def _check(context: Context) -> Iterator[Finding]:
     for one in context.shared(measured):
-        if not one.awaited:
+        if not one.awaited and not _of_compiling(context, one.scope, one.node):
             yield finding(
                 RULE.code,
                 one.scope,
                 one.node,
                 "the time is taken before the compiled code is done",
-                "call jax.block_until_ready(result) first, and once before the first time to compile",
+                "call jax.block_until_ready(result) first"
+                + ("" if one.compiled else ", and once before the first time to compile"),
             )
 
 
@@ -43,11 +44,13 @@ class Measured:
         scope: the body that it is taken in.
         node: the difference.
         awaited: whether the result is waited for afterwards, by ``block_until_ready``.
+        compiled: whether what is measured was called before.
     """
 
     scope: Scope
     node: ast.BinOp
     awaited: bool
+    compiled: bool
 
 
 def measured(context: Context) -> list[Measured]:
@@ -69,7 +72,7 @@ def measured(context: Context) -> list[Measured]:
                     awaited = _awaited_after(context, scope, max(lines), read, ast.unparse(node.right))
                     # what stands between the clock and the difference may wait, too
                     if awaited or _unfinished(context, scope, max(lines), node):
-                        found.append(Measured(scope, node, awaited))
+                        found.append(Measured(scope, node, awaited, _called_before(context, scope, max(lines), read)))
     return found
 
 
@@ -79,6 +82,62 @@ def _reading(context: Context, node: ast.expr, scope: Scope) -> ast.Call | None:
     if not isinstance(value, Call) or not clock(context, node, scope):
         return None
     return value.node if context.bodies.home(value.node) is scope else None
+
+
+def _called_before(context: Context, scope: Scope, start: int, end: ast.expr) -> bool:
+    """Say whether the compiled code that is called between two lines is called before them, too."""
+    events = context.bodies.calls.get(scope, ())
+    before = {ast.unparse(one.node.func) for one in events if one.node.lineno < start}
+    return any(
+        ast.unparse(one.node.func) in before and _runs_compiled(context, one, start)
+        for one in events
+        if start < one.node.lineno <= end.lineno
+    )
+
+
+_TO_COMPILE = re.compile(r"compil|warm|tracing")
+_WITHOUT = re.compile(r"exclud|without|after|already|post|w/o|\bno\b|\bnot\b|pre-?compiled|minus")
+_ENDS = re.compile(r"[,;|\n]")
+
+
+def _of_compiling(context: Context, scope: Scope, node: ast.BinOp) -> bool:
+    """Say whether a time is shown or kept as the one that compiling takes, which a call is over with."""
+    targets = [
+        one
+        for n in context.bodies.nodes(scope)
+        if isinstance(n, ast.Assign) and any(part is node for part in ast.walk(n.value))
+        for one in n.targets
+    ]
+    if any(_tells(last_word(one) if not isinstance(one, ast.Subscript) else ast.unparse(one)) for one in targets):
+        return True
+    names = {one.id for one in targets if isinstance(one, ast.Name)}
+    shown: list[str] = []
+    for n in context.bodies.nodes(scope):
+        if isinstance(n, ast.JoinedStr):
+            shown += _beside(n.values, [isinstance(p, ast.FormattedValue) and _shows(p, names, node) for p in n.values])
+        elif isinstance(n, ast.Call) and last_word(n.func) in {"print", "info", "debug"}:
+            shown += _beside(n.args, [not isinstance(p, ast.JoinedStr) and _shows(p, names, node) for p in n.args])
+    return any(map(_tells, shown))
+
+
+def _shows(part: ast.expr, names: set[str], node: ast.BinOp) -> bool:
+    return any(n is node or (isinstance(n, ast.Name) and n.id in names) for n in ast.walk(part))
+
+
+def _beside(parts: list[ast.expr], chosen: list[bool]) -> list[str]:
+    """Return the texts around some parts of others: what stands before each, and behind it, up to the next comma."""
+    found = []
+    for place, wanted in enumerate(chosen):
+        if wanted:
+            before, behind = parts[max(place - 1, 0)], parts[min(place + 1, len(parts) - 1)]
+            for part, end in ((before, -1), (behind, 0)):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    found.append(_ENDS.split(part.value)[end])
+    return [" ".join(found)] if found else []
+
+
+def _tells(text: str) -> bool:
+    return bool(_TO_COMPILE.search(text.lower())) and not _WITHOUT.search(text.lower())
 
 
 _INTENDED = re.compile(r"dispatch|enqueue|launch|overhead|async|submit|queu")
@@ -242,14 +301,19 @@ def _unfinished(context: Context, scope: Scope, start: int, end: ast.expr) -> bo
             if event.node.lineno < end.lineno or word not in {"print", "info", "log"}:
                 return False
         elif not compiled:
-            compiled = bool(
-                jit_of(context, event)
-                or _given_compiled(context, event)
-                or _compiled_here(context, event)
-                or _helper_compiled(context, event)
-                or _awaited_before(context, event, start)
-            )
+            compiled = _runs_compiled(context, event, start)
     return compiled
+
+
+def _runs_compiled(context: Context, event: CallEvent, start: int) -> bool:
+    """Say whether a call runs compiled code, in whatever way."""
+    return bool(
+        jit_of(context, event)
+        or _given_compiled(context, event)
+        or _compiled_here(context, event)
+        or _helper_compiled(context, event)
+        or _awaited_before(context, event, start)
+    )
 
 
 def _waiting_inside(call: ast.Call) -> bool:

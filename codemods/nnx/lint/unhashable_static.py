@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from codemods.nnx.context import Context
 from codemods.nnx.facts import CallEvent, Scope
 from codemods.nnx.findings import Finding, Safety, finding
-from codemods.nnx.frames import Bound
 from codemods.nnx.kinds import Kind
 from codemods.nnx.lint.applied import option
 from codemods.nnx.lint.arrays import made_by_jax
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.listed_data import listed, stored
 from codemods.nnx.lint.places import fix, jit_of
-from codemods.nnx.lint.static_parts import DISPLAYS, LISTING, from_numpy, held
+from codemods.nnx.lint.static_parts import LISTING, from_numpy, held
 from codemods.nnx.lint.statics import static_arguments
 from codemods.nnx.lint.unhashable_objects import without_hash
-from codemods.nnx.values import Call, Function, Mapping, Ref, Sequence, Unknown, Value
+from codemods.nnx.values import Call, Unknown, Value
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -52,8 +52,7 @@ def _check(context: Context) -> Iterator[Finding]:
             or from_numpy(context, value, event.scope)
             or made_by_jax(context, value, event.scope)
         )
-        shown = isinstance(_origin(context, node, event.scope), DISPLAYS)
-        if not array and not shown and not _listed(context, value, event.scope):
+        if not array and not _is_listed(context, event, node, value):
             continue
         mended = None
         if isinstance(node, ast.List):
@@ -70,6 +69,13 @@ def _check(context: Context) -> Iterator[Finding]:
             else "use a tuple or a frozen dataclass",
             mended,
         )
+
+
+def _is_listed(context: Context, event: CallEvent, node: ast.expr, value: Value) -> bool:
+    """Say whether an argument is a list, dict or set on every way."""
+    if stored(context, node):
+        return False
+    return listed(context, context.flow.here(value, event.scope)) or _listed(context, value, event.scope)
 
 
 def _receiver(context: Context, event: CallEvent, node: ast.expr, name: str, told: set[str]) -> Finding | None:
@@ -101,37 +107,6 @@ def _counted(context: Context, event: CallEvent, name: str) -> str:
             if name in function.params:
                 return f": static_argnums counts from `self`, and {list(function.params).index(name)} is `{name}`"
     return ""
-
-
-def _origin(context: Context, node: ast.expr, scope: Scope) -> ast.AST:
-    """Return the display that a variable or field was made by, on every way, or the expression itself."""
-    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        return node
-    value = scope.module.values.get(node)
-    if value is None:
-        return node
-    sources = context.sources.all_of(context.flow.here(value, scope), _may_be_display)
-    made = [_display(context, one) for one in sources or ()]
-    return made[0] if made and all(isinstance(one, DISPLAYS) for one in made) and made[0] is not None else node
-
-
-def _may_be_display(value: Value) -> bool:
-    return isinstance(value, Sequence | Mapping | Call)
-
-
-def _display(context: Context, source: Bound) -> ast.AST | None:
-    """Return the display behind a value, also that of ``field(default_factory=lambda: [8, 8])``."""
-    value = source.value
-    if isinstance(value, Sequence | Mapping):
-        return value.node
-    if isinstance(value, Call) and context.flow.calls.callee_name(source) == "dataclasses.field":
-        factory = value.keyword("default_factory")
-        made = context.flow.follow(source, factory).value if factory is not None else None
-        if isinstance(made, Function) and len(made.facts.returns) == 1:
-            return _display(context, Bound(made.facts.returns[0]))
-        if isinstance(made, Ref) and made.name in LISTING:
-            return ast.List([], ast.Load())
-    return None
 
 
 def _listed(context: Context, value: Value | None, scope: Scope, depth: int = 0) -> bool:

@@ -11,13 +11,26 @@ from codemods.nnx.facts import FunctionFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.applied import option, skipped
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.names import ARRAY_METHODS, last
+from codemods.nnx.lint.names import ARRAY_METHODS, TREE_MAPS, last
 from codemods.nnx.lint.own_gradients import own_gradients
 from codemods.nnx.lint.places import shown
 from codemods.nnx.lint.shards import spec_of
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.lint.traced import Root
-from codemods.nnx.values import Attr, Call, Choice, Const, Free, Item, Mapping, Param, Sequence, Unknown, Value
+from codemods.nnx.values import (
+    Attr,
+    Call,
+    Choice,
+    Const,
+    Free,
+    Function,
+    Item,
+    Mapping,
+    Param,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 _REDUCING = frozenset({"mean", "sum", "max", "min", "prod", "std", "var"})
 _PURE = ("jax.numpy.", "jax.nn.", "optax.")
@@ -188,6 +201,9 @@ class _Varying:
         loss = self._differentiated(value, scope, env, depth)
         if loss is not None:
             return [loss, loss and self._unchecked]
+        if isinstance(value.callee, Attr) and value.callee.name == "update" and len(value.args) > 1:
+            stepped = self.of(value.args[0], scope, env, depth)  # updates and state of an optimizer of optax
+            return [stepped, stepped]
         inner = self._inner(value, scope)
         if inner is None:
             return None
@@ -268,6 +284,9 @@ class _Varying:
             return self.of(value.callee.base, scope, env, depth)
         if name.startswith(("jax.numpy.", "jax.nn.")) and not _LIKE.search(last(name)):
             return any(self.of(one, scope, env, depth) for one in value.args)
+        if name in TREE_MAPS or name == "optax.apply_updates":
+            mapped = value.args[1:] if name in TREE_MAPS else value.args
+            return not self._asks_others(value, name) and any(self.of(one, scope, env, depth) for one in mapped)
         if self._unchecked and self._gradient(value, scope, env, depth):
             return True
         inner = self._inner(value, scope)
@@ -277,6 +296,16 @@ class _Varying:
         if isinstance(function.returns[0], Sequence | Mapping):
             return False  # which part is taken is not known here
         return self.of(function.returns[0], function.scope, self._known(known, scope, env, depth), depth)
+
+    def _asks_others(self, call: Call, name: str) -> bool:
+        """Say whether a function that is mapped over trees may reduce over the devices."""
+        if name not in TREE_MAPS:
+            return False
+        function = call.args[0] if call.args else None
+        if not isinstance(function, Function):
+            return True
+        calls = self._context.bodies.calls.get(function.facts.scope, ())
+        return any(not self._context.flow.calls.name(event).startswith(_PURE) for event in calls)
 
     def _part(self, call: Call, index: Value, scope: Scope, env: dict[Param, bool], depth: int) -> bool:
         """Say whether a part of what a function of the project gives differs."""

@@ -5,56 +5,229 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import ModuleFacts
+from codemods.nnx.facts import FunctionFacts, ModuleFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
-from codemods.nnx.lint.places import foreign, in_test, resolved, written
-from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.places import foreign, in_test, position, resolved, written
+from codemods.nnx.lint.syntax import argument, constant
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call, Item, Param
 
-_CAUSAL = re.compile(rb"causal|\btril\b|autoregressive", re.I)
-# where the model or its caller moves the tokens, hides some of them, or encodes the whole
-_MOVED = re.compile(
-    rb"shift|\broll\(|prepend|\bmlm\b|masked_lm|bert|copy_?task|copying|reconstruct|auto_?encod|vq|latent|start_token"
-    rb"|\bsos\b|\[:, *:-1\]|\[:-1\]|\[:, *1:\]|\bpad\(",
+_CAUSAL = re.compile(
+    rb"causal|\btril\b|auto_?regressive|next.?token|\blm_|_lm\b|\bLM(?=[A-Z_]|Config|Model)|language.?model|\bgpt", re.I
+)
+# where not the next token is predicted
+_OTHER = re.compile(
+    rb"\bmlm\b|masked_lm|bert|copy_?task|copying|reconstruct|auto_?encod|vq|latent|diffusion|denois|corrupt|mask_token"
+    rb"|\[MASK\]|mask_id",
     re.I,
 )
+# where the model or its caller moves the tokens, hides some of them, or encodes the whole
+_MOVED = re.compile(
+    rb"shift|\broll\(|prepend|start_token|\bsos\b|\bbos|\[:, *:-1\]|\[:-1\]|\[:, *1:\]|\[\.\.\., *:-1\]|\bpad\(|concat",
+    re.I,
+)
+_LOSSES = {
+    "optax.softmax_cross_entropy_with_integer_labels": "labels",
+    "optax.losses.softmax_cross_entropy_with_integer_labels": "labels",
+    "optax.softmax_cross_entropy": "labels",
+}
+_DEPTH = 4
+
+
+class _Compared(NamedTuple):
+    """Logits and the labels that a loss compares them with."""
+
+    scope: Scope
+    node: ast.expr
+    logits: ast.expr
+    labels: ast.expr
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for event, name in foreign(context, "softmax_cross_entropy_with_integer_labels"):
-        logits, labels = argument(event.node, 0, "logits"), argument(event.node, 1, "labels")
-        if not name.startswith("optax.") or logits is None or not isinstance(labels, ast.Name) or in_test(event.scope):
+    told: set[ast.AST] = set()
+    for one in _compared(context):
+        labels = _of_one_hot(context, one.labels, one.scope)
+        if in_test(one.scope) or not isinstance(labels, ast.Name | ast.Attribute | ast.Subscript) or one.node in told:
             continue
-        made = written(context, logits, event.scope)
-        if not isinstance(made, ast.Call):
+        made = _model(context, one.logits, one.scope)
+        if made is None:
             continue
-        given = next((one for one in made.args if isinstance(one, ast.Name) and one.id == labels.id), None)
-        if given is None:
-            continue
-        one, other = resolved(context, given, event.scope), resolved(context, labels, event.scope)
-        if one is None or other is None or one.value != other.value:
-            continue
-        homes = {event.scope.module, *_homes(context, made, event.scope.module)}
-        texts = [home.source.data for home in homes]
-        if any(map(_CAUSAL.search, texts)) and not any(map(_MOVED.search, texts)):
+        given = next((part for part in _given(made) if _same(context, part, labels, one.scope)), None)
+        if given is not None and _repeats(context, made, one.scope):
+            told.add(one.node)
+            shown = ast.unparse(labels)
             yield finding(
                 RULE.code,
-                event.scope,
-                event.node,
-                f"the model sees each token of `{labels.id}` that it learns to predict",
-                f"predict the next one: logits[:, :-1] and {labels.id}[:, 1:]",
+                one.scope,
+                one.node,
+                f"the model sees each token of `{shown}` that it learns to predict",
+                f"predict the next one: logits[:, :-1] and {shown}[:, 1:]",
                 related=[(made, "given here")],
             )
 
 
-def _homes(context: Context, call: ast.Call, module: ModuleFacts) -> Iterator[ModuleFacts]:
-    """Yield the modules of what a call runs."""
+def _compared(context: Context) -> Iterator[_Compared]:
+    """Yield what losses compare, also those that a function of the project computes of its arguments."""
+    for found in _losses(context):
+        yield found
+        logits, labels = (found.scope.module.values.get(node) for node in (found.logits, found.labels))
+        if not isinstance(logits, Param) or not isinstance(labels, Param) or logits.function is not labels.function:
+            continue
+        for caller in context.flow.sites.callers(logits.function):
+            given = [argument(caller.node, position(param), param.name) for param in (logits, labels)]
+            if given[0] is not None and given[1] is not None and not caller.value.starred:
+                yield _Compared(caller.scope, caller.node, given[0], given[1])
+
+
+def _losses(context: Context) -> Iterator[_Compared]:
+    for event, name in foreign(context, "softmax_cross_entropy_with_integer_labels", "softmax_cross_entropy"):
+        logits, labels = argument(event.node, 0, "logits"), argument(event.node, 1, _LOSSES.get(name, ""))
+        if name in _LOSSES and logits is not None and labels is not None:
+            yield _Compared(event.scope, event.node, logits, labels)
+    for event, name in foreign(context, "take_along_axis"):
+        array, indices = argument(event.node, 0, "arr"), argument(event.node, 1, "indices")
+        if not name.startswith("jax.numpy.") or array is None or indices is None:
+            continue
+        made, chosen = written(context, array, event.scope), _without_axis(written(context, indices, event.scope))
+        if isinstance(made, ast.Call) and last_word(made.func) == "log_softmax" and made.args and chosen is not None:
+            yield _Compared(event.scope, event.node, made.args[0], chosen)
+
+
+def _without_axis(node: ast.expr) -> ast.expr | None:
+    """Return x in ``x[..., None]``, ``x[:, :, None]`` and ``jnp.expand_dims(x, -1)``."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "expand_dims" and node.args:
+        return node.args[0]
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
+        return None
+    *before, new = node.slice.elts
+    whole = all((isinstance(one, ast.Slice) and one.lower is one.upper is None) or _is(one, ...) for one in before)
+    return node.value if whole and (_is(new, None) or last_word(new) == "newaxis") else None
+
+
+def _is(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _of_one_hot(context: Context, node: ast.expr, scope: Scope) -> ast.expr:
+    """Return the labels that are written as rows of zeros and a one."""
+    made = written(context, node, scope)
+    return made.args[0] if isinstance(made, ast.Call) and last_word(made.func) == "one_hot" and made.args else node
+
+
+def _model(context: Context, logits: ast.expr, scope: Scope) -> ast.Call | None:
+    """Return the call that gives logits, also as one of its results."""
+    made = written(context, logits, scope)
+    value = scope.module.values.get(logits)
+    if isinstance(value, Item) and isinstance(value.base, Call) and isinstance(logits, ast.Name):
+        made = value.base.node
+    while isinstance(made, ast.Call) and last_word(made.func) == "astype" and isinstance(made.func, ast.Attribute):
+        made = written(context, made.func.value, scope)
+    return made if isinstance(made, ast.Call) and context.bodies.home(made) is scope else None
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
+def _same(context: Context, one: ast.expr, other: ast.expr, scope: Scope) -> bool:
+    """Say whether two expressions are the same array of tokens."""
+    if not isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
+        return False
+    if not isinstance(one, ast.Name) or not isinstance(other, ast.Name):
+        roots = _root(one), _root(other)
+        if ast.unparse(one) != ast.unparse(other) or not all(isinstance(root, ast.Name) for root in roots):
+            return False
+        if any(isinstance(n, ast.Slice) for n in ast.walk(one)):
+            return False
+        one, other = roots
+    first, second = resolved(context, one, scope), resolved(context, other, scope)
+    return first is not None and second is not None and first.value == second.value
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """Return the variable of ``batch["tokens"]`` or ``batch.tokens``."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node
+
+
+def _repeats(context: Context, model: ast.Call, scope: Scope) -> bool:
+    """Say whether a model is one that predicts the next token, and gets none of them moved by itself."""
+    functions = list(_functions(context, model, scope.module))
+    homes = {scope.module, *(one.scope.module for one in functions)}
+    texts = [home.source.data for home in homes]
+    if not any(map(_CAUSAL.search, texts)) or any(map(_OTHER.search, texts)):
+        return False
+    if not functions:
+        return not any(map(_MOVED.search, texts))
+    bodies = _bodies(context, functions)
+    if not any(_MOVED.search(ast.unparse(node).encode()) for node in bodies):
+        return True
+    return len(bodies) == 1 and _sees(functions[0])
+
+
+def _functions(context: Context, call: ast.Call, module: ModuleFacts) -> Iterator[FunctionFacts]:
+    """Yield what a call runs."""
     for one in module.calls:
         if one.node is call:
-            for callee, _ in context.flow.calls.invoked(context.flow.here(one.value, one.scope)):
-                yield callee.function.scope.module
+            invoked = context.flow.calls.invoked(context.flow.here(one.value, one.scope))
+            yield from (callee.function for callee, _ in invoked)
+
+
+def _bodies(context: Context, functions: list[FunctionFacts]) -> list[ast.AST]:
+    """Return the functions that some reach, and the classes of methods."""
+    found: dict[ast.AST, None] = {}
+    waiting = [(one, 0) for one in functions]
+    seen: set[FunctionFacts] = set()
+    while waiting:
+        one, depth = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        found[one.owner.node if one.owner is not None else one.node] = None
+        for event in context.bodies.calls.get(one.scope, ()) if depth < _DEPTH else ():
+            invoked = context.flow.calls.invoked(context.flow.here(event.value, event.scope))
+            waiting += [(callee.function, depth + 1) for callee, _ in invoked]
+    return list(found)
+
+
+def _sees(function: FunctionFacts) -> bool:
+    """Say whether what a function gives for each token goes back to this token on a way that moves nothing."""
+    node = function.node
+    if isinstance(node, ast.Lambda):
+        return False
+    direct = {name for name in function.params if _TOKENS.search(name)}
+    for statement in node.body:
+        if isinstance(statement, ast.Return):
+            return statement.value is not None and _reads(statement.value, direct)
+        if isinstance(statement, ast.Assign):
+            names = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+            direct = direct | names if _reads(statement.value, direct) else direct - names
+        elif not isinstance(statement, ast.Expr):
+            return False
+    return False
+
+
+_TOKENS = re.compile(r"^(x|xs|ids|tok|toks|tokens?|inputs?|seq|seqs|sequences?|input_ids|idx)$", re.I)
+
+
+def _reads(node: ast.AST, names: set[str]) -> bool:
+    """Say whether an expression reads some variables at the places that they have."""
+    if isinstance(node, ast.Name):
+        return node.id in names
+    if isinstance(node, ast.Attribute) and node.attr in {"shape", "ndim", "size", "dtype"}:
+        return False
+    if isinstance(node, ast.Call) and last_word(node.func) in {"pad", "roll", "concatenate", "zeros_like", "ones_like"}:
+        beside = last_word(node.func) == "concatenate" and constant(argument(node, 1, "axis")) in (-1, 2)
+        return beside and any(_reads(one, names) for one in node.args[:1])  # features beside features move no token
+    if isinstance(node, ast.Subscript) and any(isinstance(n, ast.Slice) for n in ast.walk(node.slice)):
+        if any(n.lower is not None or n.upper is not None for n in ast.walk(node.slice) if isinstance(n, ast.Slice)):
+            return False
+    return any(_reads(child, names) for child in ast.iter_child_nodes(node))
 
 
 _BAD = """\

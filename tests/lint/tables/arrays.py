@@ -674,6 +674,37 @@ class Net(nnx.Module):
     "NNX847": Cases(
         bad=(
             """\
+SIZE = 2
+def windows(series):
+    starts = jnp.arange(series.shape[0])
+    def one(start):
+        before = jax.lax.dynamic_slice(series, (start,), (SIZE,))  # NNX847
+        return before, jax.lax.dynamic_slice(series, (start + SIZE,), (1,))[0]
+    return jax.vmap(one)(starts)
+""",
+            """\
+def windows(series, size, hop):
+    starts = jnp.arange(series.shape[0] // hop) * hop
+    return jax.vmap(lambda s: jax.lax.dynamic_slice(series, (s,), (size,)))(starts)  # NNX847
+windows(x, size=2, hop=1)
+class Data:
+    def __init__(self, series, size=5):
+        self.series, self.size = series, size
+    def window(self, start):
+        return jax.lax.dynamic_slice_in_dim(self.series, start, self.size)  # NNX847
+    def all(self):
+        return jax.vmap(self.window)(jnp.arange(self.series.shape[0]))
+""",
+            """\
+def sums(v):
+    def body(total, i):
+        part = jax.lax.dynamic_slice_in_dim(v, i, 2)  # NNX847
+        return total + part.sum(), None
+    return jax.lax.scan(body, 0.0, jnp.arange(0, len(v)))[0]
+def stacked(v):
+    return jnp.stack([jax.lax.dynamic_slice(v, (i,), (2,)) for i in range(len(v))])  # NNX847
+""",
+            """\
 def energies(v, size):
     n = math.ceil(v.shape[0] / size)
     def body(total, i):
@@ -764,6 +795,30 @@ y = run(Bag(4), np.append([0, 1], -np.ones(3, np.int32)))
 """,
         ),
         clean=(
+            """\
+def windows(series, size):
+    starts = jnp.arange(series.shape[0] - size + 1)
+    return jax.vmap(lambda s: jax.lax.dynamic_slice(series, (s,), (size,)))(starts)
+print(windows(x, 2))
+def longer(series, size):
+    series, n = jnp.concatenate([series, jnp.zeros(size)]), series.shape[0]
+    return jax.vmap(lambda s: jax.lax.dynamic_slice(series, (s,), (size,)))(jnp.arange(n))
+print(longer(x, 2))
+""",
+            """\
+def rows(v):
+    return jax.vmap(lambda s: jax.lax.dynamic_slice(v, (s, 0), (1, v.shape[1])))(jnp.arange(v.shape[0]))
+print(rows(jnp.ones((2, 3))))
+def parts(v):
+    return jax.vmap(lambda s: jax.lax.dynamic_slice(v, (s,), (3,)))(jnp.arange(0, v.shape[0], 3))
+print(parts(jnp.ones(6)))
+""",
+            """\
+def windows(v):
+    found = jax.vmap(lambda s: jax.lax.dynamic_slice(v, (s,), (2,)))(jnp.arange(v.shape[0]))
+    return found[: v.shape[0] - 1]
+print(windows(x))
+""",
             """\
 def energies(v, size):
     n = math.ceil(v.shape[0] / size)

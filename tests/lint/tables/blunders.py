@@ -98,6 +98,54 @@ class Attention(nnx.Module):
         b, t, d = x.shape
         return x.reshape((b, self.n_heads, t, d // self.n_heads))  # NNX974
 """,
+            """\
+class A(nnx.Module):
+    def __init__(self, d, h, rngs):
+        self.h = h
+        self.q = nnx.Linear(d, d, rngs=rngs)
+        self.k = nnx.Linear(d, d, rngs=rngs)
+        self.v = nnx.Linear(d, d, rngs=rngs)
+        self.o = nnx.Linear(d, d, rngs=rngs)
+        self.drop = nnx.Dropout(0.1, rngs=rngs)
+    def _split_heads(self, x):
+        b, n, d = x.shape
+        return x.reshape(b, n, self.h, d // self.h).swapaxes(1, 2)
+    def __call__(self, x):
+        batch, length, _ = x.shape
+        q, k, v = self._split_heads(self.q(x)), self._split_heads(self.k(x)), self._split_heads(self.v(x))
+        scores = jnp.einsum("bhqd,bhkd->bhqk", q, k)
+        weights = self.drop(nnx.softmax(scores, axis=-1))
+        out = jnp.einsum("bhqk,bhkd->bhqd", weights, v)
+        out = out.reshape(batch, length, -1)  # NNX974
+        return self.o(out)
+""",
+            """\
+def split(x, heads):
+    return jnp.transpose(jnp.reshape(x, (x.shape[0], x.shape[1], heads, -1)), (0, 2, 1, 3))
+def attention(q, k, v, heads):
+    b, t, d = q.shape
+    qh, kh, vh = split(q, heads), split(k, heads), split(v, heads)
+    w = jax.nn.softmax(jnp.matmul(qh, jnp.swapaxes(kh, -1, -2)), -1)
+    return jnp.reshape(jnp.matmul(w, vh), (b, t, d))  # NNX974
+""",
+            """\
+def attention(x, wqkv, heads):
+    b, t, d = x.shape
+    qkv = (x @ wqkv).reshape(b, t, 3, heads, d // heads).transpose(2, 0, 3, 1, 4)
+    q, k, v = qkv[0], qkv[1], qkv[2]
+    w = jax.nn.softmax(q @ k.swapaxes(-2, -1), -1)
+    return (w @ v).reshape(b, t, d)  # NNX974
+""",
+            """\
+def attention(q, k, v, heads):
+    B, T, D = q.shape
+    def sh(z):
+        return z.reshape(B, T, heads, D // heads).transpose((0, 2, 1, 3))
+    w = jax.nn.softmax(sh(q) @ jnp.moveaxis(sh(k), -1, -2), -1)
+    ctx = w @ sh(v)
+    b, h, t, e = ctx.shape
+    return ctx.reshape(b, t, h * e)  # NNX974
+""",
         ),
         clean=(
             "def heads(x, n):\n    b, t, d = x.shape\n    return x.reshape(b, t, n, d // n).swapaxes(1, 2)\n",
@@ -106,6 +154,60 @@ class Attention(nnx.Module):
             "def chunks(x, n):\n    b, t, c = x.shape\n    return x.reshape(b, n, t // n, c)\n",
             "def patches(x, p):\n    b, h, w, c = x.shape\n    return x.reshape(b, h // p, p, w // p, p, c)\n",
             "def like(x, y):\n    b, t = y.shape\n    return x.reshape(t, b)\n",
+            """\
+class A(nnx.Module):
+    def __init__(self, d, h, rngs):
+        self.h = h
+        self.q = nnx.Linear(d, d, rngs=rngs)
+        self.k = nnx.Linear(d, d, rngs=rngs)
+        self.v = nnx.Linear(d, d, rngs=rngs)
+        self.o = nnx.Linear(d, d, rngs=rngs)
+        self.drop = nnx.Dropout(0.1, rngs=rngs)
+    def _split_heads(self, x):
+        b, n, d = x.shape
+        return x.reshape(b, n, self.h, d // self.h).swapaxes(1, 2)
+    def __call__(self, x):
+        batch, length, _ = x.shape
+        q, k, v = self._split_heads(self.q(x)), self._split_heads(self.k(x)), self._split_heads(self.v(x))
+        scores = jnp.einsum("bhqd,bhkd->bhqk", q, k)
+        weights = self.drop(nnx.softmax(scores, axis=-1))
+        out = jnp.einsum("bhqk,bhkd->bqhd", weights, v)
+        out = out.reshape(batch, length, -1)
+        return self.o(out)
+print(A(4, 2, nnx.Rngs(0))(jnp.ones((2, 3, 4))).shape)
+""",
+            """\
+def attention(x, wqkv, heads):
+    b, t, d = x.shape
+    qkv = (x @ wqkv).reshape(b, t, 3, heads, d // heads).transpose(2, 0, 3, 1, 4)
+    q, k, v = qkv[0], qkv[1], qkv[2]
+    w = jax.nn.softmax(q @ k.swapaxes(-2, -1), -1)
+    return (w @ v).transpose(0, 2, 1, 3).reshape(b, t, d)
+print(attention(jnp.ones((2, 3, 4)), jnp.ones((4, 12)), 2).shape)
+""",
+            """\
+def attention(q, k, v, heads):
+    B, T, D = q.shape
+    def sh(z):
+        return z.reshape(B, T, heads, D // heads).transpose((0, 2, 1, 3))
+    w = jax.nn.softmax(sh(q) @ jnp.moveaxis(sh(k), -1, -2), -1)
+    ctx = w @ sh(v)
+    b, h, t, e = ctx.shape
+    return ctx.swapaxes(1, 2).reshape(b, t, h * e)
+print(attention(jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), 2).shape)
+""",
+            """\
+def f(x, h):
+    b, t, d = x.shape
+    y = x.reshape(b, t, h, d // h).transpose(0, 2, 1, 3)
+    return y.reshape(b * h, t, d // h)
+""",
+            """\
+def f(x, h):
+    b, t, d = x.shape
+    y = x.reshape(b, t, h, d // h).transpose(0, 2, 3, 1)
+    return y.reshape(b, h, d // h * t)
+""",
         ),
     ),
     "NNX975": Cases(
@@ -153,8 +255,48 @@ def attend(q, k, v, mixing):
             "    return nnx.softmax(scores + seen * -1e9)  # NNX976\n",
             f"def attend(q, k):\n{_QK}    hidden = jnp.triu(jnp.ones(scores.shape[-2:], bool), k=1)\n"
             "    return nnx.softmax(jnp.where(hidden, scores, -jnp.inf))  # NNX976\n",
+            """\
+PAD = 0
+def attend(q, k, v, ids):
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k)
+    valid = ids != PAD
+    scores = jnp.where(valid[:, None, :, None], scores, -1e9)  # NNX976
+    return jax.nn.softmax(scores, -1) @ v
+""",
+            """\
+def attend(q, k, v, ids, lengths):
+    valid = jnp.arange(ids.shape[1])[None, :] < lengths[:, None]
+    scores = jnp.where(valid[:, :, None], q @ k.swapaxes(1, 2), -jnp.inf)  # NNX976
+    return jax.nn.softmax(scores, axis=-1) @ v
+""",
         ),
         clean=(
+            """\
+PAD = 0
+def attend(q, k, v, ids):
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k)
+    valid = ids != PAD
+    scores = jnp.where(valid[:, None, None, :], scores, -1e9)
+    return jax.nn.softmax(scores, -1) @ v
+""",
+            """\
+def attend(q, k, v, ids, lengths):
+    valid = jnp.arange(ids.shape[1])[None, :] < lengths[:, None]
+    scores = jnp.where(valid[:, None, :], q @ k.swapaxes(1, 2), -jnp.inf)
+    return jax.nn.softmax(scores, axis=-1) @ v
+""",
+            """\
+def attend(q, k, v, ids):
+    valid = ids != 0
+    scores = jnp.where(valid[:, None, :], q @ k.swapaxes(1, 2), -1e9)
+    scores = jnp.where(valid[:, :, None], scores, -1e9)
+    return jax.nn.softmax(scores, axis=-1) @ v
+""",
+            """\
+def pool(x, tokens):
+    keep = tokens != 0
+    return jax.nn.softmax(jnp.where(keep[:, :, None], x, -1e9), axis=1)
+""",
             f"def attend(q, k):\n{_QK}    mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))\n"
             "    return jax.nn.softmax(jnp.where(mask, scores, -1e9))\n",
             f"def attend(q, k):\n{_QK}    mask = jnp.tril(jnp.ones(scores.shape[-2:]))\n"
@@ -487,6 +629,35 @@ def loss(params, batch):
     logits = apply(params, tokens)
     return optax.softmax_cross_entropy_with_integer_labels(logits=logits, labels=tokens).mean()  # NNX990
 """,
+            # entries of a batch, one-hot labels, and logarithms that are chosen from
+            """\
+def loss(model, batch):
+    logits = model(batch["tokens"], nnx.make_causal_mask(batch["tokens"]))
+    return optax.softmax_cross_entropy_with_integer_labels(logits, batch["tokens"]).mean()  # NNX990
+""",
+            """\
+def apply(params, tokens):
+    hidden = params["embed"][tokens]
+    seen = jnp.tril(jnp.ones((tokens.shape[1],) * 2))
+    return (seen @ hidden) @ params["out"]
+def loss(params, tokens):
+    logp = jax.nn.log_softmax(apply(params, tokens), axis=-1)
+    return -jnp.take_along_axis(logp, tokens[..., None], axis=-1).mean()  # NNX990
+params = {"embed": jnp.ones((5, 4)), "out": jnp.ones((4, 5))}
+print(loss(params, jnp.zeros((2, 3), int)))
+""",
+            """\
+def lm_logits(params, tokens):
+    hidden = params["embed"][tokens]
+    before = jnp.pad(hidden, ((0, 0), (1, 0), (0, 0)))[:, :-1]
+    return jnp.tanh(hidden + before) @ params["out"]
+def lm_loss(params, tokens):
+    logits = lm_logits(params, tokens)
+    labels = jax.nn.one_hot(tokens, 5)
+    return optax.softmax_cross_entropy(logits, labels).mean()  # NNX990
+params = {"embed": jnp.ones((5, 4)), "out": jnp.ones((4, 5))}
+print(lm_loss(params, jnp.zeros((2, 3), int)))
+""",
         ),
         clean=(
             """\
@@ -516,6 +687,26 @@ def loss(model, tokens):
     inputs = hide(tokens)
     logits = model(inputs, nnx.make_causal_mask(inputs))
     return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()
+""",
+            # only what was before each token is seen
+            """\
+def lm_logits(params, tokens):
+    hidden = params["embed"][tokens]
+    before = jnp.pad(hidden, ((0, 0), (1, 0), (0, 0)))[:, :-1]
+    return jnp.tanh(before) @ params["out"]
+def lm_loss(params, tokens):
+    logits = lm_logits(params, tokens)
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()
+params = {"embed": jnp.ones((5, 4)), "out": jnp.ones((4, 5))}
+print(lm_loss(params, jnp.zeros((2, 3), int)))
+""",
+            """\
+def lm_loss(params, tokens):
+    logits = params["embed"][tokens] @ params["out"]
+    logp = jax.nn.log_softmax(logits[:, :-1], axis=-1)
+    return -jnp.take_along_axis(logp, tokens[:, 1:, None], axis=-1).mean()
+params = {"embed": jnp.ones((5, 4)), "out": jnp.ones((4, 5))}
+print(lm_loss(params, jnp.zeros((2, 3), int)))
 """,
         ),
     ),

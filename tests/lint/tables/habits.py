@@ -433,8 +433,63 @@ weights = Net().init(key, jnp.ones((2, 4, 4)))
             "        h = nn.Embed(9, 4)(ids)\n        hidden = ~(ids != pad_idx)\n"
             "        return nn.MultiHeadDotProductAttention(2)(h, h, mask=hidden[:, None, None])  # NNX732\n"
             "Old().init_with_output(jax.random.key(7), jnp.array([[5, 8, 2, 0]]))\n",
+            """\
+def attend(q, k, v, tokens, pad_id):
+    keep = tokens != pad_id
+    return nnx.dot_product_attention(q, k, v, mask=keep[:, None, :, None])  # NNX732
+""",
+            """\
+class E(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)
+    def __call__(self, h, tokens):
+        mask = (tokens > 0)[:, None, :, jnp.newaxis]
+        return self.attn(h, mask=mask)  # NNX732
+""",
+            """\
+class E(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)
+    def __call__(self, h, tokens):
+        mask = self.make_mask(tokens)
+        return self.attn(h, mask=mask)  # NNX732
+    def make_mask(self, tokens):
+        return jnp.not_equal(tokens, 0)[:, None, :, None]
+""",
         ),
         clean=(
+            """\
+def attend(q, k, v, tokens, pad_id):
+    keep = tokens != pad_id
+    return nnx.dot_product_attention(q, k, v, mask=keep[:, None, None, :])
+print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.array([[1, 2, 0]]), 0).shape)
+""",
+            """\
+class E(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)
+    def __call__(self, h, tokens):
+        mask = (tokens > 0)[:, None, jnp.newaxis, :]
+        return self.attn(h, mask=mask)
+print(E(nnx.Rngs(0))(jnp.ones((1, 3, 8)), jnp.array([[1, 2, 0]])).shape)
+""",
+            """\
+class E(nnx.Module):
+    def __init__(self, rngs):
+        self.attn = nnx.MultiHeadAttention(2, 8, decode=False, rngs=rngs)
+    def __call__(self, h, tokens):
+        mask = self.make_mask(tokens)
+        return self.attn(h, mask=mask)
+    def make_mask(self, tokens):
+        return jnp.not_equal(tokens, 0)[:, None, None, :]
+print(E(nnx.Rngs(0))(jnp.ones((1, 3, 8)), jnp.array([[1, 2, 0]])).shape)
+""",
+            """\
+def attend(q, k, v, tokens, pad_id):
+    keep = tokens != pad_id
+    return nnx.dot_product_attention(q, k, v, mask=keep[:, None, :, None] & keep[:, None, None, :])
+print(attend(jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.ones((1, 3, 2, 4)), jnp.array([[1, 2, 0]]), 0).shape)
+""",
             _ENCODER + "    def __call__(self, tokens):\n        keep = tokens != PAD\n"
             "        return self.attention(self.embed(tokens), mask=keep[:, None, None])\n"
             "Encoder(nnx.Rngs(7))(tokens)\n",

@@ -1407,6 +1407,57 @@ def total(v):
     "NNX869": Cases(
         bad=(
             """\
+class Chain:
+    def __init__(self, start, moves):
+        self.start = jnp.asarray(start)
+        self.moves = jnp.asarray(moves)
+    def walk(self, z, k):
+        return jax.random.categorical(k, self.moves[z])  # NNX869
+chain = Chain([0.5, 0.5], moves=[[0.9, 0.1], [0.2, 0.8]])
+""",
+            """\
+def rates(tokens, n):
+    counts = jnp.ones((n, n)).at[tokens[:-1], tokens[1:]].add(1.0)
+    totals = counts.sum(axis=1, keepdims=True)
+    return counts / totals
+def sampled(k, rates, z):
+    return jax.vmap(lambda k: jax.random.categorical(k, rates[z]))(jax.random.split(k, 4))  # NNX869
+print(sampled(key, rates(jnp.array([0, 1, 2, 1]), 3), 0))
+""",
+            """\
+def resampled(k, weights, particles):
+    weights = weights / jnp.sum(weights)
+    return particles[jax.random.categorical(k, weights, shape=(3,))]  # NNX869
+""",
+            """\
+from dataclasses import dataclass
+@dataclass
+class Mixture:
+    weights: tuple = (0.7, 0.3)
+class Policy:
+    def __init__(self, logits):
+        self.probs = jax.nn.softmax(logits)
+    def act(self, k):
+        return jax.random.categorical(k, self.probs)  # NNX869
+def drawn(k, mixture, log_probs):
+    k, j = jax.random.split(k)
+    part = jax.random.categorical(k, jnp.array(mixture.weights))  # NNX869
+    return part, jax.random.categorical(j, jnp.exp(log_probs))  # NNX869
+drawn(key, Mixture(), x)
+""",
+            """\
+def units(k, w, v):
+    logits = v @ w
+    return jax.random.bernoulli(k, logits)  # NNX869
+""",
+            """\
+moves = jnp.array([[0.9, 0.1], [0.2, 0.8]])
+def walk(keys, z):
+    return jax.vmap(jax.random.categorical)(keys, moves[z])  # NNX869
+def start(k, logits):
+    return jax.random.choice(k, 3, p=logits)  # NNX869
+""",
+            """\
 chances = jnp.array([[0.9, 0.1], [0.2, 0.8]])
 def walk(z, k):
     return jax.random.categorical(k, chances[z]), z  # NNX869
@@ -1454,6 +1505,48 @@ loss(Net(nnx.Rngs(0)), x)
 """,
         ),
         clean=(
+            """\
+class Chain:
+    def __init__(self, moves, scores):
+        self.moves = jnp.asarray(moves)
+        self.scores = jnp.asarray(scores)
+    def walk(self, z, k):
+        k, j = jax.random.split(k)
+        return jax.random.categorical(k, jnp.log(self.moves[z])), jax.random.categorical(j, self.scores[z])
+chain = Chain([[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [2.0, 1.0]])
+print(chain.walk(0, key))
+""",
+            """\
+def resampled(k, weights):
+    weights = weights / jnp.sum(weights)
+    return jax.random.categorical(k, jnp.log(weights), shape=(3,))
+print(resampled(key, x))
+""",
+            """\
+moves = jnp.array([[0.9, 0.1], [0.2, 0.8]])
+def walk(keys, z):
+    return jax.vmap(jax.random.categorical)(keys, jnp.log(moves[z]))
+print(walk(jax.random.split(key, 2), jnp.array([0, 1])))
+""",
+            """\
+def drawn(k, logits):
+    k, j = jax.random.split(k)
+    scaled = logits / jnp.max(jnp.abs(logits))
+    return jax.random.categorical(k, scaled), jax.random.categorical(j, logits / logits.shape[0])
+print(drawn(key, x))
+""",
+            """\
+def drawn(k, logits):
+    k, j = jax.random.split(k)
+    return jax.random.bernoulli(k, jax.nn.sigmoid(logits)), jax.random.choice(j, 3, p=jax.nn.softmax(logits))
+print(drawn(key, x))
+""",
+            """\
+def rates(tokens):
+    counts = jnp.ones((3, 3)).at[tokens[:-1], tokens[1:]].add(1.0)
+    return jnp.log(counts / counts.sum(-1, keepdims=True))
+print(jax.random.categorical(key, rates(jnp.array([0, 1, 2]))[0]))
+""",
             """\
 chances = jnp.array([[0.9, 0.1], [0.2, 0.8]])
 scores = jnp.array([0.5, 0.25, 0.0])

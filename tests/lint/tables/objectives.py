@@ -126,6 +126,29 @@ CASES = {
             + _BY_PARAMS,
             # by name, in a squared error of its own
             _target(_OF_MODULE.replace("optax.huber_loss(value, target)", "jnp.square(target - value)")) + _BY_MODULE,
+            # the error of one step, without a name for the target
+            _AGENT
+            + """\
+def td_loss(net, obs, next_obs, rewards):
+    value, later = net(obs)[1][:, 0], net(next_obs)[1][:, 0]
+    delta = rewards + 0.9 * later - value  # NNX778
+    return (delta**2).mean()
+grads = nnx.grad(td_loss)(agent, obs, obs, returns)
+""",
+            # by a function of its own, and one that the loss is given
+            _OF_PARAMS.replace("    best = q_net(params, next_obs).max(-1)\n", "").replace(
+                "rewards + gamma * best", "target_of(params, next_obs, rewards, gamma)"
+            )
+            + """\
+def target_of(params, next_obs, rewards, gamma):
+    return rewards + gamma * q_net(params, next_obs).max(-1)  # NNX778
+"""
+            + _BY_PARAMS,
+            """\
+def td_loss(params, values, states, rewards, next_states):
+    return jnp.mean((rewards + 0.9 * values(params, next_states) - values(params, states)) ** 2)  # NNX778
+grads = jax.grad(td_loss)(jnp.ones(4), lambda table, places: table[places], jnp.arange(3), jnp.ones(3), jnp.arange(3))
+""",
         ),
         clean=(
             _OF_PARAMS.replace("rewards + gamma * best", "jax.lax.stop_gradient(rewards + gamma * best)") + _BY_PARAMS,
@@ -141,6 +164,26 @@ CASES = {
             _OF_MODULE.replace("optax.huber_loss(value, target)", "(target + value)") + _BY_MODULE,
             # the residual gradient, which is meant
             _OF_PARAMS.replace("td_loss", "residual_loss") + _BY_PARAMS.replace("td_loss", "residual_loss"),
+            # the error of one step as a number, and a target that is computed before
+            """\
+def value(params, states):
+    return params[states]
+def moved(params, states, rewards, next_states):
+    delta = rewards + 0.9 * value(params, next_states) - value(params, states)
+    slope = jax.grad(lambda params: value(params, states).sum())(params)
+    return params + 0.1 * delta.mean() * slope
+print(moved(jnp.ones(4), jnp.arange(3), jnp.ones(3), jnp.arange(3)))
+""",
+            """\
+def value(params, states):
+    return params[states]
+def target_of(params, next_states, rewards):
+    return rewards + 0.9 * value(params, next_states)
+def moved(params, states, rewards, next_states):
+    target = target_of(params, next_states, rewards)
+    return jax.grad(lambda params: jnp.mean((value(params, states) - target) ** 2))(params)
+print(moved(jnp.ones(4), jnp.arange(3), jnp.ones(3), jnp.arange(3)))
+""",
         ),
     ),
     "NNX734": Cases(

@@ -88,8 +88,130 @@ CASES: dict[str, Cases] = {
             _COLUMN + "def outer(m, v, t):\n    y = m(v)\n    def error(scale):\n"
             "        return ((scale * y - t) ** 2).mean()  # NNX800\n    return jax.grad(error)(2.0)\n"
             "print(outer(one, data, goal))\n",
+            """\
+class ActorCritic(nnx.Module):
+    def __init__(self, rngs):
+        self.torso = nnx.Linear(3, 8, rngs=rngs)
+        self.policy = nnx.Linear(8, 4, rngs=rngs)
+        self.value = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, obs):
+        h = nnx.tanh(self.torso(obs))
+        return self.policy(h), self.value(h)
+def a2c_loss(net, obs, actions, returns):
+    logits, values = net(obs)
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.take_along_axis(log_probs, actions[:, None], axis=1)[:, 0]
+    advantages = returns - values
+    return -jnp.mean(chosen * jax.lax.stop_gradient(advantages))  # NNX800
+def run(batch):
+    return a2c_loss(ActorCritic(nnx.Rngs(0)), *batch)
+""",
+            """\
+class ActorCritic(nnx.Module):
+    def __init__(self, rngs):
+        self.torso = nnx.Linear(3, 8, rngs=rngs)
+        self.policy = nnx.Linear(8, 4, rngs=rngs)
+        self.value = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, obs):
+        h = nnx.tanh(self.torso(obs))
+        return self.policy(h), self.value(h)
+def a2c_loss(net, obs, actions, returns):
+    logits, values = net(obs)
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.sum(log_probs * jax.nn.one_hot(actions, 4), axis=-1)
+    advantages = returns - values
+    return -jnp.mean(chosen * jax.lax.stop_gradient(advantages))  # NNX800
+def run(batch):
+    return a2c_loss(ActorCritic(nnx.Rngs(0)), *batch)
+""",
+            """\
+class ActorCritic(nnx.Module):
+    def __init__(self, rngs):
+        self.torso = nnx.Linear(3, 8, rngs=rngs)
+        self.policy = nnx.Linear(8, 4, rngs=rngs)
+        self.value = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, obs):
+        h = nnx.tanh(self.torso(obs))
+        return self.policy(h), self.value(h)
+def a2c_loss(net, obs, actions, returns):
+    logits, values = net(obs)
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.take_along_axis(log_probs, actions[:, None], axis=-1).squeeze(-1)
+    advantages = returns - values
+    return -jnp.mean(chosen * jax.lax.stop_gradient(advantages))  # NNX800
+def run(batch):
+    return a2c_loss(ActorCritic(nnx.Rngs(0)), *batch)
+""",
         ),
         clean=(
+            """\
+class ActorCritic(nnx.Module):
+    def __init__(self, rngs):
+        self.torso = nnx.Linear(3, 8, rngs=rngs)
+        self.policy = nnx.Linear(8, 4, rngs=rngs)
+        self.value = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, obs):
+        h = nnx.tanh(self.torso(obs))
+        return self.policy(h), self.value(h)[:, 0]
+def a2c_loss(net, obs, actions, returns):
+    logits, values = net(obs)
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.take_along_axis(log_probs, actions[:, None], axis=1)[:, 0]
+    advantages = returns - values
+    return -jnp.mean(chosen * jax.lax.stop_gradient(advantages))
+print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jnp.ones(5)).shape)
+""",
+            """\
+class ActorCritic(nnx.Module):
+    def __init__(self, rngs):
+        self.torso = nnx.Linear(3, 8, rngs=rngs)
+        self.policy = nnx.Linear(8, 4, rngs=rngs)
+        self.value = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, obs):
+        h = nnx.tanh(self.torso(obs))
+        return self.policy(h), self.value(h)[:, 0]
+def a2c_loss(net, obs, actions, returns):
+    logits, values = net(obs)
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.sum(log_probs * jax.nn.one_hot(actions, 4), axis=-1)
+    advantages = returns - values
+    return -jnp.mean(chosen * jax.lax.stop_gradient(advantages))
+print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jnp.ones(5)).shape)
+""",
+            """\
+class ActorCritic(nnx.Module):
+    def __init__(self, rngs):
+        self.torso = nnx.Linear(3, 8, rngs=rngs)
+        self.policy = nnx.Linear(8, 4, rngs=rngs)
+        self.value = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, obs):
+        h = nnx.tanh(self.torso(obs))
+        return self.policy(h), self.value(h)[:, 0]
+def a2c_loss(net, obs, actions, returns):
+    logits, values = net(obs)
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.take_along_axis(log_probs, actions[:, None], axis=-1).squeeze(-1)
+    advantages = returns - values
+    return -jnp.mean(chosen * jax.lax.stop_gradient(advantages))
+print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jnp.ones(5)).shape)
+""",
+            """\
+class ActorCritic(nnx.Module):
+    def __init__(self, rngs):
+        self.torso = nnx.Linear(3, 8, rngs=rngs)
+        self.policy = nnx.Linear(8, 4, rngs=rngs)
+        self.value = nnx.Linear(8, 1, rngs=rngs)
+    def __call__(self, obs):
+        h = nnx.tanh(self.torso(obs))
+        return self.policy(h), self.value(h)
+def a2c_loss(net, obs, actions, returns):
+    logits, values = net(obs)
+    log_probs = jax.nn.log_softmax(logits)
+    chosen = jnp.sum(log_probs * jax.nn.one_hot(actions, 4), axis=-1, keepdims=True)
+    advantages = returns - values
+    return -jnp.mean(chosen * jax.lax.stop_gradient(advantages))
+print(a2c_loss(ActorCritic(nnx.Rngs(0)), jnp.ones((5, 3)), jnp.arange(5) % 4, jnp.ones((5, 1))).shape)
+""",
             _COLUMN + "rewards, dones = np.random.rand(4), np.random.RandomState(0).rand(4) > 0.5\n"
             "@nnx.jit\ndef target(m, v, r, done):\n    return r + 0.9 * (1 - done) * m(v).squeeze(-1)\n"
             "print(target(one, data, rewards, dones))\n",
@@ -340,8 +462,63 @@ step = jax.grad(loss)
             "class Codes(nnx.Module):\n    def __call__(self, z):\n        soft = jax.nn.softmax(z)\n"
             "        hard = jax.nn.one_hot(jnp.argmax(soft, -1), z.shape[-1])\n        out = soft + hard - soft\n"
             "        return jax.lax.stop_gradient(out)  # NNX884\n",
+            """\
+def loss(w, v):
+    encoded = w * v
+    nearest = jnp.round(encoded)
+    code = encoded + jax.lax.stop_gradient(nearest - encoded)
+    commitment_loss = jnp.mean(jnp.square(encoded - code))  # NNX884
+    return jnp.mean(code) + 0.25 * commitment_loss
+print(jax.grad(loss)(x, x))
+""",
+            """\
+class Quantizer:
+    def __call__(self, z):
+        q = jnp.floor(z)
+        q = z + jax.lax.stop_gradient(q - z)
+        distance = q - z
+        loss = (distance**2).mean()  # NNX884
+        return q, loss
+""",
+            "def vq_loss(z, q):\n    through = jax.lax.stop_gradient(q - z) + z\n"
+            "    return jnp.sum(optax.l2_loss(z, through))  # NNX884\n",
+            "def wrong(z):\n    q = jnp.round(z)\n    through = z + jax.lax.stop_gradient(q - z)\n"
+            "    return jax.lax.stop_gradient(through)  # NNX884\n",
         ),
         clean=(
+            """\
+def loss(w, v):
+    encoded = w * v
+    nearest = jnp.round(encoded)
+    code = encoded + jax.lax.stop_gradient(nearest - encoded)
+    commitment_loss = jnp.mean(jnp.square(encoded - jax.lax.stop_gradient(code)))
+    seen_error = jnp.mean(jnp.square(encoded - code))
+    return jnp.mean(code) + 0.25 * commitment_loss, seen_error
+print(jax.grad(loss, has_aux=True)(x, x))
+""",
+            """\
+def loss(w, v):
+    encoded = w * v
+    code = encoded + jax.lax.stop_gradient(jnp.round(encoded) - encoded)
+    quantization_loss = jnp.mean((encoded - code) ** 2)
+    return jnp.mean(code), {"quantization": quantization_loss}
+print(jax.grad(loss, has_aux=True)(x, x))
+""",
+            """\
+def loss(w, v):
+    z = w * v
+    hard = z + jax.lax.stop_gradient(jnp.round(z) - z)
+    return optax.softmax_cross_entropy(logits=z, labels=jax.lax.stop_gradient(hard)).mean()
+print(jax.grad(loss)(x, x))
+""",
+            """\
+def vq_loss(z, codes):
+    q = codes[jnp.argmin((codes - z) ** 2)]
+    through = z + jax.lax.stop_gradient(q - z)
+    codebook_loss = jnp.mean((q - jax.lax.stop_gradient(z)) ** 2)
+    return jnp.mean(through**2) + codebook_loss + 0.25 * jnp.mean((z - jax.lax.stop_gradient(q)) ** 2)
+print(jax.grad(vq_loss, 1)(x, x))
+""",
             """\
 class Above:
     def __init__(self, of, bound):

@@ -783,6 +783,41 @@ def f(x, counts):
     "NNX826": Cases(
         bad=(
             """\
+import json
+@partial(jax.jit, static_argnames="shape")
+def f(x, shape):
+    return jnp.zeros(shape) + x
+SETTINGS = json.loads('{"net": {"shape": [2, 3], "rate": 0.1}}')
+f(1.0, shape=SETTINGS["net"]["shape"])  # NNX826
+def run(text):
+    return f(1.0, json.loads(text)["shape"])  # NNX826
+run('{"shape": [2]}')
+""",
+            """\
+@partial(jax.jit, static_argnames="shape")
+def f(x, shape):
+    return jnp.zeros(shape) + x
+def shapes(v):
+    return [v.shape[0], 2]
+def run(n):
+    shape = [2 for _ in range(n)]
+    shape.append(3)
+    settings = {"shape": [2], "n": 3}
+    f(1.0, shape=settings.get("shape"))  # NNX826
+    f(1.0, shapes(x))  # NNX826
+    return f(1.0, shape)  # NNX826
+""",
+            """\
+import argparse
+@partial(jax.jit, static_argnames="shape")
+def f(x, shape):
+    return jnp.zeros(shape) + x
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--shape", nargs="+", type=int, default=[2, 3])
+    return f(1.0, parser.parse_args().shape)  # NNX826
+""",
+            """\
 @partial(jax.jit, static_argnames="shape")
 def f(x, shape):
     return jnp.zeros(shape) + x
@@ -866,6 +901,41 @@ run(Short())
 """,
         ),
         clean=(
+            """\
+import json
+settings = json.loads('{"shape": [2, 3], "name": "mean"}')
+class Run:
+    def __init__(self, settings):
+        self.shape = tuple(settings["shape"])
+        self.fast = jax.jit(self.slow, static_argnums=1)
+    def slow(self, x, shape):
+        return jnp.zeros(shape) + x
+    def __call__(self, x):
+        return self.fast(x, self.shape)
+print(Run(settings)(1.0), Run({"shape": [2]})(1.0))
+""",
+            """\
+SIZES, SETTINGS = [2, 3], {"shape": [2, 3]}
+f = jax.jit(lambda x, s: jnp.zeros(s) + x, static_argnums=1)
+def run(x, s):
+    s = tuple(s) if isinstance(s, list) else s
+    return f(x, s)
+def again(x, s):
+    if isinstance(s, list):
+        s = tuple(s)
+    return f(x, s)
+SHAPE = tuple(SIZES)
+FROZEN = {k: tuple(v) for k, v in SETTINGS.items()}
+print(run(1.0, [2]), again(1.0, [3]), f(1.0, SHAPE), f(2.0, tuple(SIZES)), f(1.0, FROZEN["shape"]))
+""",
+            """\
+SETTINGS = {"shape": [2, 3]}
+SETTINGS["shape"] = tuple(SETTINGS["shape"])
+f = jax.jit(lambda x, s: jnp.zeros(s) + x, static_argnums=1)
+def run(x):
+    return f(x, SETTINGS["shape"])
+print(run(1.0))
+""",
             _PLANNED
             + """\
 @dataclass(frozen=True)

@@ -54,6 +54,22 @@ _SCALED = "@partial(jax.jit, static_argnums=0)\ndef scaled(s, x):\n    return s.
 CASES = {
     "NNX797": Cases(
         bad=(
+            """\
+RATES = {"stem": 0.3, "body": 0.1}
+def init():
+    return {"stem": jnp.ones(3), "body": jnp.zeros(3)}
+def update(params, grads):
+    leaves, structure = jax.tree.flatten(params)
+    rates = list(RATES.values())
+    moved = [p - r * g for p, g, r in zip(leaves, jax.tree.leaves(grads), rates)]  # NNX797
+    return jax.tree.unflatten(structure, moved)
+params = init()
+for _ in range(3):
+    params = update(params, jax.grad(lambda p: sum(jnp.sum(v**2) for v in p.values()))(params))
+""",
+            "NAMES = ['w', 'b']\ndef told(params):\n"
+            "    for name, leaf in zip(NAMES, jax.tree.leaves(params)):  # NNX797\n        print(name, leaf.sum())\n"
+            "told({'w': x, 'b': 2.0 * x})\n",
             _WEIGHTS + "for name, leaf in zip(weights, leaves):  # NNX797\n    print(name, leaf.sum())\n",
             _WEIGHTS + "half = [v / 2 for v in weights.values()]\n"
             "again = jax.tree.unflatten(structure, half)  # NNX797\n",
@@ -70,6 +86,21 @@ CASES = {
             "    return jax.tree.unflatten(jax.tree.structure(like), parts)\nload(save(init()), init())\n",
         ),
         clean=(
+            """\
+RATES = {"stem": 0.3, "body": 0.1}
+def update(params, grads):
+    leaves, structure = jax.tree.flatten(params)
+    rates = jax.tree.leaves(RATES)
+    moved = [p - r * g for p, g, r in zip(leaves, jax.tree.leaves(grads), rates)]
+    return jax.tree.unflatten(structure, moved)
+params = {"stem": x, "body": 2.0 * x}
+for _ in range(3):
+    params = update(params, params)
+for name, leaf in zip(["body", "stem"], jax.tree.leaves(params)):
+    print(name, leaf.sum())
+for name, leaf in zip(["y", "x"], jax.tree.leaves(params)):
+    print(name, leaf.sum())
+""",
             "weights = {'b': x, 'w': 2.0 * x}\nfor name, leaf in zip(weights, jax.tree.leaves(weights)):\n"
             "    print(name, leaf.sum())\n",
             _WEIGHTS + "for name, leaf in zip(sorted(weights), leaves):\n    print(name, leaf.sum())\n",
@@ -366,8 +397,20 @@ y = highlight(np.zeros((2, 3), dtype=np.uint8))
             '    return jax.lax.pmean(value, "data"), w - 0.1 * slope  # NNX757\n',
             _SHARDED + _UNCHECKED.replace("(P(), P()), check", "P(), check") + "def f(w, v):\n"
             "    def loss(w):\n        return ((w * v) ** 2).mean()\n    return jax.grad(loss)(w)  # NNX757\n",
+            _SHARDED + _LOSS + _UNCHECKED + "def f(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
+            "    updates, _ = optax.sgd(0.1).update(slope, optax.sgd(0.1).init(w), w)\n"
+            '    return jax.lax.pmean(value, "data"), optax.apply_updates(w, updates)  # NNX757\n',
+            _SHARDED + _LOSS + _UNCHECKED + "def f(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
+            '    return jax.lax.pmean(value, "data"), jax.tree.map(lambda p, g: p - 0.1 * g, w, slope)  # NNX757\n',
         ),
         clean=(
+            _SHARDED + _LOSS + _UNCHECKED + "def f(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
+            '    value, slope = jax.lax.pmean((value, slope), "data")\n'
+            "    updates, _ = optax.sgd(0.1).update(slope, optax.sgd(0.1).init(w), w)\n"
+            "    return value, optax.apply_updates(w, updates)\n",
+            _SHARDED + _LOSS + _UNCHECKED + "def f(w, v):\n    value, slope = jax.value_and_grad(loss)(w, v)\n"
+            '    mean = functools.partial(jax.lax.pmean, axis_name="data")\n'
+            "    return mean(value), jax.tree.map(lambda p, g: p - 0.1 * mean(g), w, slope)\n",
             _SHARDED + '@partial(jax.shard_map, mesh=mesh, in_specs=P("data"), out_specs=P())\n'
             'def f(v):\n    return jax.lax.pmean(jnp.mean(v), "data")\n',
             _SHARDED + "@partial(jax.shard_map, mesh=mesh, in_specs=P(), out_specs=P())\n"
@@ -571,8 +614,97 @@ class Trainer:
             "    rate = optax.linear_schedule(0.1, 0.0, hp.num_micro_batches)  # NNX766\n"
             "    tx = optax.MultiSteps(optax.sgd(rate), hp.every)\n    state = tx.init(tree)\n"
             "    for i in range(hp.num_micro_batches):\n        tree, state = step(tree, state, i)\n    return tree\n",
+            """\
+class Config:
+    num_steps = 64
+    accum_steps = 8
+def make_optimizer(cfg):
+    schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-2, 4, cfg.num_steps)  # NNX766
+    return optax.MultiSteps(optax.adamw(schedule), every_k_schedule=cfg.accum_steps)
+@nnx.jit
+def micro_step(model, opt, x):
+    grads = nnx.grad(lambda m: jnp.mean(m(x) ** 2))(model)
+    opt.update(model, grads)
+def main(cfg, model):
+    opt = nnx.Optimizer(model, make_optimizer(cfg), wrt=nnx.Param)
+    for step in range(cfg.num_steps):
+        micro_step(model, opt, jnp.ones((2, 3)))
+print(make_optimizer(Config))
+""",
         ),
         clean=(
+            """\
+class Config:
+    num_steps = 64
+    accum_steps = 8
+def make_optimizer(cfg):
+    schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-2, 4, cfg.num_steps // cfg.accum_steps)
+    return optax.MultiSteps(optax.adamw(schedule), every_k_schedule=cfg.accum_steps)
+@nnx.jit
+def micro_step(model, opt, x):
+    grads = nnx.grad(lambda m: jnp.mean(m(x) ** 2))(model)
+    opt.update(model, grads)
+def main(cfg, model):
+    opt = nnx.Optimizer(model, make_optimizer(cfg), wrt=nnx.Param)
+    for step in range(cfg.num_steps):
+        micro_step(model, opt, jnp.ones((2, 3)))
+print(make_optimizer(Config))
+""",
+            """\
+class Config:
+    num_steps = 64
+    accum_steps = 8
+def make_optimizer(cfg):
+    schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-2, 4, cfg.num_steps)
+    return optax.MultiSteps(optax.adamw(schedule), every_k_schedule=cfg.accum_steps)
+@nnx.jit
+def micro_step(model, opt, x):
+    grads = nnx.grad(lambda m: jnp.mean(m(x) ** 2))(model)
+    opt.update(model, grads)
+def main(cfg, model):
+    opt = nnx.Optimizer(model, make_optimizer(cfg), wrt=nnx.Param)
+    for step in range(cfg.num_steps * cfg.accum_steps):
+        micro_step(model, opt, jnp.ones((2, 3)))
+print(make_optimizer(Config))
+""",
+            """\
+class Config:
+    num_steps = 64
+    accum_steps = 8
+def make_optimizer(cfg):
+    schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-2, 4, cfg.num_steps)
+    return optax.MultiSteps(optax.adamw(schedule), every_k_schedule=cfg.accum_steps)
+@nnx.jit
+def micro_step(model, opt, x):
+    grads = nnx.grad(lambda m: jnp.mean(m(x) ** 2))(model)
+    opt.update(model, grads)
+def main(cfg, model):
+    opt = nnx.Optimizer(model, make_optimizer(cfg), wrt=nnx.Param)
+    for step in range(cfg.num_steps):
+        for _ in range(cfg.accum_steps):
+            micro_step(model, opt, jnp.ones((2, 3)))
+print(make_optimizer(Config))
+""",
+            """\
+class Config:
+    num_steps = 64
+    accum_steps = 8
+def make_optimizer(cfg):
+    schedule = optax.warmup_cosine_decay_schedule(0.0, 1e-2, 4, cfg.num_steps)
+    return optax.MultiSteps(optax.adamw(schedule), every_k_schedule=cfg.accum_steps)
+@nnx.jit
+def micro_step(model, opt, x):
+    grads = nnx.grad(lambda m: jnp.mean(m(x) ** 2))(model)
+    opt.update(model, grads)
+def main(cfg, model):
+    opt = nnx.Optimizer(model, make_optimizer(cfg), wrt=nnx.Param)
+    for step in range(cfg.num_steps):
+        train_step(cfg, model, opt)
+def train_step(cfg, model, opt):
+    for _ in range(cfg.accum_steps):
+        micro_step(model, opt, jnp.ones((2, 3)))
+print(make_optimizer(Config))
+""",
             """\
 B, MICRO, EPOCHS = 64, 16, 3
 def make(steps_per_epoch):

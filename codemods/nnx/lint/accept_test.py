@@ -1,0 +1,222 @@
+"""NNX949: a step of Metropolis whose ratio is compared with a random number of another scale, or the wrong way."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.around import around
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.policy_losses import made_by
+from codemods.nnx.lint.syntax import entry_word
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
+
+_ACCEPT = re.compile(r"(^|_)(is_|do_)?(acc|accept|accepted|accepts|acceptance|take|moved?)(_|$)", re.I)
+_REJECT = re.compile(r"rej|stay|keep|not_", re.I)
+_PROPOSED = re.compile(r"(^|_)(prop|proposal|proposed|cand|candidate|new|next|trial)(_|$)|proposal", re.I)
+_LOG = re.compile(r"(^|_)(log|ln)(_|[a-z])|(^|_)(lp|ll|logp\w*)(_|$)|log_?(prob|density|lik|post|target|pdf)", re.I)
+_RATIO = re.compile(r"^(log|ln)_?(accept\w*|acc|ratio|alpha|r|a|mh\w*|prob_ratio|weight_ratio|hastings\w*)(_|$)", re.I)
+_UNIFORM, _LOG_UNIFORM, _EXPONENTIAL = "uniform", "log of it", "exponential"
+_DEPTH = 5
+
+
+class _Random(NamedTuple):
+    """A random number that a comparison decides by."""
+
+    kind: str
+    node: ast.expr
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(b"uniform" in m.source.data or b"exponential" in m.source.data for m in context.project.modules):
+        return
+    for scope, node in each(context, ast.Compare):
+        source = scope.module.source
+        if len(node.ops) != 1 or in_test(scope) or not (source.mentions(b"uniform") or source.mentions(b"exponential")):
+            continue
+        if isinstance(node.ops[0], ast.Lt | ast.LtE):
+            less, more = node.left, node.comparators[0]
+        elif isinstance(node.ops[0], ast.Gt | ast.GtE):
+            less, more = node.comparators[0], node.left
+        else:
+            continue
+        problem = _problem(context, node, less, more, scope)
+        if problem is not None:
+            yield finding(RULE.code, scope, *problem)
+
+
+def _problem(
+    context: Context, node: ast.Compare, less: ast.expr, more: ast.expr, scope: Scope
+) -> tuple[ast.AST, str, str] | None:
+    """Return what is wrong with a comparison that accepts a step, and what to write."""
+    low, high = _random(context, less, scope, 0), _random(context, more, scope, 0)
+    if (low is None) == (high is None):
+        return None
+    drawn, other = (low, more) if low is not None else (high, less)
+    assert drawn is not None
+    accepts, log = _accepts(context, node, scope), _logarithm(context, other, scope, 0)
+    if drawn.kind == _EXPONENTIAL:
+        if low is not None and accepts and (log or _difference(context, other, scope)):
+            return (
+                drawn.node,
+                (
+                    "the logarithm of a uniform number is minus an exponential one: without the minus, only steps to a "
+                    "higher density are accepted"
+                ),
+                "write log_ratio > -jax.random.exponential(key), or jnp.log(jax.random.uniform(key)) < log_ratio",
+            )
+        return None
+    if drawn.kind == _UNIFORM and log:
+        if accepts or _of_two(context, other, scope):
+            return (
+                node,
+                "the logarithm of a ratio is compared with a uniform number itself",
+                ("compare like with like: jnp.log(jax.random.uniform(key)) < log_ratio"),
+            )
+        return None
+    if low is not None and drawn.kind == _LOG_UNIFORM and accepts and _exponential(context, other, scope, 0):
+        words = "the logarithm of a uniform number is always below the ratio itself: every step is accepted"
+        return node, words, "compare like with like: jnp.log(jax.random.uniform(key)) < log_ratio"
+    alike = log if drawn.kind == _LOG_UNIFORM else _exponential(context, other, scope, 0)
+    if high is not None and accepts and alike:
+        return (
+            node,
+            "the step is accepted where the random number is the greater one: the better, the more seldom",
+            ("turn the comparison round: accept where the uniform number is less than the ratio"),
+        )
+    return None
+
+
+def _random(context: Context, node: ast.expr, scope: Scope, depth: int) -> _Random | None:
+    """Return the random number that an expression is, if it has its sign."""
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, ast.Name):
+        made = made_by(context, node, scope)
+        return _random(context, made, scope, depth + 1) if made is not None else None
+    call = scope.module.values.get(node)
+    if not isinstance(node, ast.Call) or not isinstance(call, Call):
+        return None
+    name = context.flow.calls.callee_name(context.flow.here(call, scope))
+    if name == "jax.random.exponential":
+        return _Random(_EXPONENTIAL, node)
+    bounds = {k.arg for k in node.keywords} & {"minval", "maxval"}
+    if name == "jax.random.uniform":
+        return _Random(_UNIFORM, node) if len(node.args) < 4 and not bounds else None
+    if name in {"jax.numpy.log", "numpy.log", "jax.lax.log"} and node.args:
+        inner = _random(context, node.args[0], scope, depth + 1)
+        return _Random(_LOG_UNIFORM, node) if inner is not None and inner.kind == _UNIFORM else None
+    return None
+
+
+def _accepts(context: Context, node: ast.Compare, scope: Scope) -> bool:
+    """Say whether a comparison says which steps are taken, by the name or by what is chosen then."""
+    outer = around(context, scope).get(node)
+    while isinstance(outer, ast.Call) and last_word(outer.func) in {"astype", "asarray", "float32", "int32"}:
+        outer = around(context, scope).get(outer)
+    if isinstance(outer, ast.Assign) and len(outer.targets) == 1 and isinstance(outer.targets[0], ast.Name):
+        name = outer.targets[0].id
+        return _ACCEPT.search(name) is not None and not _REJECT.search(name)
+    if isinstance(outer, ast.Call) and last_word(outer.func) in {"where", "select"} and len(outer.args) == 3:
+        first, second = (entry_word(one) for one in outer.args[1:])
+        return outer.args[0] is node and bool(_PROPOSED.search(first)) and not _PROPOSED.search(second)
+    return False
+
+
+def _logarithm(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether an expression is the logarithm of a ratio."""
+    if depth > _DEPTH:
+        return False
+    if isinstance(node, ast.Call) and last_word(node.func) in {"minimum", "clip"} and node.args:
+        return any(_logarithm(context, one, scope, depth + 1) for one in node.args)
+    if isinstance(node, ast.Name | ast.Attribute):
+        made = made_by(context, node, scope)
+        if made is None:
+            return _RATIO.search(last_word(node)) is not None
+        if isinstance(made, ast.Call) and last_word(made.func) not in {"minimum", "clip"}:
+            return _RATIO.search(last_word(node)) is not None and last_word(made.func) not in {"exp", "expm1"}
+        return _logarithm(context, made, scope, depth + 1)
+    return _of_two(context, node, scope)
+
+
+def _of_two(context: Context, node: ast.expr, scope: Scope) -> bool:
+    """Say whether an expression is the difference of two logarithms of densities."""
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    if not isinstance(made, ast.BinOp) or not isinstance(made.op, ast.Sub):
+        return False
+    return all(_LOG.search(_word(side)) is not None for side in (made.left, made.right))
+
+
+def _word(node: ast.expr) -> str:
+    """Return the name of a part of a difference, or of the function that gives it."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return _word(node.left)
+    return last_word(node.func) if isinstance(node, ast.Call) else entry_word(node)
+
+
+def _difference(context: Context, node: ast.expr, scope: Scope) -> bool:
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else node
+    return isinstance(made, ast.BinOp) and isinstance(made.op, ast.Sub)
+
+
+def _exponential(context: Context, node: ast.expr, scope: Scope, depth: int) -> bool:
+    """Say whether an expression is the exponential of a logarithm of a ratio."""
+    if depth > _DEPTH:
+        return False
+    if isinstance(node, ast.Name):
+        made = made_by(context, node, scope)
+        return made is not None and _exponential(context, made, scope, depth + 1)
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    if last_word(node.func) in {"minimum", "clip"}:
+        return any(_exponential(context, one, scope, depth + 1) for one in node.args)
+    return last_word(node.func) == "exp" and _logarithm(context, node.args[0], scope, depth + 1)
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def log_density(x):
+    return -0.5 * jnp.sum(x**2)
+
+
+def step(key, x):
+    key_step, key_accept = jax.random.split(key)
+    proposal = x + jax.random.normal(key_step, x.shape)
+    log_ratio = log_density(proposal) - log_density(x)
+    accept = jax.random.uniform(key_accept) < log_ratio
+    return jnp.where(accept, proposal, x)
+
+
+print(step(jax.random.key(0), jnp.zeros(3)))
+"""
+_SIGN = _BAD.replace("jax.random.uniform(key_accept)", "jax.random.exponential(key_accept)")
+
+RULE = lint_rule(
+    "NNX949",
+    "accept-test",
+    "a step of Metropolis that is decided by a random number of another scale, or the wrong way round",
+    why="""\
+A step is accepted where a uniform number is less than the ratio of the densities, or its logarithm less than the
+logarithm of the ratio. The logarithm of a uniform number is minus an exponential one. Compared with a number above
+zero, the logarithm of the ratio lets only steps to a higher density through: the chain climbs and stays there, without
+an error.
+""",
+    source="Metropolis et al. 1953; github.com/lollcat/fab-jax/pull/14; measured: the spread of the samples collapses",
+    severity="error",
+    check=_check,
+    bad=(_BAD, _SIGN),
+    clean=(
+        _BAD.replace("jax.random.uniform(key_accept)", "jnp.log(jax.random.uniform(key_accept))"),
+        _SIGN.replace("= jax.random.exponential", "= -jax.random.exponential"),
+    ),
+)

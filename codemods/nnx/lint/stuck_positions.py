@@ -1,0 +1,133 @@
+"""NNX957: positions that begin at zero in every call, of a model that decodes one token after the other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import CallEvent, FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.attention_mode import ATTENTION, reached_in_mode, told
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.owners import owner_class
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import constant, keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Attr, Call, Const, Item, Value
+
+_SAME = frozenset({"broadcast_to", "expand_dims", "reshape", "tile", "asarray"})
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    if not any(module.source.mentions(b"init_cache") for module in context.project.modules):
+        return
+    for event, name in foreign(context, "arange"):
+        function = event.scope.function
+        if not name.endswith("numpy.arange") or function is None or function.owner is None or in_test(event.scope):
+            continue
+        if not _from_zero(event) or reached_in_mode(context, event.node, event.scope):
+            continue
+        user = next(_looked_up(context, event), None)
+        if user is not None and _decodes(context, function):
+            yield finding(
+                RULE.code,
+                event.scope,
+                event.node,
+                "while the model decodes, each call has one token, and its position is 0 every time",
+                "add how many are in the cache: jnp.arange(...) + cache_index, or take the positions as an argument",
+                related=[(user, "looked up here")],
+            )
+
+
+def _from_zero(event: CallEvent) -> bool:
+    """Say whether the numbers are those of the positions of an argument: ``jnp.arange(tokens.shape[1])``."""
+    args = event.value.args
+    if event.value.starred or not args or (len(args) > 1 and args[0] != Const(0)) or len(args) > 2:
+        return False
+    size = args[-1]
+    if not isinstance(size, Item) or size.index not in (Const(1), Const(-1), Const(-2)):
+        return False
+    return isinstance(size.base, Attr) and size.base.name == "shape"
+
+
+def _looked_up(context: Context, event: CallEvent) -> Iterator[ast.expr]:
+    """Yield the tables in which the positions are looked up as they are."""
+    for other in event.scope.module.calls_in(event.scope):
+        if not other.value.args or not _same(other.value.args[0], event.value):
+            continue
+        if reached_in_mode(context, other.node, other.scope):
+            continue
+        if owner_class(context, other.value.callee, other.scope) == "flax.nnx.Embed":
+            yield other.node
+
+
+def _same(value: Value, positions: Call) -> bool:
+    """Say whether a value is an array of positions, with more axes at most."""
+    while value != positions:
+        if isinstance(value, Item):
+            value = value.base
+        elif isinstance(value, Call) and last_word(value.node.func) in _SAME and value.args:
+            value = value.args[0]
+        else:
+            return False
+    return True
+
+
+def _decodes(context: Context, function: FunctionFacts) -> bool:
+    """Say whether a method hands on that it decodes, or its own attention always does."""
+    calls = function.scope.module.calls_in(function.scope)
+    if context.shared(told) and any(_handed_on(event, function) for event in calls):
+        return True
+    owner = function.owner
+    assert owner is not None
+    return any(
+        context.flow.calls.name(event) == ATTENTION and constant(keyword(event.node, "decode")) is True
+        for method in owner.methods.values()
+        for event in method.scope.module.calls_in(method.scope)
+    )
+
+
+def _handed_on(event: CallEvent, function: FunctionFacts) -> bool:
+    mode = event.value.keyword("decode")
+    return mode is not None and mode in function.params.values()
+
+
+_BAD = """\
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Decoder(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.tokens = nnx.Embed(50, 16, rngs=rngs)
+        self.places = nnx.Embed(32, 16, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(2, 16, decode=False, rngs=rngs)
+        self.head = nnx.Linear(16, 50, rngs=rngs)
+
+    def __call__(self, tokens, start=0, decode=False):
+        x = self.tokens(tokens) + self.places(jnp.arange(tokens.shape[1]))
+        return self.head(self.attention(x, decode=decode))
+
+
+model = Decoder(nnx.Rngs(0))
+model.attention.init_cache((1, 8, 16))
+for step in range(3):
+    logits = model(jnp.ones((1, 1), int), start=step, decode=True)
+"""
+
+RULE = lint_rule(
+    "NNX957",
+    "stuck-positions",
+    "positions that begin at zero in every call of a model that decodes with a cache",
+    why="""\
+While it decodes, `nnx.MultiHeadAttention` gets one token a call and finds those before it in its cache. Positions that
+are counted from the shape of the tokens are 0 in every such call: all tokens get the embedding of the first position,
+and the logits are not those of the whole sequence. They have to begin where the cache ends.
+""",
+    source="issues on cached decoding, as pytorch/executorch 20105; measured: logits differ from those of a full call",
+    check=_check,
+    severity="error",
+    bad=(_BAD,),
+    clean=(_BAD.replace("jnp.arange(tokens.shape[1])", "start + jnp.arange(tokens.shape[1])"),),
+)

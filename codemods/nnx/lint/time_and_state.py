@@ -1,0 +1,130 @@
+"""NNX939: time and state of a differential equation the wrong way round."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import FunctionFacts
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.frames import Bound
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.names import last
+from codemods.nnx.lint.places import foreign, in_test
+from codemods.nnx.lint.syntax import argument
+from codemods.nnx.lint.traced import free_params
+
+# functions that integrate an equation, the name of the equation among their arguments, and whether time comes first
+_SOLVERS = {
+    "jax.experimental.ode.odeint": ("func", False),
+    "scipy.integrate.odeint": ("func", False),
+    "scipy.integrate.solve_ivp": ("fun", True),
+    "diffrax.ODETerm": ("vector_field", True),
+}
+_TIMES = frozenset({"t", "time", "_t", "t_", "_time", "tt"})
+_DOUBTFUL = frozenset({"_", "__", "args", "params", "s", "tau", "dt"})
+_DEPTH = 2
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for event, name in foreign(context, "odeint", "solve_ivp", "ODETerm"):
+        solver = _SOLVERS.get(name)
+        equation = argument(event.node, 0, solver[0]) if solver is not None else None
+        given = event.value.argument(0, solver[0]) if solver is not None else None
+        if solver is None or equation is None or given is None or in_test(event.scope):
+            continue
+        first = solver[1]
+        if any(k.arg in {"tfirst", None} for k in event.node.keywords):
+            continue
+        if context.bodies.guarded(event.node, event.scope):
+            continue
+        told = _swapped(context, context.flow.here(given, event.scope), first, 0)
+        if told is None:
+            continue
+        function, shown = told
+        order = "f(t, y, ...)" if first else "f(y, t, ...)"
+        yield finding(
+            RULE.code,
+            event.scope,
+            equation,
+            f"`{last(name)}` calls {order}, and `{shown[0]}` and `{shown[1]}` come the other way round here",
+            f"give the function its parameters in this order: {shown[1]}, {shown[0]}",
+            related=[(function.node, "this function")] if function.scope.module is event.scope.module else [],
+        )
+
+
+def _swapped(
+    context: Context, equation: Bound, first: bool, depth: int
+) -> tuple[FunctionFacts, tuple[str, str]] | None:
+    """Return the function that takes time and state the wrong way round, with what it calls them in its order.
+
+    Args:
+        context: the analysis.
+        equation: what is given for the right side of the equation.
+        first: whether the time comes first.
+        depth: through how many functions the two are handed on.
+    """
+    found = context.flow.calls.callables(equation)
+    if len(found) != 1:
+        return None
+    function, params = found[0].function, free_params(found[0])
+    if len(params) < 2:
+        return None
+    order = _order(params[0], params[1])
+    if order is None:
+        return None
+    if order is not first:
+        return function, (params[0], params[1])
+    return _handed_on(context, function, (params[0], params[1]), first, depth) if depth < _DEPTH else None
+
+
+def _order(one: str, other: str) -> bool | None:
+    """Say whether the first of two parameters is the time; None if it is neither of them, or may be both."""
+    if one.lower() in _TIMES and other.lower() not in _TIMES | _DOUBTFUL:
+        return True
+    if other.lower() in _TIMES and one.lower() not in _TIMES | _DOUBTFUL:
+        return False
+    return None
+
+
+def _handed_on(
+    context: Context, function: FunctionFacts, params: tuple[str, str], first: bool, depth: int
+) -> tuple[FunctionFacts, tuple[str, str]] | None:
+    """Return a function that gets time and state of another one the wrong way round: ``lambda y, t: f(y, t)``."""
+    body = function.node.body if isinstance(function.node, ast.Lambda) else None
+    if not isinstance(body, ast.Call) or [getattr(one, "id", "") for one in body.args[:2]] != list(params):
+        return None
+    value = function.scope.module.values.get(body.func)
+    if value is None:
+        return None
+    return _swapped(context, context.flow.here(value, function.scope), first, depth + 1)
+
+
+_BAD = """\
+import jax.numpy as jnp
+from jax.experimental.ode import odeint
+
+
+def decay(t, y, rate):
+    return -rate * y + jnp.exp(-t)
+
+
+times = jnp.linspace(0.0, 1.0, 5)
+print(odeint(decay, jnp.asarray(1.0), times, 0.5))
+"""
+
+RULE = lint_rule(
+    "NNX939",
+    "time-for-state",
+    "a differential equation whose function takes time and state the wrong way round",
+    why="""\
+`odeint` of JAX and SciPy calls `func(y, t, ...)`, `diffrax.ODETerm` and `scipy.integrate.solve_ivp` call
+`f(t, y, ...)`. A function that takes them the other way round computes with the time as its state and with the state
+as the time: where both have a shape that fits, the solution is another one, without an error.
+""",
+    source="SciPy pull request 5151; measured on JAX 0.6.2, 0.7.2 and 0.10.2: another solution, without an error",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("(t, y, rate)", "(y, t, rate)"),),
+)

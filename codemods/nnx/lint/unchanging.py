@@ -1,0 +1,71 @@
+"""Modules that keep what their constructor gave them, and the parameters that a function puts into a module anew."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import ClassFacts, FunctionFacts
+from codemods.nnx.lint.syntax import names_in
+from codemods.nnx.nodes import last_word
+
+_WEIGHTS = re.compile(r"\b(Param|BatchStat|Rngs|rngs|Optimizer|ModelAndOptimizer)\b")
+
+
+def set_once(context: Context, cls: ClassFacts) -> bool:
+    """Say whether only constructors give anything to objects of a class."""
+    related = [*context.flow.classes.mro(cls)[0], *context.flow.classes.heirs(cls)]
+    stores = context.flow.fields.stores()
+    return not any(
+        event.scope.function is None or event.scope.function.name not in {"__init__", "__post_init__"}
+        for name in {name for one in related for name in (*one.stores, *one.fields)}
+        for event in stores.get(name, ())
+        if event.scope.function is None or event.scope.function.owner in related
+    )
+
+
+def weightless(context: Context, cls: ClassFacts) -> bool:
+    """Say whether a class, and those it derives from, make nothing that is trained, as solvers do."""
+    return not any(_WEIGHTS.search(ast.unparse(one.node)) for one in context.flow.classes.mro(cls)[0])
+
+
+def refilled(context: Context, function: FunctionFacts, name: str) -> bool:
+    """Say whether a function only splits a module, and replaces the parameters it finds by its arguments.
+
+    So it is with ``graphdef, state, rest = nnx.split(self, nnx.Param, ...)`` and ``state = filled(params, state)``.
+
+    Args:
+        context: the analysis.
+        function: the function.
+        name: the variable that is the module.
+    """
+    nodes = context.bodies.nodes(function.scope)
+    reads = {n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == name}
+    splits = [n for n in nodes if isinstance(n, ast.Assign) and reads & {*_split(n.value)[:1]}]
+    if len(splits) != 1 or len(reads) != 1:
+        return False
+    split, target = splits[0], splits[0].targets[0]
+    filters = _split(split.value)[1:]
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 1 + len(filters) or not filters:
+        return False
+    if last_word(filters[0]) != "Param" or not isinstance(target.elts[1], ast.Name):
+        return False
+    return _replaced(function, split, target.elts[1].id, set(function.params) - {name})
+
+
+def _split(node: ast.expr) -> list[ast.expr]:
+    """Return the arguments of a call of ``split``; nothing of anything else."""
+    return node.args if isinstance(node, ast.Call) and last_word(node.func) == "split" else []
+
+
+def _replaced(function: FunctionFacts, split: ast.Assign, state: str, given: set[str]) -> bool:
+    """Say whether the first statement behind a split that reads a state binds it anew, to what an argument gives."""
+    body = getattr(function.node, "body", [])
+    if not isinstance(body, list) or split not in body:
+        return False
+    later = next((one for one in body[body.index(split) + 1 :] if state in names_in(one)), None)
+    if not isinstance(later, ast.Assign) or not isinstance(later.value, ast.Call):
+        return False
+    target = later.targets[0]
+    return isinstance(target, ast.Name) and target.id == state and bool(names_in(later.value) & given)

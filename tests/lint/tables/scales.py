@@ -1,0 +1,522 @@
+"""Steps, scales, sums and times of the wrong size, and what a network or a chain makes of them."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_LOW = """\
+def cast(tree, dtype):
+    return jax.tree.map(lambda leaf: leaf.astype(dtype), tree)
+def half(tree):
+    return jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), tree)  # NNX947
+def loss(params, rows):
+    return ((rows.astype(params["w"].dtype) @ params["w"]).astype(jnp.float32) ** 2).mean()
+rows = jnp.ones((2, 3))
+"""
+_KEPT = _LOW.replace("  # NNX947", "")
+_TRAINED = """\
+state = tx.init(params)
+for _ in range(2):
+    updates, state = tx.update(jax.grad(loss)(params, rows), state, params)
+    params = optax.apply_updates(params, updates)
+print(params)
+"""
+_CHAIN = """\
+def logp(v):
+    return -0.5 * jnp.sum(v**2)
+def step(key, v):
+    k1, k2 = jax.random.split(key)
+    proposal = v + jax.random.normal(k1, v.shape)
+"""
+_PIECES = """\
+def net(params, x):
+    h = jax.nn.relu(x * params["w"] + params["b"])  # NNX951
+    return h @ params["o"]
+params = {"w": jnp.ones(4), "b": jnp.zeros(4), "o": jnp.ones(4)}
+"""
+_BENT = _PIECES.replace("  # NNX951", "")
+_MESH = """\
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
+"""
+_CELL = """\
+def cell(params, h, now):
+    h = jnp.tanh(now @ params["x"] + h @ params["h"])
+    return h, h
+params = {"x": jnp.ones((3, 4)), "h": jnp.eye(4)}
+rows = jnp.ones((5, 5, 3))
+"""
+
+CASES: dict[str, Cases] = {
+    "NNX947": Cases(
+        bad=(
+            _LOW
+            + """\
+params = half({"w": jnp.ones((3, 2))})
+tx = optax.adam(1e-4)
+"""
+            + _TRAINED,
+            """\
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 4, dtype=jnp.bfloat16, param_dtype=jnp.bfloat16, rngs=rngs)  # NNX947
+        self.last = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, v):
+        return self.last(nnx.relu(self.first(v))).astype(jnp.float32)
+net = Net(nnx.Rngs(0))
+opt = nnx.Optimizer(net, optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(2e-4)), wrt=nnx.Param)
+opt.update(net, nnx.grad(lambda net: net(x).sum())(net))
+""",
+            _LOW
+            + """\
+params = half({"w": jnp.ones((3, 2))})
+ema = params
+for _ in range(3):
+    params = jax.tree.map(lambda leaf: leaf * 0.9, params)
+    ema = jax.tree.map(lambda e, p: 0.999 * e + (1 - 0.999) * p, ema, params)
+print(ema)
+""",
+            # by hand
+            _LOW
+            + """\
+params = half({"w": jnp.ones((3, 2))})
+for _ in range(2):
+    params = jax.tree.map(lambda p, g: p - 5e-4 * g, params, jax.grad(loss)(params, rows))
+print(params)
+""",
+        ),
+        clean=(
+            # float32, and a copy of half precision for the forward pass
+            _KEPT
+            + """\
+params = {"w": jnp.ones((3, 2))}
+tx = optax.adam(1e-4)
+state = tx.init(params)
+for _ in range(2):
+    grads = jax.grad(lambda params: loss(half(params), rows))(params)
+    updates, state = tx.update(grads, state, params)
+    params = optax.apply_updates(params, updates)
+print(params)
+""",
+            # steps that are large enough
+            _KEPT
+            + """\
+params = half({"w": jnp.ones((3, 2))})
+tx = optax.sgd(0.1)
+"""
+            + _TRAINED,
+            # a teacher that is not trained
+            """\
+teacher = nnx.Linear(3, 3, param_dtype=jnp.bfloat16, rngs=nnx.Rngs(0))
+student = nnx.Linear(3, 3, dtype=jnp.bfloat16, rngs=nnx.Rngs(1))
+opt = nnx.Optimizer(student, optax.adam(1e-4), wrt=nnx.Param)
+opt.update(student, nnx.grad(lambda student: ((student(x) - teacher(x)) ** 2).mean())(student))
+print(student(x))
+""",
+            # an average in float32
+            _KEPT
+            + """\
+params = half({"w": jnp.ones((3, 2))})
+ema = cast(params, jnp.float32)
+for _ in range(3):
+    params = jax.tree.map(lambda leaf: leaf * 0.9, params)
+    ema = jax.tree.map(lambda e, p: 0.999 * e + 0.001 * p.astype(jnp.float32), ema, params)
+print(ema)
+""",
+            # steps by hand that are large enough
+            _KEPT
+            + """\
+params = half({"w": jnp.ones((3, 2))})
+for _ in range(2):
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params, rows))
+print(params)
+""",
+            # an average of the last few
+            _KEPT
+            + """\
+params = half({"w": jnp.ones((3, 2))})
+ema = params
+for _ in range(3):
+    params = jax.tree.map(lambda leaf: leaf * 0.9, params)
+    ema = jax.tree.map(lambda e, p: 0.5 * e + 0.5 * p, ema, params)
+print(ema)
+""",
+        ),
+    ),
+    "NNX948": Cases(
+        bad=(
+            _CELL
+            + """\
+def last(params, rows):
+    batch, steps, _ = rows.shape
+    return jax.lax.scan(lambda h, now: cell(params, h, now), jnp.zeros((batch, 4)), rows)[0]  # NNX948
+print(last(params, rows).shape)
+""",
+            _CELL
+            + '''\
+def every(params, rows):
+    """Give the states of sequences of shape (batch, time, features)."""
+    start = jnp.zeros((rows.shape[1], 4))
+    _, states = jax.lax.scan(functools.partial(cell, params), start, rows)  # NNX948
+    return states
+print(every(params, rows).shape)
+''',
+            """\
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.cell = nnx.GRUCell(3, 4, rngs=rngs)
+    def __call__(self, rows):
+        start = jnp.zeros((len(rows), 4))
+        return jax.lax.scan(lambda h, now: self.cell(h, now), start, rows)[1]  # NNX948
+print(Reader(nnx.Rngs(0))(jnp.ones((5, 5, 3))).shape)
+""",
+            # a first state that a function makes
+            _CELL
+            + """\
+def begun(count):
+    return jnp.zeros((count, 4))
+def last(params, rows):
+    return jax.lax.scan(lambda h, now: cell(params, h, now), begun(rows.shape[0]), rows)[0]  # NNX948
+print(last(params, rows).shape)
+""",
+        ),
+        clean=(
+            _CELL
+            + """\
+def begun(count):
+    return jnp.zeros((count, 4))
+def last(params, rows):
+    times = jnp.moveaxis(rows, 1, 0)
+    return jax.lax.scan(lambda h, now: cell(params, h, now), begun(rows.shape[0]), times)[0]
+print(last(params, rows).shape)
+""",
+            _CELL
+            + """\
+def last(params, rows):
+    batch, steps, _ = rows.shape
+    times = rows.swapaxes(0, 1)
+    return jax.lax.scan(lambda h, now: cell(params, h, now), jnp.zeros((batch, 4)), times)[0]
+print(last(params, rows).shape)
+""",
+            _CELL
+            + '''\
+def every(params, rows):
+    """Give the states of sequences of shape (time, batch, features)."""
+    return jax.lax.scan(functools.partial(cell, params), jnp.zeros((rows.shape[1], 4)), rows)[1]
+print(every(params, rows).shape)
+''',
+            _CELL
+            + '''\
+def every(params, rows):
+    """Give the states of sequences of shape (batch, time, features)."""
+    one = lambda row: jax.lax.scan(functools.partial(cell, params), jnp.zeros(4), row)[1]
+    return jax.vmap(one)(rows)
+print(every(params, rows).shape)
+''',
+            # forces of each on all
+            """\
+def forces(points):
+    def added(total, point):
+        apart = points - point
+        return total + apart / (1.0 + (apart**2).sum(-1, keepdims=True)), None
+    return jax.lax.scan(added, jnp.zeros((points.shape[0], 3)), points)[0]
+print(forces(jnp.ones((4, 3))))
+""",
+            # a table with a row for each
+            """\
+def table(rows):
+    def filled(found, now):
+        place, row = now
+        return found.at[place].set(row @ jnp.ones((3, 3))), None
+    return jax.lax.scan(filled, jnp.zeros((rows.shape[0], 3)), (jnp.arange(rows.shape[0]), rows))[0]
+print(table(jnp.ones((4, 3))))
+""",
+        ),
+    ),
+    "NNX949": Cases(
+        bad=(
+            _CHAIN
+            + """\
+    accept = jax.random.exponential(k2) < logp(proposal) - logp(v)  # NNX949
+    return jnp.where(accept, proposal, v)
+print(step(key, x))
+""",
+            _CHAIN
+            + """\
+    log_ratio = logp(proposal) - logp(v)
+    return jnp.where(jax.random.uniform(k2) < log_ratio, proposal, v)  # NNX949
+print(step(key, x))
+""",
+            _CHAIN
+            + """\
+    log_alpha = jnp.minimum(0.0, logp(proposal) - logp(v))
+    accepted = jnp.exp(log_alpha) < jax.random.uniform(k2)  # NNX949
+    return jax.lax.select(accepted, proposal, v)
+print(step(key, x))
+""",
+        ),
+        clean=(
+            _CHAIN
+            + """\
+    accept = -jax.random.exponential(k2) < logp(proposal) - logp(v)
+    return jnp.where(accept, proposal, v)
+print(step(key, x))
+""",
+            _CHAIN
+            + """\
+    log_ratio = logp(proposal) - logp(v)
+    return jnp.where(jnp.log(jax.random.uniform(k2)) < log_ratio, proposal, v)
+print(step(key, x))
+""",
+            _CHAIN
+            + """\
+    reject = jnp.exp(logp(proposal) - logp(v)) < jax.random.uniform(k2)
+    return jnp.where(reject, v, proposal)
+print(step(key, x))
+""",
+            # a difference of energies
+            _CHAIN
+            + """\
+    accept = jax.random.exponential(k2) > logp(v) - logp(proposal)
+    return jnp.where(accept, proposal, v)
+print(step(key, x))
+""",
+            # whether something happens within a time
+            """\
+def happens(key, rate, seconds):
+    return jax.random.exponential(key) < rate * seconds
+print(happens(key, 2.0, 0.1))
+""",
+        ),
+    ),
+    "NNX950": Cases(
+        bad=(
+            """\
+def drawn(key, mean, logvar):
+    return mean + jnp.exp(logvar) * jax.random.normal(key, mean.shape)  # NNX950
+print(drawn(key, x, x))
+""",
+            """\
+class Code(nnx.Module):
+    def __init__(self, rngs):
+        self.rngs = rngs
+        self.mean = nnx.Linear(3, 2, rngs=rngs)
+        self.log_var = nnx.Linear(3, 2, rngs=rngs)
+    def __call__(self, v):
+        mean, log_var = self.mean(v), self.log_var(v)
+        std = jnp.exp(log_var)  # NNX950
+        eps = jax.random.normal(self.rngs.noise(), mean.shape)
+        return mean + eps * std
+print(Code(nnx.Rngs(0, noise=1))(x))
+""",
+            """\
+def likelihood(v, mean, log_variance):
+    return jax.scipy.stats.norm.logpdf(v, mean, jnp.exp(log_variance)).sum()  # NNX950
+print(likelihood(x, x, x))
+""",
+        ),
+        clean=(
+            """\
+def drawn(key, mean, logvar):
+    return mean + jnp.exp(0.5 * logvar) * jax.random.normal(key, mean.shape)
+print(drawn(key, x, x))
+""",
+            """\
+def drawn(key, mean, log_var):
+    std = jnp.sqrt(jnp.exp(log_var))
+    return mean + std * jax.random.normal(key, mean.shape)
+print(drawn(key, x, x))
+""",
+            """\
+def drawn(key, mean, log_std):
+    return mean + jnp.exp(log_std) * jax.random.normal(key, mean.shape)
+print(drawn(key, x, x))
+""",
+            # a logarithm of the scale, as its other use tells
+            """\
+def drawn(key, mean, logvar):
+    return mean + jnp.exp(logvar) * jax.random.normal(key, mean.shape)
+def divergence(mean, logvar):
+    return 0.5 * jnp.sum(jnp.exp(2 * logvar) + mean**2 - 1 - 2 * logvar)
+print(drawn(key, x, x), divergence(x, x))
+""",
+            """\
+def error(found, wanted, logvar):
+    return 0.5 * jnp.sum((found - wanted) ** 2 * jnp.exp(-logvar) + logvar)
+print(error(x, x, x))
+""",
+        ),
+    ),
+    "NNX951": Cases(
+        bad=(
+            _PIECES
+            + """\
+print(jax.grad(jax.grad(net, argnums=1), argnums=1)(params, 0.5))
+""",
+            _PIECES
+            + """\
+def first(params, x):
+    return jax.grad(net, argnums=1)(params, x)
+print(jax.vmap(jax.grad(first, argnums=1), (None, 0))(params, x))
+""",
+            """\
+class Field(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 4, rngs=rngs)
+        self.last = nnx.Linear(4, 1, rngs=rngs)
+    def __call__(self, x):
+        return self.last(nnx.relu(self.first(x)))[0]  # NNX951
+field = Field(nnx.Rngs(0))
+print(jnp.trace(jax.hessian(lambda x: field(x))(x)))
+""",
+        ),
+        clean=(
+            _BENT.replace("jax.nn.relu", "jnp.tanh")
+            + """\
+print(jax.grad(jax.grad(net, argnums=1), argnums=1)(params, 0.5))
+""",
+            # the first derivative
+            _BENT
+            + """\
+def fit(params, x):
+    return (jax.grad(net, argnums=1)(params, x) - 1.0) ** 2
+print(jax.grad(fit)(params, 0.5))
+""",
+            # a factor that is zero at the ends
+            _BENT
+            + """\
+def zero_at_ends(params, x):
+    return x * (1.0 - x) * net(params, x)
+print(jax.hessian(zero_at_ends, argnums=1)(params, 0.5))
+""",
+            # a loss, by the weights
+            _BENT
+            + """\
+def loss(params, x):
+    return (net(params, x) - 1.0) ** 2
+print(jax.hessian(loss)(params, 0.5))
+""",
+            # a power of it
+            _BENT.replace("return h @", "return h**3 @")
+            + """\
+print(jax.hessian(net, argnums=1)(params, 0.5))
+""",
+        ),
+    ),
+    "NNX952": Cases(
+        bad=(
+            """\
+stamps = np.array([1_700_000_000.0, 1_700_000_001.5, 1_700_000_003.0])
+times = jnp.asarray(stamps)  # NNX952
+print(jnp.diff(times))
+""",
+            """\
+def begun():
+    return jnp.float32(time.time())  # NNX952
+start = begun()
+print(begun() - start)
+""",
+            """\
+def recorded(n, start=1.7e9):
+    return start + np.cumsum(np.ones(n))
+def prepared(stamps):
+    t = jnp.array(stamps, dtype=jnp.float32)  # NNX952
+    return t - t.min()
+print(prepared(recorded(4)))
+""",
+        ),
+        clean=(
+            """\
+stamps = np.array([1_700_000_000.0, 1_700_000_001.5, 1_700_000_003.0])
+times = jnp.asarray(stamps - stamps[0])
+print(jnp.diff(times))
+""",
+            """\
+start = time.time()
+print(jnp.float32(time.time() - start) - 1.0)
+""",
+            # integers that 32 bits hold
+            """\
+stamps = jnp.asarray([1_700_000_000, 1_700_000_001])
+print(stamps - stamps[0])
+""",
+            # no times
+            """\
+bands = jnp.asarray([1.2e9, 1.5e9])
+print(bands - bands[0])
+""",
+            """\
+times = jnp.asarray(np.array([0.5, 1.5, 3.0]))
+print(times - times[0])
+""",
+        ),
+    ),
+    "NNX953": Cases(
+        bad=(
+            _MESH
+            + """\
+def total(v):
+    return jax.lax.psum(v.sum(), "data")  # NNX953
+print(jax.shard_map(total, mesh=mesh, in_specs=P(), out_specs=P())(jnp.ones(4)))
+""",
+            _MESH
+            + """\
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P()), out_specs=P())
+def loss(w, rows):
+    local = jnp.sum((rows @ w) ** 2)
+    return jax.lax.psum(local, "data")  # NNX953
+print(loss(x, jnp.ones((4, 3))))
+""",
+            _MESH
+            + """\
+whole = P(None)
+def counted(mesh, v):
+    def body(v):
+        return jax.lax.psum(jnp.histogram(v, 4)[0], axis_name="data")  # NNX953
+    return jax.shard_map(body, mesh=mesh, in_specs=(whole,), out_specs=P())(v)
+print(counted(mesh, jnp.ones(4)))
+""",
+        ),
+        clean=(
+            _MESH
+            + """\
+def total(v):
+    return jax.lax.psum(v.sum(), "data")
+print(jax.shard_map(total, mesh=mesh, in_specs=P("data"), out_specs=P())(jnp.ones(4)))
+""",
+            # weights as a whole, data in parts
+            _MESH
+            + """\
+@partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+def loss(w, rows):
+    return jax.lax.psum(jnp.sum((rows @ w) ** 2), "data")
+print(loss(x, jnp.ones((4, 3))))
+""",
+            # every device takes its part by itself
+            _MESH
+            + """\
+@partial(jax.shard_map, mesh=mesh, in_specs=P(), out_specs=P())
+def part(v):
+    mine = jax.lax.dynamic_slice_in_dim(v, 4 * jax.lax.axis_index("data"), 4)
+    return jax.lax.psum(mine.sum(), "data")
+print(part(jnp.ones(4)))
+""",
+            # a mean
+            _MESH
+            + """\
+@partial(jax.shard_map, mesh=mesh, in_specs=P(), out_specs=P())
+def mean(v):
+    return jax.lax.psum(v.sum(), "data") / jax.lax.psum(1, "data")
+print(mean(jnp.ones(4)))
+""",
+            # how many devices there are
+            _MESH
+            + """\
+@partial(jax.shard_map, mesh=mesh, in_specs=P(), out_specs=P())
+def counted(v):
+    return v * jax.lax.psum(1, "data")
+print(counted(jnp.ones(4)))
+""",
+        ),
+    ),
+}

@@ -1,0 +1,279 @@
+"""Calls of the host under vmap, factors of equations, differential equations, and messages along edges of graphs."""
+
+from __future__ import annotations
+
+from tests.lint.tables import Cases
+
+_HOST = "def host(v):\n    return np.sin(v)\ndef shape_of(v):\n    return jax.ShapeDtypeStruct(v.shape, v.dtype)\n"
+_GRAM = "from jax.scipy.linalg import cho_factor, cho_solve, solve_triangular\ngram = jnp.eye(3) + 0.1\n"
+_TIMES = "from jax.experimental.ode import odeint\nts = jnp.linspace(0.0, 1.0, 4)\n"
+_EDGES = "edges = jnp.array([[0, 1], [2, 1], [1, 0]])\n"
+
+CASES = {
+    "NNX937": Cases(
+        bad=(
+            _HOST
+            + """\
+class Table:
+    def __init__(self, scale):
+        self.scale = scale
+    def read(self, v):
+        return jax.pure_callback(host, shape_of(v), v)  # NNX937
+    def energy(self, v):
+        return self.scale * self.read(v)
+    def all(self, vs):
+        return jax.vmap(self.energy)(vs)
+""",
+            _HOST
+            + """\
+@jax.jit
+def solve(a, b):
+    return jax.pure_callback(lambda a, b: np.linalg.solve(a, b), shape_of(b), a, b)  # NNX937
+@partial(jax.vmap, in_axes=(None, 0))
+def many(a, b):
+    return solve(a, b)
+""",
+            _HOST
+            + """\
+def rollout(start):
+    def step(v, _):
+        v = jax.pure_callback(host, shape_of(v), v, vmap_method=None)  # NNX937
+        return v, v
+    return jax.lax.scan(step, start, None, length=3)[1]
+paths = jax.jit(jax.vmap(rollout))
+""",
+            _HOST
+            + """\
+def make(function):
+    def layer(v):
+        return jax.pure_callback(function, shape_of(v), v)  # NNX937
+    return layer
+def shifted(points, shifts):
+    layer = make(host)
+    return jax.vmap(lambda s: layer(points + s).sum())(shifts)
+""",
+        ),
+        clean=(
+            _HOST
+            + """\
+def read(v):
+    return jax.pure_callback(host, shape_of(v), v, vmap_method="expand_dims")
+print(jax.vmap(read)(x))
+""",
+            _HOST
+            + """\
+def loss(y, theta):
+    return (jax.pure_callback(host, shape_of(theta), theta) - y) ** 2
+print(jax.vmap(loss, in_axes=(0, None))(x, x[0]))
+""",
+            _HOST
+            + """\
+def loss(ys, theta):
+    found = jax.pure_callback(host, shape_of(theta), theta)
+    return jax.vmap(lambda y: (found - y) ** 2)(ys)
+print(loss(x, x[0]))
+""",
+            _HOST
+            + """\
+def read(v):
+    return jax.pure_callback(host, shape_of(v), v)
+print(jax.lax.map(read, x), read(jax.vmap(jnp.sin)(x)))
+""",
+            _HOST
+            + """\
+def share(v):
+    size = jax.pure_callback(host, jax.ShapeDtypeStruct((), jnp.float32), jnp.float32(v.shape[0]))
+    return v / size
+print(jax.vmap(share)(jnp.ones((2, 3))))
+""",
+        ),
+    ),
+    "NNX938": Cases(
+        bad=(
+            _GRAM
+            + """\
+class Process:
+    def __init__(self, gram):
+        self.chol = jnp.linalg.cholesky(gram)
+    def weights(self, y):
+        half = solve_triangular(self.chol, y, lower=True)
+        return solve_triangular(self.chol.T, half, lower=True)  # NNX938
+""",
+            _GRAM
+            + """\
+def factor(k):
+    return jnp.linalg.cholesky(k + 1e-6 * jnp.eye(3))
+def weights(k, y):
+    chol = factor(k)
+    return cho_solve((chol, False), y)  # NNX938
+""",
+            _GRAM
+            + """\
+chol = jnp.linalg.cholesky(gram)
+def distances(rows):
+    return jax.vmap(lambda row: solve_triangular(chol, row, trans=1))(rows)  # NNX938
+""",
+            _GRAM
+            + """\
+upper = jax.scipy.linalg.cholesky(gram)
+half = jax.scipy.linalg.solve_triangular(upper, x, lower=True)  # NNX938
+q, r = jnp.linalg.qr(gram)
+y = solve_triangular(r, q.T @ x, lower=True)  # NNX938
+c, _ = cho_factor(gram)
+z = cho_solve((c, True), x)  # NNX938
+""",
+            _GRAM
+            + """\
+def solved(theta, y):
+    low = jnp.tril(theta)
+    return jax.lax.linalg.triangular_solve(low, y[:, None], left_side=True)  # NNX938
+""",
+        ),
+        clean=(
+            _GRAM
+            + """\
+chol = jnp.linalg.cholesky(gram)
+half = solve_triangular(chol, x, lower=True)
+print(solve_triangular(chol.T, half), solve_triangular(chol, half, lower=True, trans=1))
+""",
+            _GRAM
+            + """\
+upper = jax.scipy.linalg.cholesky(gram)
+print(solve_triangular(upper.T, x, lower=True), solve_triangular(upper, x), cho_solve((upper, False), x))
+""",
+            _GRAM
+            + """\
+upper = jnp.linalg.cholesky(gram, upper=True)
+low = jax.scipy.linalg.cholesky(gram, lower=True)
+print(solve_triangular(upper, x), solve_triangular(low, x, lower=True), cho_solve((low, True), x))
+""",
+            _GRAM + "print(cho_solve(cho_factor(gram), x))\nc, low = cho_factor(gram, lower=True)\n"
+            "print(cho_solve((c, low), x), cho_solve((c, True), x))\n",
+            _GRAM + "q, r = jnp.linalg.qr(gram)\nprint(solve_triangular(r, q.T @ x))\n",
+            _GRAM
+            + """\
+def solved(a, y, lower):
+    return solve_triangular(a, y, lower=lower)
+print(solved(jnp.linalg.cholesky(gram), x, True), solve_triangular(jnp.swapaxes(jnp.tril(gram), -1, -2), x))
+""",
+        ),
+    ),
+    "NNX939": Cases(
+        bad=(
+            _TIMES
+            + """\
+class Decay:
+    def rate(self, time, state, k):
+        return -k * state
+    def path(self, start):
+        return odeint(self.rate, start, ts, 0.5)  # NNX939
+""",
+            _TIMES
+            + """\
+def oscillator(t, z, mu):
+    a, b = z
+    return jnp.array([b, mu * (1 - a**2) * b - a])
+def path(start):
+    return odeint(partial(oscillator, mu=0.3), start, ts)  # NNX939
+def again(start):
+    return odeint(lambda y, t: oscillator(y, t, 0.3), start, ts)  # NNX939
+""",
+            _TIMES + "path = odeint(lambda t, y: -y, x, ts)  # NNX939\n",
+            _TIMES
+            + """\
+def make(k):
+    @jax.jit
+    def rate(t, y):
+        return -k * y
+    return rate
+def path(start, k):
+    return odeint(make(k), start, ts)  # NNX939
+""",
+            "from scipy.integrate import solve_ivp\npath = solve_ivp(lambda y, t: -y, (0, 1), [1.0])  # NNX939\n",
+        ),
+        clean=(
+            _TIMES + "def rate(y, t, k):\n    return -k * y\nprint(odeint(rate, x, ts, 0.5))\n",
+            _TIMES + "def rate(t, y, k):\n    return -k * y\nprint(odeint(lambda y, t: rate(t, y, 0.5), x, ts))\n",
+            _TIMES + "def rate(state, _t):\n    return -state\nprint(odeint(rate, x, ts))\n",
+            _TIMES + "def rate(x, s):\n    return -x + s\nprint(odeint(rate, x, ts))\n",
+            "import scipy.integrate\ndef rate(t, y):\n    return -y\n"
+            "print(scipy.integrate.odeint(rate, [1.0], [0.0, 1.0], tfirst=True))\n"
+            "print(scipy.integrate.solve_ivp(rate, (0.0, 1.0), [1.0]).y)\n",
+            "def odeint(func, y, ts):\n    return func(ts[0], y)\nprint(odeint(lambda t, y: -y, x, x))\n",
+        ),
+    ),
+    "NNX940": Cases(
+        bad=(
+            """\
+def layer(v, edges, w):
+    src, dst = edges[:, 0], edges[:, 1]
+    messages = jnp.tanh(v[src] @ w)
+    total = jnp.zeros_like(v)
+    return v + total.at[dst].set(messages)  # NNX940
+""",
+            """\
+def conv(v, edge_index):
+    row, col = edge_index
+    return jnp.zeros(v.shape).at[col].set(v[row])  # NNX940
+""",
+            """\
+from typing import NamedTuple
+class Graph(NamedTuple):
+    nodes: jax.Array
+    senders: jax.Array
+    receivers: jax.Array
+def gathered(graph, values):
+    return jnp.zeros_like(graph.nodes).at[graph.receivers].set(values)  # NNX940
+def step(graph, w):
+    taken = jnp.take(graph.nodes, graph.senders, axis=0)
+    return graph._replace(nodes=gathered(graph, w * taken))
+""",
+            """\
+class Layer:
+    def __init__(self, n):
+        self.n = n
+    def __call__(self, v, e, batch):
+        told = jnp.concatenate([v[batch["senders"]], e], axis=-1)
+        return jnp.zeros((self.n, told.shape[-1])).at[batch["receivers"], :].set(told)  # NNX940
+""",
+            "ids = jnp.array([0, 0, 1])\nsums = jnp.zeros(2).at[ids].set(jnp.array([1.0, 2.0, 3.0]))  # NNX940\n",
+        ),
+        clean=(
+            _EDGES
+            + """\
+def layer(v, senders, receivers):
+    total = jnp.zeros_like(v).at[receivers].add(v[senders])
+    seen = jnp.zeros(v.shape).at[receivers].set(1.0)
+    return total * seen + jnp.zeros_like(v).at[receivers].set(v[receivers])
+print(layer(x, *edges.T))
+""",
+            _EDGES
+            + """\
+def inherited(v, parents, children):
+    return jnp.zeros_like(v).at[children].set(v[parents])
+print(inherited(x, *edges.T))
+""",
+            """\
+def shifted(v):
+    senders = jnp.arange(3)
+    receivers = (senders + 1) % 3
+    return jnp.zeros_like(v).at[receivers].set(v[senders])
+print(shifted(x))
+""",
+            _EDGES
+            + """\
+def matrix(senders, receivers, weights):
+    return jnp.zeros((3, 3)).at[senders, receivers].set(weights)
+print(matrix(edges[:, 0], edges[:, 1], x))
+""",
+            _EDGES
+            + """\
+def layer(v, senders, receivers):
+    sums = jax.ops.segment_sum(v[senders], receivers, 3)
+    return jnp.zeros_like(v).at[receivers].set(sums[receivers])
+print(layer(x, edges[:, 0], edges[:, 1]))
+""",
+            "print(jnp.zeros(3).at[jnp.array([0, 1])].set(x[:2]), jnp.zeros(3).at[jnp.array([0, 0])].set(1.0))\n",
+        ),
+    ),
+}
