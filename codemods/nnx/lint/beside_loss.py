@@ -34,8 +34,8 @@ def _reaches(context: Context, function: FunctionFacts, node: ast.AST, names: fr
     if not places:
         return False
     roots = [root for root in context.traced.gradients if root.function is function]
-    if depth > _DEPTH or (roots and min(places) <= 0):
-        return True
+    if depth > _DEPTH or (roots and min(places) <= 0) or function.self_param is not None:
+        return True  # who calls a method is not always known
     callers = [event for event in context.flow.sites.callers(function) if not _gradient(context, event, function)]
     if not roots and not callers:
         return True

@@ -17,6 +17,7 @@ from codemods.nnx.lint.syntax import argument, constant, operands
 from codemods.nnx.nodes import last_word
 
 _MASK = re.compile(r"(\w+_)?mask")
+_INFINITE = re.compile(r"-(jnp|np|numpy|math|jax\.numpy)\.inf|-?float\('-?inf'\)")
 _FAR = -100  # from which number on something added to a score hides it
 
 
@@ -26,6 +27,7 @@ def _check(context: Context) -> Iterator[Finding]:
             continue
         scores = written(context, event.node.args[0], event.scope)
         found = _of_where(context, event.scope, scores) or _over_queries(context, event, scores)
+        found = found or _nothing_seen(context, event, scores)
         found = found or _of_sum(context, event.scope, scores)
         found = found or _of_product(context, event.scope, scores)
         if found is not None:
@@ -56,6 +58,31 @@ def _over_queries(context: Context, event: CallEvent, scores: ast.expr) -> tuple
     mask = event.scope.module.values.get(scores.args[0]) if any(map(_far, scores.args[1:])) else None
     masks = context.sources.originals(context.flow.here(mask, event.scope)) if mask is not None else []
     return OVER_QUERIES if masks and all(over_queries(context, one, event.scope) for one in masks) else None
+
+
+def _nothing_seen(context: Context, event: CallEvent, scores: ast.expr) -> tuple[str, str] | None:
+    """Say what is wrong with -inf for all keys of a query that is padding: ``where(keep_q & keep_k, scores, -inf)``."""
+    axis, scope = argument(event.node, 1, "axis"), event.scope
+    if axis is not None and constant(axis) != -1:
+        return None
+    if not isinstance(scores, ast.Call) or last_word(scores.func) != "where" or len(scores.args) != 3:
+        return None
+    if not any(_INFINITE.fullmatch(ast.unparse(one)) for one in scores.args[1:]):
+        return None
+    mask = written(context, scores.args[0], scope)
+    parts = operands(mask, ast.BitAnd) if isinstance(mask, ast.BinOp) else []
+    if isinstance(mask, ast.Call) and last_word(mask.func) == "logical_and":
+        parts = mask.args
+    values = [value for part in parts if (value := scope.module.values.get(part)) is not None]
+    if not any(over_queries(context, context.flow.here(value, scope), scope) for value in values):
+        return None
+    words = {last_word(n.func) for n in context.bodies.nodes(scope) if isinstance(n, ast.Call)}
+    if words & {"nan_to_num", "isnan", "isfinite", "isinf"}:
+        return None
+    return (
+        "the mask hides all keys of queries that are padding, and the softmax of -inf alone is NaN",
+        "hide the keys alone, or take a large number for -inf: -1e9",
+    )
 
 
 def _of_sum(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
@@ -119,7 +146,7 @@ def _far(node: ast.expr) -> bool:
     if isinstance(number, int | float) and not isinstance(number, bool):
         return number <= _FAR
     text = ast.unparse(node)
-    return bool(re.fullmatch(r"-(jnp|np|numpy|math|jax\.numpy)\.inf|.*finfo\(.*\)\.min|-?float\('-?inf'\)", text))
+    return bool(_INFINITE.fullmatch(text) or re.fullmatch(r".*finfo\(.*\)\.min", text))
 
 
 _BAD = """\
@@ -143,7 +170,8 @@ RULE = lint_rule(
     why="""\
 The softmax of a score of zero is a weight like others: a mask has to put -inf, or a number far below all scores, where
 nothing may be seen, and not to multiply with zero. `jnp.where(mask, -1e9, scores)` of a mask of `jnp.tril` hides what
-may be seen, and shows each position only what comes behind it.
+may be seen, and shows each position only what comes behind it. Where every score of a row is -inf the softmax is NaN: a
+mask that leaves out the queries of the padding too needs a finite number.
 """,
     source="jax.nn.softmax; measured: outputs that change with later tokens",
     severity="error",

@@ -118,6 +118,17 @@ def cancelled(context: Context) -> Iterator[tuple[Scope, ast.expr, str, str]]:
                     f"compare `{text}` with what was put into it: {text} - jax.lax.stop_gradient({q})",
                 )
                 break
+            x = x.args[0] if isinstance(x, ast.Call) and len(x.args) == 1 and _stops(context, scope, x) else x
+            q = _put_through(context, scope, estimate, x) if x not in (pair or ()) else ""
+            if q and not beside_loss(context, scope.function, event.node):
+                text, name = ast.unparse(x), ast.unparse(estimate)
+                yield (
+                    scope,
+                    event.node,
+                    f"in `{name}` what was put into `{text}` stands under stop_gradient: the loss moves `{text}` alone",
+                    "take the loss of the codes before the gradient is put through",
+                )
+                break
 
 
 def _stopping(context: Context, scope: Scope) -> list[ast.Call]:

@@ -269,8 +269,46 @@ def attend(q, k, v, ids, lengths):
     scores = jnp.where(valid[:, :, None], q @ k.swapaxes(1, 2), -jnp.inf)  # NNX976
     return jax.nn.softmax(scores, axis=-1) @ v
 """,
+            """\
+def attend(q, k, v, lengths):
+    valid = jnp.arange(q.shape[1])[None, :] < lengths[:, None]
+    mask = valid[:, :, None] & valid[:, None, :]
+    scores = jnp.where(mask, q @ k.swapaxes(1, 2), -jnp.inf)  # NNX976
+    return jax.nn.softmax(scores, axis=-1) @ v
+""",
+            """\
+def attend(q, k, v, lengths):
+    valid = jnp.arange(q.shape[1])[None, :] < lengths[:, None]
+    mask = jnp.logical_and(valid[:, None, :], valid[:, :, None])
+    scores = jnp.where(mask, q @ k.swapaxes(1, 2), float("-inf"))  # NNX976
+    return jax.nn.softmax(scores, axis=-1) @ v
+""",
         ),
         clean=(
+            """\
+def attend(q, k, v, lengths):
+    valid = jnp.arange(q.shape[1])[None, :] < lengths[:, None]
+    mask = valid[:, :, None] & valid[:, None, :]
+    scores = jnp.where(mask, q @ k.swapaxes(1, 2), -1e9)
+    return jax.nn.softmax(scores, axis=-1) @ v
+print(attend(jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), jnp.array([2, 3])).shape)
+""",
+            """\
+def attend(q, k, v, lengths):
+    valid = jnp.arange(q.shape[1])[None, :] < lengths[:, None]
+    mask = valid[:, None, :]
+    scores = jnp.where(mask, q @ k.swapaxes(1, 2), -jnp.inf)
+    return jax.nn.softmax(scores, axis=-1) @ v
+print(attend(jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), jnp.array([2, 3])).shape)
+""",
+            """\
+def attend(q, k, v, lengths):
+    valid = jnp.arange(q.shape[1])[None, :] < lengths[:, None]
+    mask = valid[:, None, :] & jnp.tril(jnp.ones((q.shape[1], q.shape[1]), bool))
+    scores = jnp.where(mask, q @ k.swapaxes(1, 2), -jnp.inf)
+    return jax.nn.softmax(scores, axis=-1) @ v
+print(attend(jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4)), jnp.array([2, 3])).shape)
+""",
             """\
 PAD = 0
 def attend(q, k, v, ids):

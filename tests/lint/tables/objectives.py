@@ -436,4 +436,76 @@ nnx.update(probe.body, mean)
 """,
         ),
     ),
+    "NNX958": Cases(
+        bad=(
+            """\
+def q_target(params, q, r, next_obs, terminated, truncated, gamma=0.99):
+    done = terminated | truncated
+    not_done = 1.0 - done.astype(jnp.float32)
+    return r + gamma * not_done * q(params, next_obs).max(-1)  # NNX958
+""",
+            """\
+def learn(env, agent, q, alpha, gamma):
+    obs, _ = env.reset()
+    while True:
+        action = agent(obs)
+        next_obs, reward, terminated, truncated, info = env.step(action)
+        done = terminated or truncated
+        target = reward + gamma * jnp.max(q[next_obs]) * (1 - done)  # NNX958
+        q = q.at[obs, action].add(alpha * (target - q[obs, action]))
+        obs = next_obs
+        if done:
+            break
+    return q
+""",
+            """\
+def deltas(tr, values, next_values, gamma):
+    ends = jnp.logical_or(tr.terminations, tr.truncations)
+    return tr.rewards + gamma * next_values * jnp.logical_not(ends) - values  # NNX958
+""",
+        ),
+        clean=(
+            """\
+def q_target(params, q, r, next_obs, terminated, truncated, gamma=0.99):
+    done = terminated
+    not_done = 1.0 - done.astype(jnp.float32)
+    return r + gamma * not_done * q(params, next_obs).max(-1)
+print(q_target(x, lambda p, o: jnp.stack([o, o], -1), jnp.ones(3), jnp.ones(3), jnp.zeros(3, bool), jnp.zeros(3, bool)))
+""",
+            """\
+def learn(env, agent, q, alpha, gamma):
+    obs, _ = env.reset()
+    while True:
+        action = agent(obs)
+        next_obs, reward, terminated, truncated, info = env.step(action)
+        done = terminated or truncated
+        target = reward + gamma * jnp.max(q[next_obs]) * (1 - terminated)
+        q = q.at[obs, action].add(alpha * (target - q[obs, action]))
+        obs = next_obs
+        if done:
+            break
+    return q
+""",
+            """\
+def gae(rewards, values, next_values, terminated, truncated, gamma, lam):
+    done = jnp.logical_or(terminated, truncated)
+    def body(acc, inp):
+        r, v, nv, term, d = inp
+        delta = r + gamma * nv * (1.0 - term) - v
+        acc = delta + gamma * lam * (1.0 - d) * acc
+        return acc, acc
+    return jax.lax.scan(body, 0.0, (rewards, values, next_values, terminated * 1.0, done * 1.0), reverse=True)[1]
+print(gae(jnp.ones(3), jnp.ones(3), jnp.ones(3), jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9, 0.8))
+""",
+            """\
+def returns(rewards, terminated, truncated, gamma):
+    done = terminated | truncated
+    total = 0.0
+    for r, d in zip(rewards[::-1], done[::-1]):
+        total = r + gamma * (1 - d) * total
+    return total
+print(returns(jnp.ones(3), jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9))
+""",
+        ),
+    ),
 }

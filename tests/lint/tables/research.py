@@ -484,8 +484,58 @@ class Quantizer:
             "    return jnp.sum(optax.l2_loss(z, through))  # NNX884\n",
             "def wrong(z):\n    q = jnp.round(z)\n    through = z + jax.lax.stop_gradient(q - z)\n"
             "    return jax.lax.stop_gradient(through)  # NNX884\n",
+            """\
+class Quantizer(nnx.Module):
+    def __init__(self, rngs):
+        self.codes = nnx.Param(jax.random.normal(rngs.params(), (4, 3)))
+    def __call__(self, z):
+        codes = self.codes[...]
+        quantized = codes[jnp.argmin(jnp.sum((z[:, None] - codes[None]) ** 2, -1), -1)]
+        quantized = z + jax.lax.stop_gradient(quantized - z)
+        commitment = jnp.mean((jax.lax.stop_gradient(quantized) - z) ** 2)
+        codebook_loss = jnp.mean((quantized - jax.lax.stop_gradient(z)) ** 2)  # NNX884
+        return quantized, codebook_loss + 0.25 * commitment
+""",
+            """\
+class Quantizer(nnx.Module):
+    def __init__(self, rngs):
+        self.codes = nnx.Param(jax.random.normal(rngs.params(), (4, 3)))
+    def __call__(self, z):
+        codes = self.codes[...]
+        quantized = codes[jnp.argmin(jnp.sum((z[:, None] - codes[None]) ** 2, -1), -1)]
+        out = z + jax.lax.stop_gradient(quantized - z)
+        commitment = jnp.mean((jax.lax.stop_gradient(quantized) - z) ** 2)
+        codebook_loss = jnp.mean((out - jax.lax.stop_gradient(z)) ** 2)  # NNX884
+        return quantized, codebook_loss + 0.25 * commitment
+""",
         ),
         clean=(
+            """\
+class Quantizer(nnx.Module):
+    def __init__(self, rngs):
+        self.codes = nnx.Param(jax.random.normal(rngs.params(), (4, 3)))
+    def __call__(self, z):
+        codes = self.codes[...]
+        quantized = codes[jnp.argmin(jnp.sum((z[:, None] - codes[None]) ** 2, -1), -1)]
+        commitment = jnp.mean((jax.lax.stop_gradient(quantized) - z) ** 2)
+        codebook_loss = jnp.mean((quantized - jax.lax.stop_gradient(z)) ** 2)
+        quantized = z + jax.lax.stop_gradient(quantized - z)
+        return quantized, codebook_loss + 0.25 * commitment
+print(Quantizer(nnx.Rngs(0))(jnp.ones((2, 3)))[1].shape)
+""",
+            """\
+class Quantizer(nnx.Module):
+    def __init__(self, rngs):
+        self.codes = nnx.Param(jax.random.normal(rngs.params(), (4, 3)))
+    def __call__(self, z):
+        codes = self.codes[...]
+        quantized = codes[jnp.argmin(jnp.sum((z[:, None] - codes[None]) ** 2, -1), -1)]
+        out = z + jax.lax.stop_gradient(quantized - z)
+        commitment = jnp.mean((jax.lax.stop_gradient(quantized) - z) ** 2)
+        codebook_loss = jnp.mean((quantized - jax.lax.stop_gradient(z)) ** 2)
+        return out, codebook_loss + 0.25 * commitment
+print(Quantizer(nnx.Rngs(0))(jnp.ones((2, 3)))[1].shape)
+""",
             """\
 def loss(w, v):
     encoded = w * v

@@ -1,0 +1,136 @@
+"""NNX958: a target of temporal differences that takes the limit of time for the end of an episode."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import each, in_test
+from codemods.nnx.lint.policy_losses import factors, made_by
+from codemods.nnx.lint.syntax import constant, entry_word, operands
+from codemods.nnx.nodes import last_word
+
+_TERMINATED = re.compile(r"(^|_)(term|terminated|terminations?|terminals?)(_|$)", re.I)
+_TRUNCATED = re.compile(r"(^|_)(trunc|truncated|truncations?|timeouts?|time_limit)(_|$)", re.I)
+_DISCOUNT = re.compile(r"(^|_)(gamma|discount)(_|$)", re.I)
+# what is summed over the steps of an episode, which does end with it
+_TRACE = re.compile(r"lam|adv|gae|acc|trace|ret(urn)?s?(_|$)|carry|running", re.I)
+# where the value at the limit is put in by other means
+_AWARE = re.compile(rb"final_obs|final_info|terminal_obs|bootstrap", re.I)
+_DEPTH = 4
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    for scope, node in each(context, ast.BinOp):
+        module = scope.module.source
+        if not isinstance(node.op, ast.Add) or not module.mentions(b"trunc") or scope.function is None:
+            continue
+        if in_test(scope) or _AWARE.search(module.data):
+            continue
+        for side in (node.left, node.right):
+            cut = _cut(context, side, scope)
+            if cut is not None:
+                yield finding(
+                    RULE.code,
+                    scope,
+                    node,
+                    "where an episode is cut off by its limit of time, the value of the next state still counts",
+                    f"leave it out at real ends alone: 1 - {cut}",
+                )
+
+
+def _cut(context: Context, node: ast.expr, scope: Scope) -> str | None:
+    """Return what tells of real ends, if a product of a discounted value leaves out the limit of time too."""
+    parts = list(factors(node))
+    if not 3 <= len(parts) <= 4 or not any(_DISCOUNT.search(entry_word(part)) or _near_one(part) for part in parts):
+        return None
+    if any(_TRACE.search(word) for part in parts for word in _words(part)):
+        return None
+    for part in parts:
+        ends = _ends(context, part, scope, 0)
+        if ends is not None:
+            return ends
+    return None
+
+
+def _words(node: ast.expr) -> Iterator[str]:
+    yield from (last_word(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
+
+
+def _near_one(node: ast.expr) -> bool:
+    number = constant(node)
+    return isinstance(number, float) and 0.9 <= number < 1
+
+
+def _ends(context: Context, node: ast.expr, scope: Scope, depth: int) -> str | None:
+    """Return what tells of real ends in ``1 - (terminated | truncated)``, by variables and casts too."""
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, ast.Call) and node.args and last_word(node.func) in {"asarray", "float", "float32", "array"}:
+        return _ends(context, node.args[0], scope, depth + 1)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        return _ends(context, node.func.value, scope, depth + 1)
+    if isinstance(node, ast.Call) and last_word(node.func) in {"logical_not", "invert"} and len(node.args) == 1:
+        return _either(context, node.args[0], scope, depth + 1)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
+        return _either(context, node.operand, scope, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and constant(node.left) == 1:
+        return _either(context, node.right, scope, depth + 1)
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
+    return _ends(context, made, scope, depth + 1) if made is not None else None
+
+
+def _either(context: Context, node: ast.expr, scope: Scope, depth: int) -> str | None:
+    """Return the name of real ends in ``terminated | truncated``."""
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, ast.Call) and node.args and last_word(node.func) in {"asarray", "float", "float32", "array"}:
+        return _either(context, node.args[0], scope, depth + 1)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        return _either(context, node.func.value, scope, depth + 1)
+    sides: list[ast.expr] = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        sides = operands(node, ast.BitOr)
+    elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        sides = node.values
+    elif isinstance(node, ast.Call) and last_word(node.func) in {"logical_or", "maximum", "bitwise_or"}:
+        sides = node.args
+    if len(sides) == 2:
+        for one, other in (sides, sides[::-1]):
+            if _TERMINATED.search(entry_word(one)) and _TRUNCATED.search(entry_word(other)):
+                return ast.unparse(one)
+    made = made_by(context, node, scope) if isinstance(node, ast.Name) else None
+    return _either(context, made, scope, depth + 1) if made is not None else None
+
+
+_BAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def td_loss(params, target_params, value, batch):
+    done = jnp.logical_or(batch["terminated"], batch["truncated"])
+    target = batch["reward"] + 0.99 * (1.0 - done) * value(target_params, batch["next_obs"])
+    return jnp.mean((value(params, batch["obs"]) - jax.lax.stop_gradient(target)) ** 2)
+"""
+
+RULE = lint_rule(
+    "NNX958",
+    "cut-by-time",
+    "a target of temporal differences that takes the limit of time for the end of an episode",
+    why="""\
+An episode that is cut off after so many steps would have gone on: its last state has a value, and only where the
+environment really ended is there nothing more to come. A target that leaves the next value out in both cases makes
+values too small, the more the shorter the limit. Sums over the steps of an episode, as the trace of generalized
+advantages, do end at both and are left alone, as is code that puts the value of the final observation in itself.
+""",
+    source="Pardo et al. 2018, Time Limits in Reinforcement Learning; measured: a value of 5 instead of 10",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace("(1.0 - done)", '(1.0 - batch["terminated"])'),),
+)
