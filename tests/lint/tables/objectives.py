@@ -508,4 +508,84 @@ print(returns(jnp.ones(3), jnp.zeros(3, bool), jnp.zeros(3, bool), 0.9))
 """,
         ),
     ),
+    "NNX959": Cases(
+        bad=(
+            """\
+PAD = 0
+def batch(texts, length):
+    return np.array([ids + [PAD] * (length - len(ids)) for ids in texts])
+def loss_fn(model, tokens):
+    logits = model(tokens[:, :-1])
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()  # NNX959
+def right(predicted, tokens):
+    real = tokens[:, 1:] != PAD
+    return ((predicted == tokens[:, 1:]) & real).sum() / real.sum()
+""",
+            """\
+PAD_ID = 0
+def batch(tokens, lengths):
+    return np.where(np.arange(tokens.shape[1]) < lengths[:, None], tokens, PAD_ID)
+def loss_fn(model, tokens):
+    inputs, targets = tokens[:, :-1], tokens[:, 1:]
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits=model(inputs), labels=targets)
+    return jnp.mean(losses)  # NNX959
+def right(predicted, tokens):
+    real = tokens[:, 1:] != PAD_ID
+    return ((predicted == tokens[:, 1:]) & real).sum() / real.sum()
+""",
+            """\
+class Config:
+    pad_token_id = 0
+def batch(cfg, rows, length):
+    return np.stack([np.pad(row, (0, length - len(row)), constant_values=cfg.pad_token_id) for row in rows])
+def train_step(model, opt, tokens):
+    def loss(model):
+        targets = tokens[:, 1:]
+        return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(model(tokens[:, :-1]), targets))  # NNX959
+    opt.update(model, nnx.grad(loss)(model))
+def right(cfg, predicted, tokens):
+    return (predicted == tokens)[tokens != cfg.pad_token_id].mean()
+""",
+        ),
+        clean=(
+            """\
+PAD = 0
+def batch(texts, length):
+    return np.array([ids + [PAD] * (length - len(ids)) for ids in texts])
+def loss_fn(model, tokens):
+    logits = model(tokens[:, :-1])
+    mask = tokens[:, 1:] != PAD
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:])
+    return jnp.sum(losses * mask) / jnp.sum(mask)
+tokens = batch([[1, 2, 3], [2, 3]], 4)
+print(loss_fn(lambda t: jax.nn.one_hot(t, 5), jnp.asarray(tokens)).shape)
+""",
+            """\
+PAD = 0
+def batch(texts, length):
+    return np.array([ids + [PAD] * (length - len(ids)) for ids in texts])
+def loss_fn(model, tokens):
+    mask = tokens[:, 1:] != PAD
+    losses = optax.softmax_cross_entropy_with_integer_labels(model(tokens[:, :-1]), tokens[:, 1:])
+    return jnp.mean(losses, where=mask)
+tokens = batch([[1, 2, 3], [2, 3]], 4)
+print(loss_fn(lambda t: jax.nn.one_hot(t, 5), jnp.asarray(tokens)).shape)
+""",
+            """\
+def loss_fn(model, tokens):
+    return optax.softmax_cross_entropy_with_integer_labels(model(tokens[:, :-1]), tokens[:, 1:]).mean()
+print(loss_fn(lambda t: jax.nn.one_hot(t, 5), jnp.array([[1, 2, 3], [2, 3, 4]])).shape)
+""",
+            """\
+PAD = 0
+def batch(texts, length):
+    return np.array([ids + [PAD] * (length - len(ids)) for ids in texts])
+def loss_fn(model, tokens, labels):
+    seen = (tokens != PAD)[..., None]
+    return optax.softmax_cross_entropy_with_integer_labels(model(tokens, seen), labels).mean()
+pooled = lambda t, s: (jax.nn.one_hot(t, 5) * s).sum(1)
+print(loss_fn(pooled, jnp.array([[1, 2, 3], [2, 3, 0]]), jnp.array([1, 2])).shape)
+""",
+        ),
+    ),
 }

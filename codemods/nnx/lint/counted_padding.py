@@ -1,0 +1,129 @@
+"""NNX959: a loss of the next tokens that counts the padding, which other places leave out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codemods.nnx.context import Context
+from codemods.nnx.facts import Scope
+from codemods.nnx.findings import Finding, finding
+from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.places import in_test, written
+from codemods.nnx.lint.syntax import argument, constant, keyword
+from codemods.nnx.nodes import last_word
+from codemods.nnx.values import Call
+
+_LOSS = "optax.softmax_cross_entropy_with_integer_labels"
+_PAD = rb"(?:\w+\.)*(?:pad|PAD)(?:ding)?(?:_?(?:id|idx|token|token_id|index|value|ID|IDX|TOKEN|TOKEN_ID|INDEX))?\b"
+# rows that are filled up to one length
+_FILLED = re.compile(
+    rb"\[ *" + _PAD + rb" *\] *\*|constant_values *= *" + _PAD + rb"|(?:full|where|full_like)\([^\n]*, *" + _PAD
+)
+# places that know what is padding
+_KNOWN = re.compile(rb"[!=]= *" + _PAD + rb"|not_equal\([^\n]*" + _PAD)
+# a function that gives some positions another weight
+_WEIGHED = re.compile(r"mask|weight|valid|pad|PAD|ignore|where|keep|length")
+
+
+def _check(context: Context) -> Iterator[Finding]:
+    texts = [module.source.data for module in context.project.modules]
+    if not any(map(_FILLED.search, texts)) or not any(map(_KNOWN.search, texts)):
+        return
+    for event in context.bodies.named("mean"):
+        scope = event.scope
+        if scope.module not in context.asked or scope.function is None or in_test(scope):
+            continue
+        name = context.flow.calls.name(event)
+        if name not in {"", "jax.numpy.mean"} or keyword(event.node, "where") is not None or len(event.node.args) > 1:
+            continue
+        given = event.node.args[0] if name and event.node.args else getattr(event.node.func, "value", None)
+        loss = written(context, given, scope) if isinstance(given, ast.expr) else None
+        if not isinstance(loss, ast.Call) or not _of_next_tokens(context, loss, scope):
+            continue
+        if not _WEIGHED.search(ast.unparse(scope.function.node)):
+            yield finding(
+                RULE.code,
+                scope,
+                event.node,
+                "the sequences are filled up, and this loss counts the padding as tokens to be predicted",
+                "leave it out: jnp.sum(losses * mask) / jnp.sum(mask) of mask = targets != the id of padding",
+            )
+
+
+def _of_next_tokens(context: Context, node: ast.Call, scope: Scope) -> bool:
+    """Say whether a call is the loss of each next token of sequences: of labels that are ``tokens[:, 1:]``."""
+    value = scope.module.values.get(node)
+    if not isinstance(value, Call) or context.flow.calls.callee_name(context.flow.here(value, scope)) != _LOSS:
+        return False
+    labels = argument(node, 1, "labels")
+    if labels is None or keyword(node, "where") is not None or last_word(node.func) != _LOSS.rpartition(".")[2]:
+        return False
+    if isinstance(labels, ast.Name):
+        bound = [n for n in context.bodies.nodes(scope) if isinstance(n, ast.Assign) and _binds(n, labels.id)]
+        labels = _bound_to(bound[0], labels.id) if len(bound) == 1 else labels
+    return isinstance(labels, ast.Subscript) and _shifted(labels.slice)
+
+
+def _binds(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for target in node.targets for n in ast.walk(target))
+
+
+def _bound_to(node: ast.Assign, name: str) -> ast.expr:
+    """Return what a variable is bound to, also as one of several."""
+    target = node.targets[0]
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        for one, value in zip(target.elts, node.value.elts, strict=False):
+            if isinstance(one, ast.Name) and one.id == name:
+                return value
+    return node.value
+
+
+def _shifted(index: ast.expr) -> bool:
+    """Say whether an index is ``:, 1:``."""
+    parts = index.elts if isinstance(index, ast.Tuple) else []
+    return len(parts) == 2 and isinstance(parts[1], ast.Slice) and constant(parts[1].lower) == 1 and not parts[1].upper
+
+
+_BAD = """\
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+PAD = 0
+
+
+def batch(texts, length):
+    return np.array([ids + [PAD] * (length - len(ids)) for ids in texts])
+
+
+def loss_fn(model, tokens):
+    logits = model(tokens[:, :-1])
+    return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()
+
+
+def accuracy(model, tokens):
+    real = tokens[:, 1:] != PAD
+    return jnp.sum((model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]) & real) / real.sum()
+"""
+_SUM = """\
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:])
+    mask = tokens[:, 1:] != PAD
+    return jnp.sum(losses * mask) / jnp.sum(mask)
+"""
+
+RULE = lint_rule(
+    "NNX959",
+    "counted-padding",
+    "a loss of the next tokens that counts the padding",
+    why="""\
+Sequences of several lengths are filled up with an id of padding. A mean over all positions asks the model to predict
+that too, which is easy: the loss looks small, falls with the share of the padding, and what is learned of real tokens
+is little. The rule speaks where the project fills up sequences, and tells padding from tokens somewhere else.
+""",
+    source="issues on padded batches, as arcee-ai/DAM 16; measured: real tokens are predicted as padding",
+    check=_check,
+    bad=(_BAD,),
+    clean=(_BAD.replace(_BAD[_BAD.index("    return optax") : _BAD.index("\n\ndef accuracy")], _SUM),),
+)
