@@ -1356,4 +1356,78 @@ print(generate(GPT(nnx.Rngs(0))).shape)
 """,
         ),
     ),
+    "NNX960": Cases(
+        bad=(
+            """\
+chars = sorted(set("hello world"))
+stoi = {ch: i + 1 for i, ch in enumerate(chars)}
+vocab_size = len(chars)
+class Net(nnx.Module):
+    def __init__(self, size, rngs):
+        self.embed = nnx.Embed(size, 4, rngs=rngs)  # NNX960
+net = Net(vocab_size, nnx.Rngs(0))
+""",
+            """\
+def make(texts):
+    words = sorted({w for t in texts for w in t.split()})
+    word_to_id = {w: i for i, w in enumerate(words, start=1)}
+    embed = nnx.Embed(num_embeddings=len(word_to_id), features=4, rngs=nnx.Rngs(0))  # NNX960
+    return word_to_id, embed
+""",
+            """\
+class Tokenizer:
+    def __init__(self, texts):
+        self.words = sorted({w for t in texts for w in t.split()})
+        self.ids = {w: n for n, w in enumerate(self.words, 1)}
+class Model(nnx.Module):
+    def __init__(self, tokenizer: Tokenizer, rngs):
+        self.embed = nnx.Embed(len(tokenizer.ids), 4, rngs=rngs)  # NNX960
+""",
+        ),
+        clean=(
+            """\
+chars = sorted(set("hello world"))
+stoi = {ch: i + 1 for i, ch in enumerate(chars)}
+vocab_size = len(chars) + 1
+class Net(nnx.Module):
+    def __init__(self, size, rngs):
+        self.embed = nnx.Embed(size, 4, rngs=rngs)
+net = Net(vocab_size, nnx.Rngs(0))
+print(net.embed(jnp.array([8])).shape)
+""",
+            """\
+def make(texts):
+    words = sorted({w for t in texts for w in t.split()})
+    word_to_id = {w: i for i, w in enumerate(words)}
+    embed = nnx.Embed(num_embeddings=len(word_to_id), features=4, rngs=nnx.Rngs(0))
+    return word_to_id, embed
+print(make(["a b"])[1](jnp.array([1])).shape)
+""",
+            """\
+class Tokenizer:
+    def __init__(self, texts):
+        self.words = sorted({w for t in texts for w in t.split()})
+        self.ids = {w: n for n, w in enumerate(self.words, 1)}
+class Model(nnx.Module):
+    def __init__(self, tokenizer: Tokenizer, rngs):
+        self.embed = nnx.Embed(len(tokenizer.ids) + 1, 4, rngs=rngs)
+print(Model(Tokenizer(["a b"]), nnx.Rngs(0)).embed(jnp.array([2])).shape)
+""",
+            """\
+words = sorted({"a", "b"})
+vocab = {w: i + 1 for i, w in enumerate(words)}
+vocab["<pad>"] = 0
+embed = nnx.Embed(len(vocab), 4, rngs=nnx.Rngs(0))
+""",
+            """\
+names = ["x", "y"]
+rank = {n: i + 1 for i, n in enumerate(names)}
+embed = nnx.Embed(len(names), 4, rngs=nnx.Rngs(0))
+""",
+            """\
+vocab = {w: i for i, w in enumerate(["<pad>", *sorted({"a", "b"})])}
+embed = nnx.Embed(len(vocab), 4, rngs=nnx.Rngs(0))
+""",
+        ),
+    ),
 }  # fmt: skip
