@@ -1157,17 +1157,15 @@ class GPT(nnx.Module):
     def __init__(self, rngs):
         self.wte = nnx.Embed(50, 16, rngs=rngs)
         self.wpe = nnx.Embed(32, 16, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.block = Block(rngs)
     def __call__(self, ids, decode=False):
         B, T = ids.shape
         pos = jnp.arange(T)  # NNX957
         h = self.wte(ids) + self.wpe(pos)
-        for b in self.blocks:
-            h = b(h, decode=decode)
+        h = self.block(h, decode=decode)
         return h @ self.wte.embedding[...].T
 def generate(m):
-    for b in m.blocks:
-        b.attn.init_cache((1, 32, 16))
+    m.block.attn.init_cache((1, 32, 16))
     t = m(jnp.ones((1, 1), int), decode=True).argmax(-1)
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
@@ -1182,17 +1180,15 @@ class GPT(nnx.Module):
     def __init__(self, rngs):
         self.wte = nnx.Embed(50, 16, rngs=rngs)
         self.wpe = nnx.Embed(32, 16, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.block = Block(rngs)
     def __call__(self, ids, decode=False):
         B, T = ids.shape
         pos = jnp.broadcast_to(jnp.arange(T)[None, :], (B, T))  # NNX957
         h = self.wte(ids) + self.wpe(pos)
-        for b in self.blocks:
-            h = b(h, decode=decode)
+        h = self.block(h, decode=decode)
         return h @ self.wte.embedding[...].T
 def generate(m):
-    for b in m.blocks:
-        b.attn.init_cache((1, 32, 16))
+    m.block.attn.init_cache((1, 32, 16))
     t = m(jnp.ones((1, 1), int), decode=True).argmax(-1)
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
@@ -1207,17 +1203,15 @@ class GPT(nnx.Module):
     def __init__(self, rngs):
         self.wte = nnx.Embed(50, 16, rngs=rngs)
         self.wpe = nnx.Embed(32, 16, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.block = Block(rngs)
     def __call__(self, ids, decode=False):
         B, T = ids.shape
         pos = jnp.arange(0, T)[None]  # NNX957
         h = self.wte(ids) + self.wpe(pos)
-        for b in self.blocks:
-            h = b(h, decode=decode)
+        h = self.block(h, decode=decode)
         return h @ self.wte.embedding[...].T
 def generate(m):
-    for b in m.blocks:
-        b.attn.init_cache((1, 32, 16))
+    m.block.attn.init_cache((1, 32, 16))
     t = m(jnp.ones((1, 1), int), decode=True).argmax(-1)
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
@@ -1234,17 +1228,15 @@ class GPT(nnx.Module):
     def __init__(self, rngs):
         self.wte = nnx.Embed(50, 16, rngs=rngs)
         self.wpe = nnx.Embed(32, 16, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.block = Block(rngs)
     def __call__(self, ids, decode=False):
         B, T = ids.shape
-        pos = jnp.arange(T) + self.blocks[0].attn.cache_index[...]
+        pos = jnp.arange(T) + self.block.attn.cache_index[...]
         h = self.wte(ids) + self.wpe(pos)
-        for b in self.blocks:
-            h = b(h, decode=decode)
+        h = self.block(h, decode=decode)
         return h @ self.wte.embedding[...].T
 def generate(m):
-    for b in m.blocks:
-        b.attn.init_cache((1, 32, 16))
+    m.block.attn.init_cache((1, 32, 16))
     t = m(jnp.ones((1, 1), int), decode=True).argmax(-1)
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
@@ -1259,17 +1251,15 @@ class GPT(nnx.Module):
     def __init__(self, rngs):
         self.wte = nnx.Embed(50, 16, rngs=rngs)
         self.wpe = nnx.Embed(32, 16, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.block = Block(rngs)
     def __call__(self, ids, decode=False):
         B, T = ids.shape
-        pos = self.blocks[0].attn.cache_index[...][None] if decode else jnp.arange(T)
+        pos = self.block.attn.cache_index[...][None] if decode else jnp.arange(T)
         h = self.wte(ids) + self.wpe(pos)
-        for b in self.blocks:
-            h = b(h, decode=decode)
+        h = self.block(h, decode=decode)
         return h @ self.wte.embedding[...].T
 def generate(m):
-    for b in m.blocks:
-        b.attn.init_cache((1, 32, 16))
+    m.block.attn.init_cache((1, 32, 16))
     t = m(jnp.ones((1, 1), int), decode=True).argmax(-1)
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
@@ -1284,20 +1274,18 @@ class GPT(nnx.Module):
     def __init__(self, rngs):
         self.wte = nnx.Embed(50, 16, rngs=rngs)
         self.wpe = nnx.Embed(32, 16, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.block = Block(rngs)
     def __call__(self, ids, decode=False):
         B, T = ids.shape
         if decode:
-            pos = self.blocks[0].attn.cache_index[...][None]
+            pos = self.block.attn.cache_index[...][None]
         else:
             pos = jnp.arange(T)
         h = self.wte(ids) + self.wpe(pos)
-        for b in self.blocks:
-            h = b(h, decode=decode)
+        h = self.block(h, decode=decode)
         return h @ self.wte.embedding[...].T
 def generate(m):
-    for b in m.blocks:
-        b.attn.init_cache((1, 32, 16))
+    m.block.attn.init_cache((1, 32, 16))
     t = m(jnp.ones((1, 1), int), decode=True).argmax(-1)
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
@@ -1312,17 +1300,15 @@ class GPT(nnx.Module):
     def __init__(self, rngs):
         self.wte = nnx.Embed(50, 16, rngs=rngs)
         self.wpe = nnx.Embed(32, 16, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.block = Block(rngs)
     def __call__(self, ids, start=0, decode=False):
         B, T = ids.shape
         pos = jnp.arange(T) + start
         h = self.wte(ids) + self.wpe(pos)
-        for b in self.blocks:
-            h = b(h, decode=decode)
+        h = self.block(h, decode=decode)
         return h @ self.wte.embedding[...].T
 def generate(m):
-    for b in m.blocks:
-        b.attn.init_cache((1, 32, 16))
+    m.block.attn.init_cache((1, 32, 16))
     t = m(jnp.ones((1, 1), int), decode=True).argmax(-1)
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
@@ -1337,19 +1323,17 @@ class GPT(nnx.Module):
     def __init__(self, rngs):
         self.wte = nnx.Embed(50, 16, rngs=rngs)
         self.wpe = nnx.Embed(32, 16, rngs=rngs)
-        self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+        self.block = Block(rngs)
     def __call__(self, ids, decode=False):
         B, T = ids.shape
         pos = jnp.arange(T)
         if decode:
-            pos = pos + self.blocks[0].attn.cache_index[...]
+            pos = pos + self.block.attn.cache_index[...]
         h = self.wte(ids) + self.wpe(pos)
-        for b in self.blocks:
-            h = b(h, decode=decode)
+        h = self.block(h, decode=decode)
         return h @ self.wte.embedding[...].T
 def generate(m):
-    for b in m.blocks:
-        b.attn.init_cache((1, 32, 16))
+    m.block.attn.init_cache((1, 32, 16))
     t = m(jnp.ones((1, 1), int), decode=True).argmax(-1)
     return m(t, decode=True)
 print(generate(GPT(nnx.Rngs(0))).shape)
