@@ -10,6 +10,7 @@ from codemods.nnx.context import Context
 from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.places import each, in_test
 from codemods.nnx.lint.policy_losses import factors, made_by
 from codemods.nnx.lint.syntax import constant, entry_word, operands
@@ -17,7 +18,6 @@ from codemods.nnx.nodes import last_word
 
 _TERMINATED = re.compile(r"(^|_)(term|terminated|terminations?|terminals?)(_|$)", re.I)
 _TRUNCATED = re.compile(r"(^|_)(trunc|truncated|truncations?|timeouts?|time_limit)(_|$)", re.I)
-_DISCOUNT = re.compile(r"(^|_)(gamma|discount)(_|$)", re.I)
 # what is summed over the steps of an episode, which does end with it
 _TRACE = re.compile(r"lam|adv|gae|acc|trace|ret(urn)?s?(_|$)|carry|running", re.I)
 # where the value at the limit is put in by other means
@@ -47,7 +47,7 @@ def _check(context: Context) -> Iterator[Finding]:
 def _cut(context: Context, node: ast.expr, scope: Scope) -> str | None:
     """Return what tells of real ends, if a product of a discounted value leaves out the limit of time too."""
     parts = list(factors(node))
-    if not 3 <= len(parts) <= 4 or not any(_DISCOUNT.search(entry_word(part)) or _near_one(part) for part in parts):
+    if not 3 <= len(parts) <= 4 or not any(is_discount(part) for part in parts):
         return None
     if any(_TRACE.search(word) for part in parts for word in _words(part)):
         return None
@@ -62,19 +62,23 @@ def _words(node: ast.expr) -> Iterator[str]:
     yield from (last_word(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
 
 
-def _near_one(node: ast.expr) -> bool:
-    number = constant(node)
-    return isinstance(number, float) and 0.9 <= number < 1
+def _bare(node: ast.expr) -> ast.expr:
+    """Return an expression without what makes another type of it."""
+    while isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+            node = node.func.value
+        elif node.args and last_word(node.func) in {"asarray", "float", "float32", "array"}:
+            node = node.args[0]
+        else:
+            break
+    return node
 
 
 def _ends(context: Context, node: ast.expr, scope: Scope, depth: int) -> str | None:
     """Return what tells of real ends in ``1 - (terminated | truncated)``, by variables and casts too."""
+    node = _bare(node)
     if depth > _DEPTH:
         return None
-    if isinstance(node, ast.Call) and node.args and last_word(node.func) in {"asarray", "float", "float32", "array"}:
-        return _ends(context, node.args[0], scope, depth + 1)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
-        return _ends(context, node.func.value, scope, depth + 1)
     if isinstance(node, ast.Call) and last_word(node.func) in {"logical_not", "invert"} and len(node.args) == 1:
         return _either(context, node.args[0], scope, depth + 1)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
@@ -87,12 +91,9 @@ def _ends(context: Context, node: ast.expr, scope: Scope, depth: int) -> str | N
 
 def _either(context: Context, node: ast.expr, scope: Scope, depth: int) -> str | None:
     """Return the name of real ends in ``terminated | truncated``."""
+    node = _bare(node)
     if depth > _DEPTH:
         return None
-    if isinstance(node, ast.Call) and node.args and last_word(node.func) in {"asarray", "float", "float32", "array"}:
-        return _either(context, node.args[0], scope, depth + 1)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
-        return _either(context, node.func.value, scope, depth + 1)
     sides: list[ast.expr] = []
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         sides = operands(node, ast.BitOr)

@@ -10,12 +10,12 @@ from codemods.nnx.context import Context
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.around import around
 from codemods.nnx.lint.define import lint_rule
+from codemods.nnx.lint.discounts import is_discount
 from codemods.nnx.lint.places import each, in_test
-from codemods.nnx.lint.syntax import constant, entry_word, operands
+from codemods.nnx.lint.syntax import entry_word, operands
 
 _END = re.compile(r"^(batch_|b_)?(dones?|terminals?|terminated|terminations?)(_batch)?$", re.I)
 _REWARD = re.compile(r"^(batch_|b_)?(r|rs|rew|rews|rewards?)(_batch)?$", re.I)
-_DISCOUNT = re.compile(r"(^|_)(gamma|discount)(_|$)", re.I)
 
 
 def _check(context: Context) -> Iterator[Finding]:
@@ -48,15 +48,10 @@ def _target(node: ast.BinOp) -> bool:
         return False
     for reward, later in (terms, terms[::-1]):
         factors = operands(later, ast.Mult)
-        rates = [one for one in factors if _DISCOUNT.search(entry_word(one)) or _near_one(one)]
+        rates = [one for one in factors if is_discount(one)]
         if _REWARD.search(entry_word(reward)) and len(rates) == 1 and len(factors) == 2:
             return True
     return False
-
-
-def _near_one(node: ast.expr) -> bool:
-    number = constant(node)
-    return isinstance(number, float) and 0.9 <= number < 1
 
 
 def _unread(body: ast.AST) -> list[str]:
