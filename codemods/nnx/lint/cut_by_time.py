@@ -26,11 +26,9 @@ _DEPTH = 4
 
 
 def _check(context: Context) -> Iterator[Finding]:
-    for scope, node in each(context, ast.BinOp):
-        module = scope.module.source
-        if not isinstance(node.op, ast.Add) or not module.mentions(b"trunc") or scope.function is None:
-            continue
-        if in_test(scope) or _AWARE.search(module.data):
+    modules = {module for module in context.asked.modules if _may_cut(module.source.data)}
+    for scope, node in each(context, ast.BinOp) if modules else ():
+        if not isinstance(node.op, ast.Add) or scope.module not in modules or scope.function is None or in_test(scope):
             continue
         for side in (node.left, node.right):
             cut = _cut(context, side, scope)
@@ -42,6 +40,10 @@ def _check(context: Context) -> Iterator[Finding]:
                     "where an episode is cut off by its limit of time, the value of the next state still counts",
                     f"leave it out at real ends alone: 1 - {cut}",
                 )
+
+
+def _may_cut(text: bytes) -> bool:
+    return b"trunc" in text and _AWARE.search(text) is None
 
 
 def _cut(context: Context, node: ast.expr, scope: Scope) -> str | None:

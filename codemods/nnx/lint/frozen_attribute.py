@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import AttrEvent, ClassFacts
+from codemods.nnx.facts import AttrEvent, ClassFacts, Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.places import in_test
@@ -113,13 +113,18 @@ def _class(context: Context, event: AttrEvent) -> ClassFacts | None:
 def _homes(context: Context, cls: ClassFacts) -> set[str]:
     """Return the full names of what freezes a class: decorators and bases."""
     outer = cls.scope.parent
-    given = (*cls.decorators, *cls.bases) if outer is not None else ()
-    found = [context.flow.resolve(context.flow.here(one, outer)) for one in given if outer is not None]
-    names = {
-        context.flow.calls.callee_name(one) if isinstance(one.value, Call) else getattr(one.value, "name", "")
-        for one in found
-    }
+    if outer is None:
+        return set()
+    names = {_named(context, one, outer)[0] for one in (*cls.decorators, *cls.bases)}
     return names & (_FROZEN | _CHOSEN | _BASES)
+
+
+def _named(context: Context, value: Value, scope: Scope) -> tuple[str, Call | None]:
+    """Return the full name of a decorator or base, with the call in which it gets its options."""
+    found = context.flow.resolve(context.flow.here(value, scope))
+    if isinstance(found.value, Call):
+        return context.flow.calls.callee_name(found), found.value
+    return getattr(found.value, "name", ""), None
 
 
 def _is_frozen(context: Context, cls: ClassFacts) -> bool:
@@ -128,9 +133,7 @@ def _is_frozen(context: Context, cls: ClassFacts) -> bool:
     if outer is None:
         return False
     for value in cls.decorators:
-        found = context.flow.resolve(context.flow.here(value, outer))
-        options = found.value if isinstance(found.value, Call) else None
-        name = context.flow.calls.callee_name(found) if options is not None else getattr(found.value, "name", "")
+        name, options = _named(context, value, outer)
         given = {} if options is None else {k.arg: constant(k.value) for k in options.node.keywords}
         if name in _FROZEN:
             return given.get("frozen") is not False

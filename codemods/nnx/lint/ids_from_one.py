@@ -56,10 +56,10 @@ def _too_few(context: Context, rows: Bound) -> bool:
 
 def _begins_at_one(value: Comprehension) -> bool:
     """Say whether the values of a dictionary are the places of an enumeration, counted from one on."""
-    call = value.loop.iter if isinstance(value.loop, ast.comprehension) else None
-    if value.key is None or not isinstance(call, ast.Call) or last_word(call.func) != "enumerate":
+    if value.key is None or not isinstance(value.loop, ast.comprehension) or value.loop.ifs:
         return False
-    if isinstance(value.loop, ast.comprehension) and value.loop.ifs:
+    call = value.loop.iter
+    if not isinstance(call, ast.Call) or last_word(call.func) != "enumerate":
         return False
     start = argument(call, 1, "start")
     first = 0 if start is None else constant(start)
@@ -100,21 +100,16 @@ def _alike(context: Context, counted: Iterable[Bound], event: CallEvent) -> bool
 
 def _filled(context: Context, name: str) -> bool:
     """Say whether entries are added to a dictionary or list of that name somewhere."""
-    return any(name in module_names for module_names in context.shared(_changed))
+    return name in context.shared(_changed)
 
 
-def _changed(context: Context) -> list[set[str]]:
-    found = []
-    for module in context.project.modules:
-        names = {
-            last_word(node.value) for node in module.source.of_type(ast.Subscript) if isinstance(node.ctx, ast.Store)
-        }
-        for event in module.calls:
-            func = event.node.func
-            if isinstance(func, ast.Attribute) and func.attr in {"update", "setdefault", "append", "extend", "insert"}:
-                names.add(last_word(func.value))
-        found.append(names)
-    return found
+def _changed(context: Context) -> set[str]:
+    entries = (node for module in context.project.modules for node in module.source.of_type(ast.Subscript))
+    names = {last_word(node.value) for node in entries if isinstance(node.ctx, ast.Store)}
+    for event in context.bodies.named("update", "setdefault", "append", "extend", "insert"):
+        if isinstance(event.node.func, ast.Attribute):
+            names.add(last_word(event.node.func.value))
+    return names
 
 
 _BAD = """\

@@ -102,6 +102,9 @@ class Kept:
         node = getattr(source.value, "node", None)
         if kind not in _HALF or not isinstance(node, ast.AST):
             return False if kind in _FULL else None
+        return self._at(node)
+
+    def _at(self, node: ast.AST) -> Place | None:
         home = self._context.bodies.home(node) or self._context.bodies.module_scope(node)
         return (home, node) if home is not None else None
 
@@ -109,14 +112,13 @@ class Kept:
         """Return the place of what ``jax.tree.map(f, params)`` gives."""
         mapped = self._context.flow.follow(source, value.args[0]).value
         cast = cast_to(mapped.facts) if isinstance(mapped, Function) else ""
-        home = self._context.bodies.home(value.node) or self._context.bodies.module_scope(value.node)
         if cast in _FULL:
             return False
         if cast in _HALF:
-            return (home, value.node) if home is not None else None
+            return self._at(value.node)
         inner = self.half(self._context.flow.with_value(source, value.args[1]), depth + 1)
         copied = isinstance(mapped, Ref) and last(mapped.name) in {"copy", "array", "asarray"}
-        return (home, value.node) if inner is not None and copied and home is not None else inner
+        return (self._at(value.node) or inner) if inner is not None and copied else inner
 
     def _layer(self, value: Call, source: Bound) -> Place | bool | None:
         """Return the place of a layer of Flax that is told in what to keep its parameters."""
@@ -124,8 +126,7 @@ class Kept:
         if given is None:
             return None
         if self._is_half(self._context.flow.with_value(source, given)):
-            home = self._context.bodies.home(value.node) or self._context.bodies.module_scope(value.node)
-            return (home, value.node) if home is not None else None
+            return self._at(value.node)
         return False
 
     def _is_half(self, bound: Bound) -> bool:

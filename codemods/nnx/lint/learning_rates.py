@@ -11,12 +11,7 @@ from codemods.nnx.lint.names import OPTIMIZERS, last
 from codemods.nnx.lint.numbers import numbers
 from codemods.nnx.lint.syntax import constant
 from codemods.nnx.nodes import last_word
-from codemods.nnx.values import (
-    Attr,
-    Call,
-    Const,
-    Value,
-)
+from codemods.nnx.values import Attr, Call, Const, Value
 
 _DEPTH = 8
 # schedules of optax with the places and names of their greatest rates

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from codemods.nnx.context import Context
-from codemods.nnx.facts import CallEvent, Scope
+from codemods.nnx.facts import Scope
 from codemods.nnx.findings import Finding, finding
 from codemods.nnx.lint.define import lint_rule
 from codemods.nnx.lint.mask_meaning import OVER_QUERIES, Meaning, meaning, over_queries
@@ -26,8 +27,10 @@ def _check(context: Context) -> Iterator[Finding]:
         if name not in SOFTMAX or in_test(event.scope) or not event.node.args or event.value.keyword("where"):
             continue
         scores = written(context, event.node.args[0], event.scope)
-        found = _of_where(context, event.scope, scores) or _over_queries(context, event, scores)
-        found = found or _nothing_seen(context, event, scores)
+        found = _of_where(context, event.scope, scores)
+        axis = argument(event.node, 1, "axis")
+        if found is None and _is_where(scores) and (axis is None or constant(axis) == -1):
+            found = _over_queries(context, event.scope, scores) or _nothing_seen(context, event.scope, scores)
         found = found or _of_sum(context, event.scope, scores)
         found = found or _of_product(context, event.scope, scores)
         if found is not None:
@@ -36,7 +39,7 @@ def _check(context: Context) -> Iterator[Finding]:
 
 def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, str] | None:
     """Say what is wrong with ``jnp.where(mask, -1e9, scores)``, if the mask is true for what may be seen."""
-    if not isinstance(scores, ast.Call) or last_word(scores.func) != "where" or len(scores.args) != 3:
+    if not _is_where(scores):
         return None
     far = [_far(one) for one in scores.args[1:]]
     mask = _meaning(context, scope, scores.args[0])
@@ -45,28 +48,22 @@ def _of_where(context: Context, scope: Scope, scores: ast.expr) -> tuple[str, st
     return _hidden(mask), "take the other branch where the mask is true"
 
 
-def _over_queries(context: Context, event: CallEvent, scores: ast.expr) -> tuple[str, str] | None:
+def _is_where(scores: ast.expr) -> TypeGuard[ast.Call]:
+    return isinstance(scores, ast.Call) and last_word(scores.func) == "where" and len(scores.args) == 3
+
+
+def _over_queries(context: Context, scope: Scope, scores: ast.Call) -> tuple[str, str] | None:
     """Say what is wrong with ``softmax(jnp.where(keep[:, None, :, None], scores, -1e9))``."""
-    axis = argument(event.node, 1, "axis")
-    if axis is not None and constant(axis) != -1:
-        return None
-    if not isinstance(scores, ast.Call) or last_word(scores.func) != "where" or len(scores.args) != 3:
-        return None
-    others = [written(context, one, event.scope) for one in scores.args[1:] if not _far(one)]
+    others = [written(context, one, scope) for one in scores.args[1:] if not _far(one)]
     if any(isinstance(n, ast.Call) and last_word(n.func) == "where" for one in others for n in ast.walk(one)):
         return None  # another mask hides the keys
-    mask = event.scope.module.values.get(scores.args[0]) if any(map(_far, scores.args[1:])) else None
-    masks = context.sources.originals(context.flow.here(mask, event.scope)) if mask is not None else []
-    return OVER_QUERIES if masks and all(over_queries(context, one, event.scope) for one in masks) else None
+    mask = scope.module.values.get(scores.args[0]) if any(map(_far, scores.args[1:])) else None
+    masks = context.sources.originals(context.flow.here(mask, scope)) if mask is not None else []
+    return OVER_QUERIES if masks and all(over_queries(context, one, scope) for one in masks) else None
 
 
-def _nothing_seen(context: Context, event: CallEvent, scores: ast.expr) -> tuple[str, str] | None:
+def _nothing_seen(context: Context, scope: Scope, scores: ast.Call) -> tuple[str, str] | None:
     """Say what is wrong with -inf for all keys of a query that is padding: ``where(keep_q & keep_k, scores, -inf)``."""
-    axis, scope = argument(event.node, 1, "axis"), event.scope
-    if axis is not None and constant(axis) != -1:
-        return None
-    if not isinstance(scores, ast.Call) or last_word(scores.func) != "where" or len(scores.args) != 3:
-        return None
     if not any(_INFINITE.fullmatch(ast.unparse(one)) for one in scores.args[1:]):
         return None
     mask = written(context, scores.args[0], scope)

@@ -107,28 +107,22 @@ def cancelled(context: Context) -> Iterator[tuple[Scope, ast.expr, str, str]]:
         if not _lost(event) or any(event.node in call.args for call in _stopping(context, scope)):
             continue
         pair = _compared(context, event)
-        for estimate, x in (pair, pair[::-1]) if pair is not None else ():
+        for estimate, other in (pair, pair[::-1]) if pair is not None else ():
+            stopped = isinstance(other, ast.Call) and len(other.args) == 1 and _stops(context, scope, other)
+            x = other.args[0] if isinstance(other, ast.Call) and stopped else other
             q = _put_through(context, scope, estimate, x)
-            if q and not beside_loss(context, scope.function, event.node):
-                text, name = ast.unparse(x), ast.unparse(estimate)
-                yield (
-                    scope,
-                    event.node,
-                    f"`{name}` is `{text}` with another value: the gradients of the two cancel, and this loss has none",
-                    f"compare `{text}` with what was put into it: {text} - jax.lax.stop_gradient({q})",
+            if not q or beside_loss(context, scope.function, event.node):
+                continue
+            text, name = ast.unparse(x), ast.unparse(estimate)
+            what = f"`{name}` is `{text}` with another value: the gradients of the two cancel, and this loss has none"
+            way = f"compare `{text}` with what was put into it: {text} - jax.lax.stop_gradient({q})"
+            if stopped:
+                what = (
+                    f"in `{name}` what was put into `{text}` stands under stop_gradient: the loss moves `{text}` alone"
                 )
-                break
-            x = x.args[0] if isinstance(x, ast.Call) and len(x.args) == 1 and _stops(context, scope, x) else x
-            q = _put_through(context, scope, estimate, x) if x not in (pair or ()) else ""
-            if q and not beside_loss(context, scope.function, event.node):
-                text, name = ast.unparse(x), ast.unparse(estimate)
-                yield (
-                    scope,
-                    event.node,
-                    f"in `{name}` what was put into `{text}` stands under stop_gradient: the loss moves `{text}` alone",
-                    "take the loss of the codes before the gradient is put through",
-                )
-                break
+                way = "take the loss of the codes before the gradient is put through"
+            yield scope, event.node, what, way
+            break
 
 
 def _stopping(context: Context, scope: Scope) -> list[ast.Call]:

@@ -29,14 +29,17 @@ _SCALES = {
     "jax.scipy.stats.norm.logpdf": (2, "scale"),
     "jax.scipy.stats.norm.pdf": (2, "scale"),
 }
+# log-variances that are doubled somewhere stand for a scale
+_DOUBLED = re.compile(rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", re.I)
 _DEPTH = 5
 
 
 def _check(context: Context) -> Iterator[Finding]:
     if not any(re.search(rb"log_?var|lnvar|log_?sigma_?[2s]", m.source.data, re.I) for m in context.project.modules):
         return
+    modules = {module for module in context.project.modules if not _DOUBLED.search(module.source.data)}
     for scope, node in each(context, ast.BinOp):
-        if not isinstance(node.op, ast.Mult) or in_test(scope) or not _speaks(scope):
+        if not isinstance(node.op, ast.Mult) or in_test(scope) or scope.module not in modules:
             continue
         outer = around(context, scope).get(node)
         if isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Mult):
@@ -50,18 +53,10 @@ def _check(context: Context) -> Iterator[Finding]:
                 yield _found(*found)
     for event, name in foreign(context, *{name.rpartition(".")[2] for name in _SCALES}):
         given = argument(event.node, *_SCALES[name]) if name in _SCALES else None
-        if given is not None and not in_test(event.scope) and _speaks(event.scope):
+        if given is not None and not in_test(event.scope) and event.scope.module in modules:
             found = _exponential(context, given, event.scope, 0)
             if found is not None:
                 yield _found(*found)
-
-
-def _speaks(scope: Scope) -> bool:
-    """Say whether a module has log-variances that nothing in it doubles, as those are that stand for a scale."""
-    data = scope.module.source.data
-    return not re.search(
-        rb"exp\(\s*2(\.0?)?\s*\*\s*\w*log_?var|2(\.0?)?\s*\*\s*\w*log_?var|log_?var\w*\s*\*\s*2", data, re.I
-    )
 
 
 def _found(scope: Scope, node: ast.Call, name: str) -> Finding:
