@@ -163,7 +163,7 @@ class Kinds:
         """Return the kind of a value if every source of it has the same one."""
         kinds: set[Kind] = set()
         with self.flow.questions.one_question():
-            for source in self.sources.all_of(bound, _may_have_kind) or ():
+            for source in self.sources.all_of(bound, may_have_kind) or ():
                 mine = self._kinds(source)
                 if len(mine) != 1:
                     if isinstance(source.value, Const) and source.value.value is None:
@@ -273,7 +273,7 @@ class Kinds:
         return holder not in elements and all(Kind.MODULE in self._kinds(e, depth + 1) for e in elements)
 
 
-def _may_have_kind(value: Value) -> bool:
+def may_have_kind(value: Value) -> bool:
     """Say whether something is known of values that stand there so; what is None has no kind, and stands in no way."""
     if isinstance(value, Const):
         return value.value is None

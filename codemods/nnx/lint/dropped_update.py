@@ -39,7 +39,9 @@ _MODES = (b".eval(", b"deterministic", b"use_running_average", b"set_attributes"
 def _check(context: Context) -> Iterator[Finding]:
     sharing = {event.scope.module for event, name in foreign(context, *_SHARING) if name.startswith("flax.nnx.")}
     for root in context.traced.roots:
-        if root.transform not in _COPYING or root.scope.module in sharing or by_reference(root.scope.module):
+        if root.transform not in _COPYING or root.scope.module not in context.asked:
+            continue
+        if root.scope.module in sharing or by_reference(root.scope.module):
             continue
         lost = sorted({param.name for param in _changed(context, root)})
         if lost:

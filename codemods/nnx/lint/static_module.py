@@ -18,7 +18,9 @@ from codemods.nnx.values import Param
 def _check(context: Context) -> Iterator[Finding]:
     for root in compiled_roots(context):
         options = root.options
-        if options is None or len(root.static) == len(root.function.params) or root.bound:
+        if options is None or root.scope.module not in context.asked:
+            continue
+        if len(root.static) == len(root.function.params) or root.bound:
             continue
         if not any(keyword(options, word) is not None for word in ("static_argnums", "static_argnames")):
             continue

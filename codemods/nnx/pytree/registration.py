@@ -30,9 +30,10 @@ def check(context: Context) -> Iterator[Finding]:
     """Yield a finding for every NNX class of the project that is registered and has not asked to be no pytree."""
     if not context.options.crosses("0.11"):
         return
-    called = dict.fromkeys(_called(context))
-    for cls in context.asked.classes():
-        if _nnx(context, cls) and (cls in called or _decorated(context, cls)) and not _opted_out(cls):
+    classes = [cls for cls in context.asked.classes() if _nnx(context, cls)]
+    called = dict.fromkeys(_called(context)) if classes else {}
+    for cls in classes:
+        if (cls in called or _decorated(context, cls)) and not _opted_out(cls):
             edit = _opt_out(cls)
             source = cls.scope.module.source
             yield finding(

@@ -155,11 +155,27 @@ class Attributes:
     @cached_property
     def all(self) -> list[Attribute]:
         """The attributes, in order of their first store."""
+        return self._found(None)
+
+    @cached_property
+    def asked(self) -> list[Attribute]:
+        """Those whose names the modules that are asked about store, in order of their first store."""
+        if self.context.asked is self.context.project or "all" in self.__dict__:
+            return self.all
+        return self._found({event.node.attr for event in self.context.asked.attributes() if event.context == "store"})
+
+    def _found(self, names: set[str] | None) -> list[Attribute]:
+        """Return the attributes of some names, and those that ``setattr`` stores; all if no names are given."""
         if not any(self.is_owner(cls) for cls in self.context.project.classes()):
             return []
         found: dict[tuple[ClassFacts, str], Attribute] = {}
         deleted: list[AttrEvent] = []
+        by_name = list(self._by_name())
+        if names is not None:
+            names |= {store.event.node.attr for _, store in by_name}
         for event in self.context.project.attributes():
+            if names is not None and event.node.attr not in names:
+                continue
             store = self._store(event)
             if store is None:
                 if event.context == "del":
@@ -171,11 +187,13 @@ class Attributes:
                     known = found.setdefault((root, event.node.attr), Attribute(root, event.node.attr))
                     known.stores.append(store)
         for event, added in self._extensions():
+            if names is not None and event.node.attr not in names:
+                continue
             for cls in self.owners(event.base, event.scope):
                 attribute = found.get((self._root(cls, event.node.attr), event.node.attr))
                 if attribute is not None:
                     attribute.stores.append(Store(event, added, True, self._method(event)))
-        for cls, store in self._by_name():
+        for cls, store in by_name:
             key = next((k for k in found if k[1] == store.event.node.attr and self._related(cls, k[0])), None)
             key = key or (cls, store.event.node.attr)
             found.setdefault(key, Attribute(*key)).named.append(store)

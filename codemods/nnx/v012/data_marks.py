@@ -53,7 +53,7 @@ def marks(context: Context) -> list[Mark]:
     containers = Containers(context)
     return [
         replace(mark, name=containers.name(one)) if mark.container else mark
-        for one in attributes.all
+        for one in attributes.asked
         if any(store.event.scope.module in context.asked for store in (*one.stores, *one.named))
         for mark in _of(context.flow, attributes, one)
     ]

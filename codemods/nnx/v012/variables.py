@@ -9,7 +9,7 @@ from functools import cached_property
 from codemods.nnx.context import Context
 from codemods.nnx.facts import AttrEvent, Scope
 from codemods.nnx.frames import Bound, Indexed
-from codemods.nnx.kinds import Kind, names_of
+from codemods.nnx.kinds import Kind, may_have_kind, names_of
 from codemods.nnx.known import GRADIENTS
 from codemods.nnx.may.may import Made
 from codemods.nnx.v012.abstract import may_be_abstract
@@ -38,6 +38,11 @@ def _made(context: Context) -> tuple[Made, ...]:
     return context.flow.may.made_by(_MAKERS, _FIELDS, _GRADIENTS), of_own_classes(context)
 
 
+def _may_be_told(value: Value) -> bool:
+    """Say whether a value that stands there so may be a Variable, or what an operator left of one."""
+    return keeps(value) or may_have_kind(value)
+
+
 class Variables:
     """Answers what is known of Variables."""
 
@@ -63,9 +68,9 @@ class Variables:
     def _is_variable(self, bound: Bound) -> bool:
         if self.context.kinds.only(bound) is Kind.VARIABLE or self._is_leaf(bound) or self._in_state(bound):
             return True
-        sources = self.context.sources.of(bound)
-        others = [source for source in sources if not keeps(source.value)]
-        if not others or len(others) == len(sources):
+        sources = self.context.sources.all_of(bound, _may_be_told)
+        others = [source for source in sources or () if not keeps(source.value)]
+        if not sources or not others or len(others) == len(sources):
             return False
         return all(self.context.kinds.only(source) is Kind.VARIABLE for source in others)
 
