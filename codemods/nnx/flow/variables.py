@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import TYPE_CHECKING
 
 from codemods.nnx.facts import ModuleFacts, Scope
@@ -25,6 +26,10 @@ from codemods.nnx.values import (
 
 if TYPE_CHECKING:
     from codemods.nnx.flow.flow import Flow
+
+
+# flax.nnx binds none of these but its module `object`, and in 0.12 `map`
+_BUILTINS = frozenset(dir(builtins)) - {"object"}
 
 
 class Variables:
@@ -87,7 +92,7 @@ class Variables:
             if source is not None:
                 if source is not module and name in source.scope.bindings and _offers(source, name):
                     return self.export(source, name)
-            elif canonical(star) == "flax.nnx":
+            elif canonical(star) == "flax.nnx" and name not in _BUILTINS:
                 return Bound(Ref(f"flax.nnx.{name}"))
         return Bound(Ref(f"builtins.{name}")) if scope.parent is None else None
 

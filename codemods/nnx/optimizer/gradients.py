@@ -59,6 +59,10 @@ def gradients(flow: Flow, bound: Bound, depth: int = 0) -> list[Gradient | None]
 
 def _call(flow: Flow, bound: Bound, value: Call, depth: int) -> Gradient | None:
     transform = flow.follow(bound, value.callee)
+    while isinstance(transform.value, Call) and transform.value.args:
+        if flow.calls.callee_name(transform) not in _COMPILING:
+            break
+        transform = flow.follow(transform, transform.value.args[0])
     if isinstance(transform.value, Call) and flow.calls.wrapper_name(transform, transform.value) in GRADIENTS:
         argument, chosen = _argnums(flow, transform)
         return Gradient(bound, transform, argument, chosen)
@@ -68,6 +72,9 @@ def _call(flow: Flow, bound: Bound, value: Call, depth: int) -> Gradient | None:
     ):
         return next(iter(gradients(flow, flow.with_value(bound, value.args[1]), depth + 1)), None)
     return None
+
+
+_COMPILING = frozenset({"jax.jit", "flax.nnx.jit"})
 
 
 def _argnums(flow: Flow, transform: Bound) -> tuple[int, Value | None]:

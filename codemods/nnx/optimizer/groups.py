@@ -142,6 +142,7 @@ class Groups:
         for cls in self.flow.project.classes():
             if self.origins.optimizer_base(cls):
                 self._join(set(self._optimizer_classes(cls)))
+        self._collect_overrides()
         self._collect_calls()
         self._collect_reads()
         if self.origins.constructors:  # what is not made here can leave nowhere
@@ -161,6 +162,27 @@ class Groups:
         for member in self._parent:
             self._groups.setdefault(self._root(member), Group()).members.add(member)
         return list(self._groups.values())
+
+    def _collect_overrides(self) -> None:
+        """Join what methods return, or put into an attribute, that override each other: one place may get all of it."""
+        flow = self.flow
+        for cls in flow.project.classes():
+            heirs = [heir for heir in flow.classes.heirs(cls) if heir is not cls]
+            for name, method in cls.methods.items() if heirs else ():
+                others = [heir.methods[name] for heir in heirs if name in heir.methods]
+                if others:
+                    self._join_made((value, one.scope) for one in (method, *others) for value in one.returns)
+            for name, stores in cls.stores.items() if heirs else ():
+                others_ = [store for heir in heirs for store in heir.stores.get(name, ())]
+                if others_:
+                    self._join_made((value, function.scope) for function, value in (*stores, *others_))
+
+    def _join_made(self, values: Iterable[tuple[Value, Scope]]) -> None:
+        made: set[Member] = set()
+        for value, scope in values:
+            made |= self._plain(self.origins.of(self.flow.here(value, scope)))
+        if len(made) > 1:
+            self._join(made)
 
     def updates_and_reads(self) -> tuple[list[Update], list[AttrEvent]]:
         """Return the updates of optimizers and the reads of their model, whatever else is done with them."""

@@ -11,6 +11,8 @@ from codemods.nnx.flow import Flow
 from codemods.nnx.frames import Bound, Indexed, Round
 from codemods.nnx.kinds import Kind, class_kind
 from codemods.nnx.known import GRADIENTS
+from codemods.nnx.may.may import Made
+from codemods.nnx.nodes import last_word
 from codemods.nnx.optimizer.gradients import Gradient, gradient
 from codemods.nnx.optimizer.groups import Update
 from codemods.nnx.optimizer.version_switch import for_old_releases
@@ -21,14 +23,37 @@ _NOT_MADE = ("builtins.", "jax.", "optax.", "flax.", "collections.", "unittest."
 _OPTIMIZER = re.compile(r"(?i)(^|_)(opt|optim|optimi[sz]er)s?(_|\d|$)|optimi[sz]er$")
 
 
-def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Iterator[Update]:
+def loose_updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) -> Iterator[Update]:
     """Yield updates that have the shape of an optimizer's, by an object of which nothing is known.
 
     Args:
         flow: the project's values.
         sources: where they may come from.
+        may: what may be an optimizer, going by what flows where.
         linked: updates of which it is known.
     """
+    for update, sure in _updates(flow, sources, may, linked):
+        if sure:
+            yield update
+
+
+def possible_updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) -> Iterator[CallEvent]:
+    """Yield calls of ``update`` that nothing tells to be an optimizer's but that one may flow there.
+
+    Args:
+        flow: the project's values.
+        sources: where they may come from.
+        may: what may be an optimizer, going by what flows where.
+        linked: updates of which it is known.
+    """
+    for update, sure in _updates(flow, sources, may, linked):
+        if not sure and may.may_be(update.value):
+            yield update.event
+
+
+def _updates(flow: Flow, sources: Sources, may: Made, linked: set[CallEvent]) -> Iterator[tuple[Update, bool]]:
+    """Yield calls of ``update`` with one argument by an object of which nothing is known, and whether more tells that
+    it is an optimizer."""
     switched: dict[ModuleFacts, frozenset[ast.Call]] = {}
     for event in flow.project.calls():
         callee, node = event.value.callee, event.node.func
@@ -56,8 +81,8 @@ def loose_updates(flow: Flow, sources: Sources, linked: set[CallEvent]) -> Itera
         ):
             continue
         found = gradient(flow, flow.here(grads, event.scope))
-        if (found is not None and of_nnx(flow, found)) or _named(event, node.value) or promised:
-            yield Update(event, node.value, callee.base)
+        named = _named(event, node.value) or (bool(_OPTIMIZER.search(_word(node.value))) and may.may_be(callee.base))
+        yield Update(event, node.value, callee.base), promised or named or (found is not None and of_nnx(flow, found))
 
 
 def loose_reads(flow: Flow, sources: Sources, linked: set[AttrEvent]) -> Iterator[AttrEvent]:
@@ -117,11 +142,13 @@ def _promised(flow: Flow, param: Param) -> bool:
 
 def _named(event: CallEvent, receiver: ast.expr) -> bool:
     """Say whether the names tell of an optimizer and gradients, whatever made them."""
-    last = getattr(receiver, "attr", getattr(receiver, "id", ""))
-    if isinstance(receiver, ast.Subscript):
-        last = getattr(receiver.value, "attr", getattr(receiver.value, "id", ""))
     given = [*event.node.args, *(k.value for k in event.node.keywords if k.arg == "grads")]
-    return bool(_OPTIMIZER.search(last)) and "grad" in ast.unparse(given[0]).lower()
+    return bool(_OPTIMIZER.search(_word(receiver))) and "grad" in ast.unparse(given[0]).lower()
+
+
+def _word(receiver: ast.expr) -> str:
+    """Return the name of what something is called on, or of the container that it is taken from."""
+    return last_word(receiver.value if isinstance(receiver, ast.Subscript) else receiver)
 
 
 def of_nnx(flow: Flow, found: Gradient) -> bool:

@@ -15,7 +15,7 @@ from codemods.nnx.optimizer.explicit import CannotChange, ExplicitForm
 from codemods.nnx.optimizer.gradients import Gradient, differentiated, gradient, gradients, hints
 from codemods.nnx.optimizer.groups import Group, Groups, Reason, Update
 from codemods.nnx.optimizer.identity import Identity, Spellings, evaluate
-from codemods.nnx.optimizer.loose import loose_reads, loose_updates, of_nnx, rivals
+from codemods.nnx.optimizer.loose import loose_reads, loose_updates, of_nnx, possible_updates, rivals
 from codemods.nnx.optimizer.origins import COMPATIBLE, OLD, Constructor, Origins
 from codemods.nnx.optimizer.reach import Reach
 from codemods.nnx.options import OptimizerForm
@@ -60,7 +60,7 @@ def migrate(context: Context) -> Iterator[Finding]:
     groups = collected.collect()
     _doubt(flow, groups, collected.unanswered)
     linked = {update.event for group in groups for update in group.updates}
-    loose = list(loose_updates(flow, context.sources, linked))
+    loose = list(loose_updates(flow, context.sources, origins.may, linked))
     reach, others = Reach(flow.project), rivals(flow)  # they may be of a class of the project's own
     doubtful = [u for u in loose if any(reach.meet(u.event.scope.module, module) for module in others)]
     groups, apart = _gathered(groups, [update for update in loose if update not in doubtful])
@@ -71,6 +71,11 @@ def migrate(context: Context) -> Iterator[Finding]:
             words = "an update() of an optimizer that cannot be told may be its own"
             for group in _away(groups, OLD):
                 group.reasons.append(Reason(words, update.event.scope, update.event.node))
+    if any(map(_old, groups)):
+        for event in possible_updates(flow, context.sources, origins.may, linked | {update.event for update in loose}):
+            words = "an update() of something that cannot be told may be its own"
+            for group in filter(_old, groups):
+                group.reasons.append(Reason(words, event.scope, event.node))
     groups, told = _read_away(context, groups)
     for group in groups:
         if group.constructors and all(c.kind == COMPATIBLE for c in group.constructors):
@@ -218,7 +223,8 @@ def _only_new(context: Context, origins: Origins) -> list[Update] | None:
     updates, reads = Groups(origins).updates_and_reads()
     if reads or any(update.old for update in updates):
         return None
-    if next(loose_updates(flow, context.sources, {update.event for update in updates}), None) is not None:
+    linked = {update.event for update in updates}
+    if next(loose_updates(flow, context.sources, origins.may, linked), None) is not None:
         return None
     leaving = any(one.kind == OLD for one in made)  # or may be
     if leaving and next(loose_reads(flow, context.sources, set()), None) is not None:
